@@ -1,0 +1,91 @@
+package dev.verbena;
+
+import java.io.Serial;
+
+/**
+ * A verb that failed: which function, with which errno, on what, and what can be done about it.
+ *
+ * <p>Every failure that comes from the C libraries or the kernel arrives as this exception, however
+ * the C function reports it (a NULL pointer, a returned errno, a negative count, or -1). Misuse
+ * that is seen before C is called arrives as {@link IllegalArgumentException} or {@link
+ * IllegalStateException} instead.
+ */
+public final class VerbsException extends RuntimeException {
+  @Serial private static final long serialVersionUID = 1;
+
+  private final String function;
+  private final int errno;
+  private final String details;
+
+  /**
+   * A failure of a C function.
+   *
+   * @param function the C function's name
+   * @param errno the Linux error number it reported
+   */
+  public VerbsException(String function, int errno) {
+    this(function, errno, "", null);
+  }
+
+  /**
+   * A failure of a C function, with what is known about its cause.
+   *
+   * @param function the C function's name
+   * @param errno the Linux error number it reported
+   * @param details what failed, why, and what to do; may be empty
+   */
+  public VerbsException(String function, int errno, String details) {
+    this(function, errno, details, null);
+  }
+
+  private VerbsException(String function, int errno, String details, Throwable cause) {
+    super(message(function, errno, details), cause);
+    this.function = function;
+    this.errno = errno;
+    this.details = details;
+  }
+
+  private static String message(String function, int errno, String details) {
+    String failure =
+        function + ": " + Errno.text(errno) + " (" + Errno.name(errno) + ", " + errno + ")";
+    return details.isEmpty() ? failure : failure + ": " + details;
+  }
+
+  /**
+   * The same failure, said with more knowledge of what was being done.
+   *
+   * @param explanation which object, which argument, what to do
+   * @return an exception with the explanation first, caused by this one
+   */
+  public VerbsException explained(String explanation) {
+    String all = details.isEmpty() ? explanation : explanation + "; " + details;
+    return new VerbsException(function, errno, all, this);
+  }
+
+  /**
+   * The C function that failed.
+   *
+   * @return its name, such as {@code ibv_reg_mr}
+   */
+  public String function() {
+    return function;
+  }
+
+  /**
+   * The Linux error number that the function reported.
+   *
+   * @return a positive number; {@link Errno} knows its name and text
+   */
+  public int errno() {
+    return errno;
+  }
+
+  /**
+   * Whether the device, the kernel or the installed libraries lack the function altogether.
+   *
+   * @return true for EOPNOTSUPP and ENOSYS
+   */
+  public boolean isUnsupported() {
+    return errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS;
+  }
+}

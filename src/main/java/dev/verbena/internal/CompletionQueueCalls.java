@@ -1,0 +1,42 @@
+package dev.verbena.internal;
+
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
+import java.lang.foreign.MemorySegment;
+
+/** The data path of one completion queue: function pointers of {@code ibv_context.ops}. */
+public final class CompletionQueueCalls {
+  private static final long OPS = ibv_context.ops$offset();
+
+  private final long cq;
+  private final MemorySegment pollCq;
+  private final MemorySegment reqNotifyCq;
+  private final boolean critical;
+
+  /**
+   * Reads the pointers of a queue's context.
+   *
+   * @param cq the {@code ibv_cq}
+   * @param critical whether polling never blocks nor calls back, so that it may be linked as such
+   */
+  public CompletionQueueCalls(long cq, boolean critical) {
+    long ops = Memory.getLong(cq) + OPS;
+    this.cq = cq;
+    this.pollCq = Memory.function(ops + ibv_context_ops.poll_cq$offset(), "ibv_poll_cq");
+    this.reqNotifyCq =
+        Memory.function(ops + ibv_context_ops.req_notify_cq$offset(), "ibv_req_notify_cq");
+    this.critical = critical;
+  }
+
+  /** Takes up to a number of completions; a negative result is a failure. */
+  public int ibv_poll_cq(int numEntries, long wc) {
+    return critical
+        ? Call.iCritical(pollCq, cq, numEntries, wc)
+        : Call.i(pollCq, cq, numEntries, wc);
+  }
+
+  /** Asks for an event at the next completion; the result is an errno. */
+  public int ibv_req_notify_cq(int solicitedOnly) {
+    return Call.i(reqNotifyCq, cq, solicitedOnly);
+  }
+}

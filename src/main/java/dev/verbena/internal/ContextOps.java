@@ -1,0 +1,47 @@
+package dev.verbena.internal;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
+import dev.verbena.raw.ibv_flow;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+
+/** Finds the function pointer behind a method marked {@link ContextOp}. */
+final class ContextOps {
+  private static final String BASIC = "ops.";
+
+  private ContextOps() {}
+
+  /**
+   * Finds the pointer, through the guards of verbs.h.
+   *
+   * @param op says which pointer
+   * @param function the C function's name
+   * @param first the C function's first argument, which leads to the context
+   * @throws VerbsException EOPNOTSUPP if the library or the provider lacks it
+   */
+  static MemorySegment find(ContextOp op, String function, long first) {
+    if (first == 0) {
+      throw new NullPointerException(function + ": NULL as first argument");
+    }
+    long context =
+        switch (op.of()) {
+          case CONTEXT -> first;
+          case OBJECT -> Memory.getLong(first);
+          case FLOW -> Memory.getLong(first + ibv_flow.context$offset());
+        };
+    if (op.field().startsWith(BASIC)) {
+      String field = op.field().substring(BASIC.length());
+      long offset = ibv_context_ops.layout().byteOffset(PathElement.groupElement(field));
+      return Memory.function(context + ibv_context.ops$offset() + offset, function);
+    }
+    String field = op.field().isEmpty() ? function.replaceFirst("^ibv_", "") : op.field();
+    if (!ExtendedContext.provides(context, field)) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "the device's provider does not implement it");
+    }
+    return ExtendedContext.pointer(context, field);
+  }
+}

@@ -1,0 +1,47 @@
+package dev.verbena.internal;
+
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.raw.verbs_context;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The {@code struct verbs_context} that newer libraries put around an {@code ibv_context}, and the
+ * guards with which verbs.h reads it.
+ *
+ * <p>The struct grows at its front, so every field has a fixed distance from its end; {@code sz}
+ * says how much of it a library filled.
+ */
+final class ExtendedContext {
+  private static final long ABI_COMPAT = Abi.current().offsetOf(ibv_context.layout(), "abi_compat");
+  private static final long SIZE_OF_CONTEXT = Abi.current().sizeOf(ibv_context.layout());
+  private static final long CONTEXT = verbs_context.context$offset();
+  private static final long SZ = verbs_context.sz$offset() - CONTEXT;
+  private static final long IS_EXTENDED = rdma_h.__VERBS_ABI_IS_EXTENDED().address();
+
+  private ExtendedContext() {}
+
+  /** {@code verbs_get_ctx}: the struct around a context, or 0. */
+  static long around(long context) {
+    return Memory.getLong(context + ABI_COMPAT) == IS_EXTENDED ? context - CONTEXT : 0;
+  }
+
+  /** {@code verbs_get_ctx_op}: whether the library knows the field and the provider filled it. */
+  static boolean provides(long context, String field) {
+    long distance = distance(field);
+    return around(context) != 0
+        && Memory.getLong(context + SZ) >= SIZE_OF_CONTEXT - distance
+        && Memory.getLong(context + distance) != 0;
+  }
+
+  /** The function pointer in a field that is {@linkplain #provides provided}. */
+  static MemorySegment pointer(long context, String field) {
+    return Memory.function(context + distance(field), field);
+  }
+
+  /** How far before the context a field lies: a negative number. */
+  private static long distance(String field) {
+    return verbs_context.layout().byteOffset(PathElement.groupElement(field)) - CONTEXT;
+  }
+}

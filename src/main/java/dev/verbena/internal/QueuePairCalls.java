@@ -1,0 +1,39 @@
+package dev.verbena.internal;
+
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
+import java.lang.foreign.MemorySegment;
+
+/** The data path of one queue pair: function pointers of {@code ibv_context.ops}. */
+public final class QueuePairCalls {
+  private static final long OPS = ibv_context.ops$offset();
+
+  private final long qp;
+  private final MemorySegment postSend;
+  private final MemorySegment postRecv;
+  private final boolean critical;
+
+  /**
+   * Reads the pointers of a queue pair's context.
+   *
+   * @param qp the {@code ibv_qp}
+   * @param critical whether posting stays in user space, so that it may be linked as such
+   */
+  public QueuePairCalls(long qp, boolean critical) {
+    long ops = Memory.getLong(qp) + OPS;
+    this.qp = qp;
+    this.postSend = Memory.function(ops + ibv_context_ops.post_send$offset(), "ibv_post_send");
+    this.postRecv = Memory.function(ops + ibv_context_ops.post_recv$offset(), "ibv_post_recv");
+    this.critical = critical;
+  }
+
+  /** Posts a list of send requests; the result is an errno, {@code badWr} the refused one. */
+  public int ibv_post_send(long wr, long badWr) {
+    return critical ? Call.iCritical(postSend, qp, wr, badWr) : Call.i(postSend, qp, wr, badWr);
+  }
+
+  /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
+  public int ibv_post_recv(long wr, long badWr) {
+    return critical ? Call.iCritical(postRecv, qp, wr, badWr) : Call.i(postRecv, qp, wr, badWr);
+  }
+}

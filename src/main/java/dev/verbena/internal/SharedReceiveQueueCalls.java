@@ -1,0 +1,34 @@
+package dev.verbena.internal;
+
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
+import java.lang.foreign.MemorySegment;
+
+/** The data path of one shared receive queue: a function pointer of {@code ibv_context.ops}. */
+public final class SharedReceiveQueueCalls {
+  private static final long POST_SRQ_RECV =
+      ibv_context.ops$offset() + ibv_context_ops.post_srq_recv$offset();
+
+  private final long srq;
+  private final MemorySegment postSrqRecv;
+  private final boolean critical;
+
+  /**
+   * Reads the pointer of a queue's context.
+   *
+   * @param srq the {@code ibv_srq}
+   * @param critical whether posting stays in user space, so that it may be linked as such
+   */
+  public SharedReceiveQueueCalls(long srq, boolean critical) {
+    this.srq = srq;
+    this.postSrqRecv = Memory.function(Memory.getLong(srq) + POST_SRQ_RECV, "ibv_post_srq_recv");
+    this.critical = critical;
+  }
+
+  /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
+  public int ibv_post_srq_recv(long wr, long badWr) {
+    return critical
+        ? Call.iCritical(postSrqRecv, srq, wr, badWr)
+        : Call.i(postSrqRecv, srq, wr, badWr);
+  }
+}

@@ -1,0 +1,2 @@
+/** What all floors share: how failures are reported. */
+package dev.verbena;

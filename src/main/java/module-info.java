@@ -1,0 +1,10 @@
+/**
+ * RDMA verbs: libibverbs and librdmacm over {@code java.lang.foreign}.
+ *
+ * <p>{@code dev.verbena.verbs} is where to start. {@code dev.verbena.raw} is C as jextract found
+ * it.
+ */
+module dev.verbena {
+  exports dev.verbena;
+  exports dev.verbena.raw;
+}
