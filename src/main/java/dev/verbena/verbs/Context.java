@@ -1,0 +1,120 @@
+package dev.verbena.verbs;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_context;
+import java.lang.foreign.MemorySegment;
+
+/** An open device: {@code struct ibv_context}. Everything else is made from here. */
+public final class Context extends Resource {
+  private final Provider provider;
+  private final Device device;
+  private final Linking linking;
+  private final MemorySegment struct;
+
+  /** A context that was opened here and is closed here. */
+  static Context opened(Provider provider, Device device, long address) {
+    LeakReport leak = new LeakReport("context of " + device);
+    return leak.watch(
+        new Context(
+            provider,
+            device,
+            address,
+            () -> {
+              provider.verbs().ibv_close_device(address);
+              leak.closed();
+            }));
+  }
+
+  private Context(Provider provider, Device device, long address, Runnable release) {
+    super(address, release);
+    this.provider = provider;
+    this.device = device;
+    this.linking = Linking.of(device);
+    this.struct = Memory.at(address, ibv_context.sizeof());
+  }
+
+  /**
+   * A context that C code opened and will close, such as one of librdmacm.
+   *
+   * @param segment the {@code struct ibv_context}
+   * @return a context whose closing closes what was made from it, but not the device
+   */
+  public static Context borrow(MemorySegment segment) {
+    return borrow(Provider.system(), segment);
+  }
+
+  static Context borrow(Provider provider, MemorySegment segment) {
+    long address = segment.address();
+    long device = ibv_context.device(Memory.at(address, ibv_context.sizeof())).address();
+    return new Context(provider, Device.of(provider, device), address, () -> {});
+  }
+
+  /**
+   * The device that is open.
+   *
+   * @return its description
+   */
+  public Device device() {
+    return device;
+  }
+
+  /**
+   * How many completion vectors (interrupts) completion queues can be spread over.
+   *
+   * @return at least 1
+   */
+  public int completionVectors() {
+    requireOpen();
+    return ibv_context.num_comp_vectors(struct);
+  }
+
+  /**
+   * Makes a protection domain: {@code ibv_alloc_pd}.
+   *
+   * @return a domain, to be closed
+   */
+  public ProtectionDomain allocateProtectionDomain() {
+    return new ProtectionDomain(this, verbs().ibv_alloc_pd(address()));
+  }
+
+  /**
+   * Makes a completion queue that is only polled: {@code ibv_create_cq}.
+   *
+   * @param entries how many completions it must hold; the real {@linkplain CompletionQueue#capacity
+   *     capacity} may be larger
+   * @return a queue, to be closed
+   */
+  public CompletionQueue createCompletionQueue(int entries) {
+    return completionQueue(entries).create();
+  }
+
+  /**
+   * Begins a completion queue with more to say about it.
+   *
+   * @param entries how many completions it must hold
+   * @return a builder
+   */
+  public CompletionQueue.Builder completionQueue(int entries) {
+    requireOpen();
+    return new CompletionQueue.Builder(this, entries);
+  }
+
+  Provider provider() {
+    return provider;
+  }
+
+  Verbs verbs() {
+    return provider.verbs();
+  }
+
+  Linking linking() {
+    return linking;
+  }
+
+  @Override
+  public String toString() {
+    return "context of " + device;
+  }
+}

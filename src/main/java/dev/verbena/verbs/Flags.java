@@ -1,0 +1,40 @@
+package dev.verbena.verbs;
+
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.Set;
+
+/** Sets of flags, as Java has them and as C has them. */
+final class Flags {
+  private Flags() {}
+
+  /** An enum constant that stands for one bit of a C mask. */
+  interface Flag {
+    /** The bit. */
+    long bit();
+  }
+
+  static long mask(Iterable<? extends Flag> flags) {
+    long mask = 0;
+    for (Flag flag : flags) {
+      mask |= flag.bit();
+    }
+    return mask;
+  }
+
+  static long mask(Flag... flags) {
+    return mask(Arrays.asList(flags));
+  }
+
+  /** The flags whose bits are set; bits without a flag are left out. */
+  static <E extends Enum<E> & Flag> Set<E> of(Class<E> type, long mask) {
+    EnumSet<E> set = EnumSet.noneOf(type);
+    for (E flag : type.getEnumConstants()) {
+      if ((mask & flag.bit()) != 0) {
+        set.add(flag);
+      }
+    }
+    return Collections.unmodifiableSet(set);
+  }
+}

@@ -1,0 +1,45 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.rdma_h;
+
+/** What kind of RDMA node a device is: {@code enum ibv_node_type}. */
+public enum NodeType implements Codes.Code {
+  /** A channel adapter, of InfiniBand or RoCE. */
+  CHANNEL_ADAPTER(rdma_h.IBV_NODE_CA(), "InfiniBand channel adapter"),
+  /** A switch. */
+  SWITCH(rdma_h.IBV_NODE_SWITCH(), "InfiniBand switch"),
+  /** A router. */
+  ROUTER(rdma_h.IBV_NODE_ROUTER(), "InfiniBand router"),
+  /** An iWARP adapter. */
+  RNIC(rdma_h.IBV_NODE_RNIC(), "iWARP NIC"),
+  /** A usNIC adapter. */
+  USNIC(rdma_h.IBV_NODE_USNIC(), "usNIC"),
+  /** A usNIC adapter over UDP. */
+  USNIC_UDP(rdma_h.IBV_NODE_USNIC_UDP(), "usNIC UDP"),
+  /** An adapter of none of the kinds above, such as EFA. */
+  UNSPECIFIED(rdma_h.IBV_NODE_UNSPECIFIED(), "unspecified"),
+  /** A kind that is newer than this library. */
+  UNKNOWN(rdma_h.IBV_NODE_UNKNOWN(), "unknown");
+
+  private final int code;
+  private final String text;
+
+  NodeType(int code, String text) {
+    this.code = code;
+    this.text = text;
+  }
+
+  @Override
+  public int code() {
+    return code;
+  }
+
+  /**
+   * What {@code ibv_node_type_str} says.
+   *
+   * @return the text of rdma-core
+   */
+  public String text() {
+    return text;
+  }
+}

@@ -1,0 +1,161 @@
+package dev.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.List;
+
+/**
+ * Something that C made and that must be given back: it knows what it was made on, and closes what
+ * was made on it.
+ *
+ * <p>Closing closes what is still open below first, the newest before the oldest, and may be done
+ * any number of times. Using a closed object throws {@link IllegalStateException}. If C refuses to
+ * release an object, the exception says why and the object stays open.
+ *
+ * <p>Objects may be used from several threads. What C says about destroyed objects holds here too:
+ * nobody may be inside a call on an object while it is closed.
+ */
+public abstract class Resource implements AutoCloseable {
+  private enum State {
+    OPEN,
+    CLOSING,
+    CLOSED
+  }
+
+  private final long address;
+  private final Runnable release;
+  private final List<Resource> parents;
+  private final ArrayDeque<Resource> children = new ArrayDeque<>();
+  private State state = State.OPEN;
+
+  /** What the data path looks at instead of the state: false from the start of closing. */
+  private volatile boolean usable = true;
+
+  /**
+   * Takes charge of a new object. If a parent was closed meanwhile, the object is released at once.
+   *
+   * @param address the C object
+   * @param release gives the C object back; throws if C refuses
+   * @param parents what the object was made on, and must be closed before
+   */
+  @SuppressWarnings("this-escape") // Parents only keep the reference.
+  protected Resource(long address, Runnable release, Resource... parents) {
+    this.address = address;
+    this.release = release;
+    this.parents = List.of(parents);
+    for (Resource parent : this.parents) {
+      if (!parent.attach(this)) {
+        this.parents.forEach(p -> p.detach(this));
+        release.run();
+        throw parent.closedException();
+      }
+    }
+  }
+
+  private synchronized boolean attach(Resource child) {
+    return state == State.OPEN && children.add(child);
+  }
+
+  private synchronized void detach(Resource child) {
+    children.removeFirstOccurrence(child);
+  }
+
+  private synchronized Resource newestChild() {
+    return children.peekLast();
+  }
+
+  /**
+   * Closes this object after everything that was made on it.
+   *
+   * @throws dev.verbena.VerbsException if C refuses; the object then stays open
+   */
+  @Override
+  public final void close() {
+    if (!beginClosing()) {
+      return;
+    }
+    boolean released = false;
+    try {
+      for (Resource child = newestChild(); child != null; child = newestChild()) {
+        child.close();
+      }
+      release.run();
+      released = true;
+    } finally {
+      endClosing(released ? State.CLOSED : State.OPEN);
+    }
+    parents.forEach(parent -> parent.detach(this));
+  }
+
+  /** True for the one thread that is to close; others wait until that one is done. */
+  private synchronized boolean beginClosing() {
+    boolean interrupted = false;
+    while (state == State.CLOSING) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    if (state == State.CLOSED) {
+      return false;
+    }
+    state = State.CLOSING;
+    usable = false;
+    return true;
+  }
+
+  private synchronized void endClosing(State outcome) {
+    state = outcome;
+    usable = outcome == State.OPEN;
+    notifyAll();
+  }
+
+  /**
+   * Whether the object can be used.
+   *
+   * @return false once closing has begun
+   */
+  public final boolean isOpen() {
+    return usable;
+  }
+
+  /**
+   * The C object, for use with {@code dev.verbena.raw}. It stays the property of this object.
+   *
+   * @return a segment of length 0 at the address of the C struct
+   * @throws IllegalStateException if this object is closed
+   */
+  public final MemorySegment segment() {
+    return MemorySegment.ofAddress(address());
+  }
+
+  /**
+   * The C object's address, for the floors of this library.
+   *
+   * @return the address of the C struct
+   * @throws IllegalStateException if this object is closed
+   */
+  protected final long address() {
+    requireOpen();
+    return address;
+  }
+
+  /**
+   * Checks that the object can be used.
+   *
+   * @throws IllegalStateException naming the object, if it is closed
+   */
+  protected final void requireOpen() {
+    if (!usable) {
+      throw closedException();
+    }
+  }
+
+  private IllegalStateException closedException() {
+    return new IllegalStateException(this + " is closed");
+  }
+}
