@@ -1,0 +1,59 @@
+package dev.verbena.lab;
+
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClasspathRoots;
+import static org.junit.platform.launcher.TagFilter.excludeTags;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener;
+
+/**
+ * Runs the whole suite inside a lab guest, and holds its skips against the guest's list of known
+ * gaps.
+ *
+ * <p>Arguments: the jar of the tests, the list of gaps, the folder for reports, and optionally the
+ * names of test classes to run instead of all.
+ */
+public final class LabMain {
+  private LabMain() {}
+
+  /** Runs; exits with 1 if anything failed. */
+  public static void main(String[] args) throws IOException {
+    Path tests = Path.of(args[0]);
+    Gaps gaps = Gaps.read(Path.of(args[1]));
+    Path reports = Path.of(args[2]);
+    Files.createDirectories(reports);
+    PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+    Results results = new Results(gaps, out);
+    LauncherFactory.create()
+        .execute(
+            request(tests, args), results, new LegacyXmlReportGeneratingListener(reports, out));
+    out.println(results.summary());
+    Files.writeString(reports.resolve("summary"), results.row() + "\n");
+    // A test may have left a thread in C behind.
+    System.exit(results.isGreen() ? 0 : 1);
+  }
+
+  private static LauncherDiscoveryRequest request(Path tests, String[] args) {
+    LauncherDiscoveryRequestBuilder request =
+        LauncherDiscoveryRequestBuilder.request()
+            // What can be seen on the host alone: compilers, formats, sources.
+            .filters(excludeTags("host"))
+            .configurationParameter("junit.jupiter.execution.timeout.default", "120 s");
+    if (args.length == 3) {
+      return request.selectors(selectClasspathRoots(Set.of(tests))).build();
+    }
+    for (int i = 3; i < args.length; i++) {
+      request.selectors(selectClass(args[i]));
+    }
+    return request.build();
+  }
+}
