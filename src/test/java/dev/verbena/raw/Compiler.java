@@ -1,0 +1,115 @@
+package dev.verbena.raw;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.regex.Pattern;
+
+/**
+ * A C compiler as an oracle: it reads, it writes nothing.
+ *
+ * @param command its name and the options that let it find the headers
+ */
+record Compiler(List<String> command) {
+  private static final Pattern ERROR =
+      Pattern.compile("<stdin>:(\\d+):\\d+: (?:fatal )?error: (.*)");
+
+  /** Whether a run went well, and what it printed. */
+  private record Run(int status, String out, String err) {}
+
+  /**
+   * The machine's compiler for an architecture: {@code cc} if that is what it compiles for, else
+   * the cross compiler.
+   *
+   * @param arch as the GNU tools call it
+   * @param headers the folder to take the RDMA headers from, before any other
+   */
+  static Optional<Compiler> forArchitecture(String arch, Optional<String> headers) {
+    List<String> options = new ArrayList<>(List.of("-std=gnu11", "-w"));
+    headers.ifPresent(folder -> options.addAll(List.of("-I", folder)));
+    if (targetOf("cc").filter(target -> isGlibc(target, arch)).isPresent()) {
+      return Optional.of(new Compiler(concat("cc", options)));
+    }
+    String cross = arch + "-linux-gnu-gcc";
+    // A cross compiler does not search the machine's own headers, and must not do so for libc's.
+    options.addAll(List.of("-idirafter", "/usr/include"));
+    return targetOf(cross).map(target -> new Compiler(concat(cross, options)));
+  }
+
+  /** The errors in a source text, by line: empty if it compiles. */
+  SortedMap<Integer, String> errors(String source) {
+    List<String> options = new ArrayList<>(command);
+    options.addAll(List.of("-fsyntax-only", isClang() ? "-ferror-limit=0" : "-fmax-errors=0"));
+    options.addAll(List.of("-x", "c", "-"));
+    Run run = run(options, source);
+    SortedMap<Integer, String> errors = new TreeMap<>();
+    ERROR
+        .matcher(run.err)
+        .results()
+        .forEach(error -> errors.putIfAbsent(Integer.valueOf(error.group(1)), error.group(2)));
+    if (run.status != 0 && errors.isEmpty()) {
+      errors.put(0, run.err.strip()); // The compiler failed, or a header did.
+    }
+    return errors;
+  }
+
+  private boolean isClang() {
+    return run(List.of(command.getFirst(), "--version"), "").out.contains("clang");
+  }
+
+  private static boolean isGlibc(String target, String arch) {
+    return target.startsWith(arch + "-") && target.contains("linux") && !target.contains("musl");
+  }
+
+  private static Optional<String> targetOf(String compiler) {
+    try {
+      return Optional.of(run(List.of(compiler, "-dumpmachine"), "").out.strip());
+    } catch (UncheckedIOException e) {
+      return Optional.empty(); // Not installed.
+    }
+  }
+
+  private static List<String> concat(String first, List<String> rest) {
+    List<String> all = new ArrayList<>();
+    all.add(first);
+    all.addAll(rest);
+    return all;
+  }
+
+  private static Run run(List<String> command, String input) {
+    try {
+      ProcessBuilder builder = new ProcessBuilder(command);
+      builder.environment().put("LC_ALL", "C");
+      Process process = builder.start();
+      // Both outputs are drained while the input is written: a full pipe would stop the compiler.
+      var out = CompletableFuture.supplyAsync(() -> read(process.getInputStream()));
+      var err = CompletableFuture.supplyAsync(() -> read(process.getErrorStream()));
+      try (OutputStream stdin = process.getOutputStream()) {
+        stdin.write(input.getBytes(UTF_8));
+      }
+      return new Run(process.waitFor(), out.join(), err.join());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static String read(InputStream stream) {
+    try (stream) {
+      return new String(stream.readAllBytes(), UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
