@@ -74,12 +74,13 @@ record Claim(Kind kind, String name, String subject, String fixed, long size) {
   }
 
   /**
-   * C that compiles where the claim is true.
+   * C that compiles where the claim is true, and where it is false declares an array of negative
+   * size: {@code _Static_assert} takes no pointer constants in clang.
    *
    * @param relation how the size that the headers give stands to ours, as a C operator
    */
   String assertion(String relation) {
-    return "_Static_assert(%s && sizeof(%s) %s %d, \"\");"
+    return "extern char holds[%s && sizeof(%s) %s %d ? 1 : -1];"
         .formatted(fixed, subject, relation, size);
   }
 

@@ -3,15 +3,14 @@ package dev.verbena.raw;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.concurrent.CompletableFuture;
 import java.util.regex.Pattern;
 
 /**
@@ -24,7 +23,7 @@ record Compiler(List<String> command) {
       Pattern.compile("<stdin>:(\\d+):\\d+: (?:fatal )?error: (.*)");
 
   /** Whether a run went well, and what it printed. */
-  private record Run(int status, String out, String err) {}
+  private record Run(int status, String output) {}
 
   /**
    * The machine's compiler for an architecture: {@code cc} if that is what it compiles for, else
@@ -53,17 +52,17 @@ record Compiler(List<String> command) {
     Run run = run(options, source);
     SortedMap<Integer, String> errors = new TreeMap<>();
     ERROR
-        .matcher(run.err)
+        .matcher(run.output)
         .results()
         .forEach(error -> errors.putIfAbsent(Integer.valueOf(error.group(1)), error.group(2)));
     if (run.status != 0 && errors.isEmpty()) {
-      errors.put(0, run.err.strip()); // The compiler failed, or a header did.
+      errors.put(0, run.output.strip()); // The compiler failed, or a header did.
     }
     return errors;
   }
 
   private boolean isClang() {
-    return run(List.of(command.getFirst(), "--version"), "").out.contains("clang");
+    return run(List.of(command.getFirst(), "--version"), "").output.contains("clang");
   }
 
   private static boolean isGlibc(String target, String arch) {
@@ -72,7 +71,7 @@ record Compiler(List<String> command) {
 
   private static Optional<String> targetOf(String compiler) {
     try {
-      return Optional.of(run(List.of(compiler, "-dumpmachine"), "").out.strip());
+      return Optional.of(run(List.of(compiler, "-dumpmachine"), "").output.strip());
     } catch (UncheckedIOException e) {
       return Optional.empty(); // Not installed.
     }
@@ -85,31 +84,26 @@ record Compiler(List<String> command) {
     return all;
   }
 
+  /** Input comes from a file, and there is one output: nothing can wait for a full pipe. */
   private static Run run(List<String> command, String input) {
     try {
-      ProcessBuilder builder = new ProcessBuilder(command);
-      builder.environment().put("LC_ALL", "C");
-      Process process = builder.start();
-      // Both outputs are drained while the input is written: a full pipe would stop the compiler.
-      var out = CompletableFuture.supplyAsync(() -> read(process.getInputStream()));
-      var err = CompletableFuture.supplyAsync(() -> read(process.getErrorStream()));
-      try (OutputStream stdin = process.getOutputStream()) {
-        stdin.write(input.getBytes(UTF_8));
+      Path source = Files.createTempFile("verbena", ".c");
+      try {
+        Files.writeString(source, input);
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().put("LC_ALL", "C");
+        builder.redirectInput(source.toFile()).redirectErrorStream(true);
+        Process process = builder.start();
+        String output = new String(process.getInputStream().readAllBytes(), UTF_8);
+        return new Run(process.waitFor(), output);
+      } finally {
+        Files.delete(source);
       }
-      return new Run(process.waitFor(), out.join(), err.join());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException(e);
-    }
-  }
-
-  private static String read(InputStream stream) {
-    try (stream) {
-      return new String(stream.readAllBytes(), UTF_8);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 }
