@@ -13,8 +13,13 @@ import java.io.Serial;
 public final class VerbsException extends RuntimeException {
   @Serial private static final long serialVersionUID = 1;
 
+  /** The C function's name. */
   private final String function;
+
+  /** The Linux error number. */
   private final int errno;
+
+  /** What failed, why, and what to do; may be empty. */
   private final String details;
 
   /**
