@@ -7,4 +7,5 @@
 module dev.verbena {
   exports dev.verbena;
   exports dev.verbena.raw;
+  exports dev.verbena.verbs;
 }
