@@ -39,12 +39,17 @@ final class ContextOps {
       long offset = ibv_context_ops.layout().byteOffset(PathElement.groupElement(field));
       return Memory.function(context + ibv_context.ops$offset() + offset, function);
     }
-    String field = op.field().isEmpty() ? function.replaceFirst("^ibv_", "") : op.field();
+    String field = field(op, function);
     if (!ExtendedContext.holds(context, field)) {
       String needed = op.since() == 0 ? "rdma-core" : "rdma-core " + op.since() + " or newer";
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "needs " + needed + ", found " + library.get());
     }
     return ExtendedContext.pointer(context, field, function);
+  }
+
+  /** The field of {@code verbs_context} that holds the pointer. */
+  static String field(ContextOp op, String function) {
+    return op.field().isEmpty() ? function.replaceFirst("^ibv_", "") : op.field();
   }
 }
