@@ -19,7 +19,7 @@ public final class VerbsException extends RuntimeException {
   /** The Linux error number. */
   private final int errno;
 
-  /** What is known of the cause; may be empty. */
+  /** What failed, why, and what to do; may be empty. */
   private final String details;
 
   /**

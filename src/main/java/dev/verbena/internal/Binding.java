@@ -1,7 +1,5 @@
 package dev.verbena.internal;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -18,6 +16,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /**
  * Turns an interface of C functions into calls: each method's Java signature is the C signature,
@@ -39,10 +38,12 @@ final class Binding implements InvocationHandler {
   }
 
   private final Symbols symbols;
+  private final Supplier<String> library;
   private final ConcurrentHashMap<Method, MethodHandle> ops = new ConcurrentHashMap<>();
 
-  private Binding(Symbols symbols) {
+  private Binding(Symbols symbols, Supplier<String> library) {
     this.symbols = symbols;
+    this.library = library;
   }
 
   /** Binds an interface to the symbols of a library. */
@@ -56,7 +57,8 @@ final class Binding implements InvocationHandler {
               linked.computeIfAbsent(
                   method, m -> link(m, symbol.fails(), library.find(m.getName(), symbol.since())));
           return call(handle, method, symbol.fails(), arguments);
-        });
+        },
+        library::description);
   }
 
   /** Binds an interface to an object that implements the exported functions in Java. */
@@ -69,13 +71,14 @@ final class Binding implements InvocationHandler {
           } catch (InvocationTargetException e) {
             throw e.getCause();
           }
-        });
+        },
+        () -> exported + " in Java");
   }
 
-  private static <T> T bind(Class<T> functions, Symbols symbols) {
+  private static <T> T bind(Class<T> functions, Symbols symbols, Supplier<String> library) {
     return functions.cast(
         Proxy.newProxyInstance(
-            functions.getClassLoader(), new Class<?>[] {functions}, new Binding(symbols)));
+            functions.getClassLoader(), new Class<?>[] {functions}, new Binding(symbols, library)));
   }
 
   @Override
@@ -94,7 +97,7 @@ final class Binding implements InvocationHandler {
 
   private Object callThroughContext(ContextOp op, Method method, Object[] arguments)
       throws Throwable {
-    MemorySegment function = ContextOps.find(op, method.getName(), (long) arguments[0]);
+    MemorySegment function = ContextOps.find(op, method.getName(), (long) arguments[0], library);
     MethodHandle handle = ops.computeIfAbsent(method, m -> link(m, op.fails(), null));
     return call(handle.bindTo(function), method, op.fails(), arguments);
   }
@@ -146,10 +149,7 @@ final class Binding implements InvocationHandler {
       MemorySegment capture = arena.allocate(CAPTURE);
       Object result = (Object) handle.invokeExact(capture, arguments);
       if (result instanceof Number number && fails.failed(number.longValue())) {
-        long code = number.longValue();
-        int errno = fails.leavesErrno(code) ? (int) ERRNO.get(capture, 0L) : (int) Math.abs(code);
-        // A function that fails without a reason would otherwise read "Success".
-        throw new VerbsException(method.getName(), errno == 0 ? Errno.EIO : errno);
+        throw fails.failure(method.getName(), number.longValue(), (int) ERRNO.get(capture, 0L));
       }
       return method.getReturnType() == void.class ? null : result;
     }

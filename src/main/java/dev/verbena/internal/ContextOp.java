@@ -19,6 +19,9 @@ import java.lang.annotation.Target;
   /** The field of {@code verbs_context}; by default the method's name without {@code ibv_}. */
   String field() default "";
 
+  /** The first rdma-core release whose {@code verbs_context} has the field; 0 for every one. */
+  int since() default 0;
+
   /** Where the context is found. */
   Of of() default Of.OBJECT;
 

@@ -7,6 +7,7 @@ import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_flow;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
+import java.util.function.Supplier;
 
 /** Finds the function pointer behind a method marked {@link ContextOp}. */
 final class ContextOps {
@@ -20,9 +21,10 @@ final class ContextOps {
    * @param op says which pointer
    * @param function the C function's name
    * @param first the C function's first argument, which leads to the context
+   * @param library what was found, for messages
    * @throws VerbsException EOPNOTSUPP if the library or the provider lacks it
    */
-  static MemorySegment find(ContextOp op, String function, long first) {
+  static MemorySegment find(ContextOp op, String function, long first, Supplier<String> library) {
     if (first == 0) {
       throw new NullPointerException(function + ": NULL as first argument");
     }
@@ -37,11 +39,17 @@ final class ContextOps {
       long offset = ibv_context_ops.layout().byteOffset(PathElement.groupElement(field));
       return Memory.function(context + ibv_context.ops$offset() + offset, function);
     }
-    String field = op.field().isEmpty() ? function.replaceFirst("^ibv_", "") : op.field();
-    if (!ExtendedContext.provides(context, field)) {
+    String field = field(op, function);
+    if (!ExtendedContext.holds(context, field)) {
+      String needed = op.since() == 0 ? "rdma-core" : "rdma-core " + op.since() + " or newer";
       throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "the device's provider does not implement it");
+          function, Errno.EOPNOTSUPP, "needs " + needed + ", found " + library.get());
     }
-    return ExtendedContext.pointer(context, field);
+    return ExtendedContext.pointer(context, field, function);
+  }
+
+  /** The field of {@code verbs_context} that holds the pointer. */
+  static String field(ContextOp op, String function) {
+    return op.field().isEmpty() ? function.replaceFirst("^ibv_", "") : op.field();
   }
 }

@@ -29,15 +29,22 @@ final class ExtendedContext {
 
   /** {@code verbs_get_ctx_op}: whether the library knows the field and the provider filled it. */
   static boolean provides(long context, String field) {
-    long distance = distance(field);
-    return around(context) != 0
-        && Memory.getLong(context + SZ) >= SIZE_OF_CONTEXT - distance
-        && Memory.getLong(context + distance) != 0;
+    return holds(context, field) && Memory.getLong(context + distance(field)) != 0;
   }
 
-  /** The function pointer in a field that is {@linkplain #provides provided}. */
-  static MemorySegment pointer(long context, String field) {
-    return Memory.function(context + distance(field), field);
+  /** Whether the library that made the context knows the field. */
+  static boolean holds(long context, String field) {
+    return around(context) != 0
+        && Memory.getLong(context + SZ) >= SIZE_OF_CONTEXT - distance(field);
+  }
+
+  /**
+   * The function pointer in a field that the struct {@linkplain #holds holds}.
+   *
+   * @throws dev.verbena.VerbsException EOPNOTSUPP, naming the function, if it is NULL
+   */
+  static MemorySegment pointer(long context, String field, String function) {
+    return Memory.function(context + distance(field), function);
   }
 
   /** How far before the context a field lies: a negative number. */

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** One of the two C libraries, loaded for as long as the JVM lives. */
 final class Library {
@@ -28,9 +29,11 @@ final class Library {
   /**
    * Loads a library by its soname, or from the path in a system property.
    *
+   * @throws IllegalCallerException if the JVM denies native access
    * @throws VerbsException ENOENT if there is no such library or the file is not one
    */
   static Library load(String soname, String property) {
+    NativeAccess.require();
     String path = System.getProperty(property, soname);
     try {
       // Never unloaded: providers leave threads and fork handlers behind.
@@ -69,20 +72,25 @@ final class Library {
                     Errno.EOPNOTSUPP,
                     since == 0
                         ? path + " does not export it: is this " + soname + "?"
-                        : "needs rdma-core " + since + " or newer, found " + found()));
+                        : "needs rdma-core " + since + " or newer, found " + description()));
   }
 
-  /** The rdma-core release this library is of, as far as its file name tells. */
+  /**
+   * The rdma-core release this library is of, as far as the name of the mapped file tells.
+   *
+   * @return such as {@code 44.0}; empty where the file is named otherwise
+   */
   Optional<String> release() {
     Pattern mapped = Pattern.compile("/" + Pattern.quote(soname) + "\\.\\d+\\.(\\d+\\.\\d+)$");
-    try (var maps = Files.lines(Path.of("/proc/self/maps"))) {
+    try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
       return maps.map(mapped::matcher).filter(Matcher::find).map(m -> m.group(1)).findFirst();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    } catch (IOException | UncheckedIOException e) {
+      return Optional.empty(); // Without /proc nothing tells; whoever asks says "unknown".
     }
   }
 
-  private String found() {
+  /** What was found, for messages: the release, or the path of a library that does not tell. */
+  String description() {
     return release().map(r -> "rdma-core " + r).orElse(path + " of unknown release");
   }
 }

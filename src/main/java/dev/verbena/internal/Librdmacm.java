@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import static dev.verbena.internal.Fails.ADDRINFO;
 import static dev.verbena.internal.Fails.MINUS_ONE;
 import static dev.verbena.internal.Fails.NEVER;
 import static dev.verbena.internal.Fails.NULL;
@@ -51,7 +52,7 @@ public interface Librdmacm {
   short rdma_get_dst_port(long id);
 
   // Addresses and routes
-  @Symbol(fails = MINUS_ONE)
+  @Symbol(fails = ADDRINFO)
   void rdma_getaddrinfo(long node, long service, long hints, long result);
 
   @Symbol(fails = NEVER)
@@ -66,7 +67,7 @@ public interface Librdmacm {
   @Symbol(fails = MINUS_ONE)
   void rdma_resolve_route(long id, int timeoutMs);
 
-  @Symbol(fails = MINUS_ONE, since = 60)
+  @Symbol(fails = ADDRINFO, since = 60)
   void rdma_resolve_addrinfo(long id, long node, long service, long hints);
 
   @Symbol(fails = MINUS_ONE, since = 60)

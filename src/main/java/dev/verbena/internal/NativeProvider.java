@@ -1,37 +1,39 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import java.util.Optional;
 
 /** The C libraries: each loaded on first use, so that libibverbs serves without librdmacm. */
 final class NativeProvider implements Provider {
   static final NativeProvider INSTANCE = new NativeProvider();
 
+  // Not loaded before asked for; a load that failed is tried again at the next call.
+  private Library libibverbs;
+  private Library librdmacm;
+  private Verbs verbs;
+  private Librdmacm rdmacm;
+
   private NativeProvider() {}
-
-  /** Not linked before asked for; a load that failed is tried again at the next call. */
-  private static final class Loaded {
-    private Library libibverbs;
-    private Library librdmacm;
-    private Verbs verbs;
-    private Librdmacm rdmacm;
-  }
-
-  private final Loaded loaded = new Loaded();
 
   @Override
   public synchronized Verbs verbs() {
-    if (loaded.verbs == null) {
-      loaded.verbs = Binding.toLibrary(Verbs.class, libibverbs());
+    if (verbs == null) {
+      verbs = Binding.toLibrary(Verbs.class, libibverbs());
     }
-    return loaded.verbs;
+    return verbs;
   }
 
   @Override
   public synchronized Librdmacm rdmacm() {
-    if (loaded.rdmacm == null) {
-      loaded.rdmacm = Binding.toLibrary(Librdmacm.class, librdmacm());
+    if (rdmacm == null) {
+      rdmacm = Binding.toLibrary(Librdmacm.class, librdmacm());
     }
-    return loaded.rdmacm;
+    return rdmacm;
+  }
+
+  @Override
+  public Optional<String> release() {
+    return libibverbs().release();
   }
 
   /**
@@ -40,11 +42,11 @@ final class NativeProvider implements Provider {
    * @throws VerbsException ENOENT if it cannot be loaded
    */
   synchronized Library libibverbs() {
-    if (loaded.libibverbs == null) {
+    if (libibverbs == null) {
       Platform.current().requireSupported();
-      loaded.libibverbs = Library.load("libibverbs.so.1", "dev.verbena.libibverbs");
+      libibverbs = Library.load("libibverbs.so.1", "dev.verbena.libibverbs");
     }
-    return loaded.libibverbs;
+    return libibverbs;
   }
 
   /**
@@ -53,10 +55,10 @@ final class NativeProvider implements Provider {
    * @throws VerbsException ENOENT if it cannot be loaded
    */
   synchronized Library librdmacm() {
-    if (loaded.librdmacm == null) {
+    if (librdmacm == null) {
       Platform.current().requireSupported();
-      loaded.librdmacm = Library.load("librdmacm.so.1", "dev.verbena.librdmacm");
+      librdmacm = Library.load("librdmacm.so.1", "dev.verbena.librdmacm");
     }
-    return loaded.librdmacm;
+    return librdmacm;
   }
 }

@@ -1,5 +1,7 @@
 package dev.verbena.internal;
 
+import java.util.Optional;
+
 /**
  * Whoever answers the verbs: the C libraries, or something that stands in for them.
  *
@@ -11,6 +13,9 @@ public interface Provider {
 
   /** The RDMA connection manager. */
   Librdmacm rdmacm();
+
+  /** The rdma-core release whose libibverbs answers, where that can be told. */
+  Optional<String> release();
 
   /** The C libraries of this machine, loaded when first asked for a function. */
   static Provider system() {

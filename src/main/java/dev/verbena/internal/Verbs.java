@@ -33,28 +33,28 @@ import dev.verbena.raw.rdma_h;
  */
 public interface Verbs extends Libibverbs {
   // Through a pointer of verbs_context
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 22)
   void ibv_advise_mr(long pd, int advice, int flags, long sgList, int numSge);
 
-  @ContextOp(fails = NULL, of = CONTEXT)
+  @ContextOp(fails = NULL, of = CONTEXT, since = 18)
   long ibv_alloc_dm(long context, long attr);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 18)
   void ibv_free_dm(long dm);
 
-  @ContextOp(fails = NULL)
+  @ContextOp(fails = NULL, since = 18)
   long ibv_reg_dm_mr(long pd, long dm, long dmOffset, long length, int access);
 
-  @ContextOp(fails = NULL)
+  @ContextOp(fails = NULL, since = 20)
   long ibv_alloc_null_mr(long pd);
 
-  @ContextOp(fails = NULL, of = CONTEXT)
+  @ContextOp(fails = NULL, of = CONTEXT, since = 17)
   long ibv_alloc_parent_domain(long context, long attr);
 
-  @ContextOp(fails = NULL, of = CONTEXT)
+  @ContextOp(fails = NULL, of = CONTEXT, since = 17)
   long ibv_alloc_td(long context, long initAttr);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 17)
   void ibv_dealloc_td(long td);
 
   @ContextOp(fails = NULL, of = CONTEXT)
@@ -66,13 +66,13 @@ public interface Verbs extends Libibverbs {
   @ContextOp(fails = NULL, of = CONTEXT)
   long ibv_create_cq_ex(long context, long cqAttr);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 16)
   void ibv_modify_cq(long cq, long attr);
 
   @ContextOp(fails = NULL, of = CONTEXT)
   long ibv_open_qp(long context, long qpOpenAttr);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 18)
   void ibv_modify_qp_rate_limit(long qp, long attr);
 
   @ContextOp(fails = ERRNO)
@@ -96,25 +96,25 @@ public interface Verbs extends Libibverbs {
   @ContextOp(fails = ERRNO, field = "ibv_destroy_flow", of = FLOW)
   void ibv_destroy_flow(long flow);
 
-  @ContextOp(fails = NULL, of = CONTEXT)
+  @ContextOp(fails = NULL, of = CONTEXT, since = 18)
   long ibv_create_flow_action_esp(long context, long esp);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 18)
   void ibv_modify_flow_action_esp(long action, long esp);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 18)
   void ibv_destroy_flow_action(long action);
 
-  @ContextOp(fails = NULL, of = CONTEXT)
+  @ContextOp(fails = NULL, of = CONTEXT, since = 19)
   long ibv_create_counters(long context, long initAttr);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 19)
   void ibv_destroy_counters(long counters);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 19)
   void ibv_attach_counters_point_flow(long counters, long attr, long flow);
 
-  @ContextOp(fails = ERRNO)
+  @ContextOp(fails = ERRNO, since = 19)
   void ibv_read_counters(long counters, long values, int numCounters, int flags);
 
   @ContextOp(fails = ERRNO, field = "query_rt_values", of = CONTEXT)
@@ -130,7 +130,7 @@ public interface Verbs extends Libibverbs {
   @ContextOp(fails = ERRNO, field = "ops.bind_mw")
   void bind_mw(long qp, long mw, long mwBind);
 
-  @ContextOp(fails = ERRNO, of = CONTEXT)
+  @ContextOp(fails = ERRNO, of = CONTEXT, since = 22)
   void query_port(long context, byte port, long portAttr, long size);
 
   @ContextOp(fails = ERRNO, of = CONTEXT)
@@ -266,8 +266,10 @@ public interface Verbs extends Libibverbs {
 
   /** Posts tag-matching operations; a provider without them takes none. */
   default int ibv_post_srq_ops(long srq, long op, long badOp) {
-    if (ExtendedContext.provides(Memory.getLong(srq), "post_srq_ops")) {
-      return Call.i(ExtendedContext.pointer(Memory.getLong(srq), "post_srq_ops"), srq, op, badOp);
+    long context = Memory.getLong(srq);
+    if (ExtendedContext.provides(context, "post_srq_ops")) {
+      return Call.i(
+          ExtendedContext.pointer(context, "post_srq_ops", "ibv_post_srq_ops"), srq, op, badOp);
     }
     Memory.putLong(badOp, op);
     return Errno.EOPNOTSUPP;

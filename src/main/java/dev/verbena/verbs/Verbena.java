@@ -1,0 +1,97 @@
+package dev.verbena.verbs;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Platform;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Verbs;
+import dev.verbena.verbs.Unsupported.Reason;
+import java.util.Optional;
+
+/**
+ * Whether this machine can use RDMA, asked without risk on any machine.
+ *
+ * <p>Nothing is loaded before one of these methods is called.
+ */
+public final class Verbena {
+  private Verbena() {}
+
+  /**
+   * Whether there is a device that can be opened.
+   *
+   * @return false if anything is missing that {@link #unsupportedReason} can name
+   */
+  public static boolean isSupported() {
+    return unsupportedReason().isEmpty();
+  }
+
+  /**
+   * What is missing, looked for anew at each call: a device may come and go.
+   *
+   * @return what is missing and what to do about it; empty if nothing is
+   */
+  public static Optional<Unsupported> unsupportedReason() {
+    return unsupportedReason(Platform.current(), Provider.system());
+  }
+
+  static Optional<Unsupported> unsupportedReason(Platform platform, Provider provider) {
+    String unknown = platform.unsupportedReason();
+    if (unknown != null) {
+      return because(platform.isLinux() ? Reason.ARCHITECTURE : Reason.OPERATING_SYSTEM, unknown);
+    }
+    Verbs verbs;
+    try {
+      verbs = provider.verbs();
+    } catch (IllegalCallerException e) {
+      return because(Reason.NATIVE_ACCESS, e.getMessage());
+    } catch (VerbsException e) {
+      return because(Reason.LIBRARY, e.getMessage());
+    } catch (UnsupportedOperationException | LinkageError e) {
+      return because(Reason.ARCHITECTURE, "this JVM cannot call C: " + e);
+    }
+    try {
+      return hasDevice(verbs)
+          ? Optional.empty()
+          : because(
+              Reason.DEVICE,
+              "no RDMA device: load the driver of the network card, or make a software device"
+                  + " with: rdma link add rxe0 type rxe netdev NAME");
+    } catch (VerbsException e) {
+      return switch (e.errno()) {
+        case Errno.EOPNOTSUPP -> because(Reason.LIBRARY, e.getMessage());
+        case Errno.ENOSYS ->
+            because(
+                Reason.KERNEL,
+                e.getMessage() + ": the kernel has no RDMA support loaded: modprobe ib_uverbs");
+        default -> because(Reason.KERNEL, e.getMessage());
+      };
+    }
+  }
+
+  private static boolean hasDevice(Verbs verbs) {
+    long list = verbs.ibv_get_device_list(0);
+    try {
+      return Memory.getLong(list) != 0;
+    } finally {
+      verbs.ibv_free_device_list(list);
+    }
+  }
+
+  private static Optional<Unsupported> because(Reason reason, String explanation) {
+    return Optional.of(new Unsupported(reason, explanation));
+  }
+
+  /**
+   * The rdma-core release whose libibverbs is used.
+   *
+   * @return such as {@code 44.0}; empty if there is no library or its file name does not tell
+   */
+  public static Optional<String> rdmaCoreRelease() {
+    try {
+      return Provider.system().release();
+    } catch (RuntimeException | LinkageError e) {
+      return Optional.empty(); // unsupportedReason() tells why.
+    }
+  }
+}

@@ -1,0 +1,133 @@
+package dev.verbena.internal;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.raw.verbs_context;
+import dev.verbena.testing.CFunction;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every C function has its method in the seam, of the same shape. */
+class ApiSurfaceTest {
+  /** Where a function's methods are: on the provider, or on the object whose data path they are. */
+  private static final List<Class<?>> SEAM =
+      List.of(
+          Verbs.class,
+          Librdmacm.class,
+          RdmaVerbs.class,
+          QueuePairCalls.class,
+          CompletionQueueCalls.class,
+          SharedReceiveQueueCalls.class,
+          ExtendedQueuePairCalls.class,
+          ExtendedCompletionQueueCalls.class);
+
+  /** C passes the compiler's knowledge of an argument, or nothing of what Java reports. */
+  private static final Set<String> OTHER_PARAMETERS =
+      Set.of("__ibv_reg_mr", "__ibv_reg_mr_iova", "rdma_seterrno");
+
+  static List<CFunction> functions() {
+    return CFunction.all();
+  }
+
+  @Test
+  void allRowsAreRead() {
+    assertEquals(246, functions().size());
+    assertEquals(130, functions().stream().filter(CFunction::exported).count());
+  }
+
+  @ParameterizedTest
+  @MethodSource("functions")
+  void hasMethod(CFunction function) {
+    Method method = method(function).orElse(null);
+    assertNotNull(method, () -> "no method " + function.name() + " in the seam");
+    if (!OTHER_PARAMETERS.contains(function.name())) {
+      List<Class<?>> expected = function.parameterTypes();
+      boolean onObject =
+          method.getDeclaringClass().getSimpleName().endsWith("Calls")
+              && !Modifier.isStatic(method.getModifiers());
+      assertEquals(
+          onObject ? expected.subList(1, expected.size()) : expected,
+          List.of(method.getParameterTypes()),
+          function.prototype());
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("functions")
+  void saysSinceWhenItIsExported(CFunction function) {
+    Symbol symbol = method(function).orElseThrow().getAnnotation(Symbol.class);
+    assertEquals(function.exported(), symbol != null, "exported");
+    if (symbol != null) {
+      assertEquals(function.since(), symbol.since(), "since");
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("functions")
+  void returnsWhatCReturns(CFunction function) {
+    Method method = method(function).orElseThrow();
+    Symbol symbol = method.getAnnotation(Symbol.class);
+    ContextOp op = method.getAnnotation(ContextOp.class);
+    if (symbol != null || op != null) {
+      Fails fails = symbol != null ? symbol.fails() : op.fails();
+      boolean onlyStatus = method.getReturnType() == void.class && fails != Fails.NEVER;
+      assertEquals(
+          function.returnType(), onlyStatus ? int.class : method.getReturnType(), "result");
+    }
+  }
+
+  @Test
+  void inventsNoSymbol() {
+    Set<String> known = functions().stream().map(CFunction::name).collect(Collectors.toSet());
+    List<String> invented =
+        Stream.of(Libibverbs.class, Librdmacm.class)
+            .flatMap(c -> Arrays.stream(c.getDeclaredMethods()))
+            .map(Method::getName)
+            .filter(name -> !known.contains(name))
+            .toList();
+    assertTrue(invented.isEmpty(), invented::toString);
+  }
+
+  @Test
+  void verbsContextGrowsAtItsFront() {
+    // So a field that lies further in front can only have come later.
+    List<Method> ops =
+        Arrays.stream(Verbs.class.getDeclaredMethods())
+            .filter(m -> m.isAnnotationPresent(ContextOp.class))
+            .filter(m -> !m.getAnnotation(ContextOp.class).field().startsWith("ops."))
+            .sorted(Comparator.comparingLong(ApiSurfaceTest::offset))
+            .toList();
+    assertFalse(ops.isEmpty());
+    for (int i = 1; i < ops.size(); i++) {
+      int newer = ops.get(i - 1).getAnnotation(ContextOp.class).since();
+      int older = ops.get(i).getAnnotation(ContextOp.class).since();
+      assertTrue(newer >= older, ops.get(i - 1) + " before " + ops.get(i));
+    }
+  }
+
+  private static long offset(Method method) {
+    String field = ContextOps.field(method.getAnnotation(ContextOp.class), method.getName());
+    return verbs_context.layout().byteOffset(PathElement.groupElement(field));
+  }
+
+  private static Optional<Method> method(CFunction function) {
+    return SEAM.stream()
+        .flatMap(c -> Arrays.stream(c.getMethods()))
+        .filter(m -> m.getName().equals(function.name()))
+        .findFirst();
+  }
+}

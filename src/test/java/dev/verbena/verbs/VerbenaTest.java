@@ -1,0 +1,75 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Platform;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Verbs;
+import dev.verbena.verbs.Unsupported.Reason;
+import java.nio.ByteOrder;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+
+class VerbenaTest {
+  private static final Platform LINUX = new Platform("Linux", "amd64", 64, ByteOrder.LITTLE_ENDIAN);
+
+  /** A provider that gets no further than its verbs. */
+  private record Failing(Supplier<RuntimeException> failure) implements Provider {
+    @Override
+    public Verbs verbs() {
+      throw failure.get();
+    }
+
+    @Override
+    public Librdmacm rdmacm() {
+      throw failure.get();
+    }
+
+    @Override
+    public Optional<String> release() {
+      return Optional.empty();
+    }
+  }
+
+  @Test
+  void answersOnThisMachineAndAgreesWithItself() {
+    Optional<Unsupported> reason = Verbena.unsupportedReason();
+    assertEquals(reason.isEmpty(), Verbena.isSupported());
+    reason.ifPresent(r -> assertTrue(r.explanation().length() > 20, r.explanation()));
+  }
+
+  @Test
+  void namesTheOperatingSystem() {
+    Unsupported reason =
+        reason(new Platform("Windows 11", "amd64", 64, ByteOrder.LITTLE_ENDIAN), Provider.system());
+    assertEquals(Reason.OPERATING_SYSTEM, reason.reason());
+    assertTrue(reason.explanation().contains("Windows 11"), reason.explanation());
+  }
+
+  @Test
+  void namesTheProcessor() {
+    Unsupported reason =
+        reason(new Platform("Linux", "s390x", 64, ByteOrder.BIG_ENDIAN), Provider.system());
+    assertEquals(Reason.ARCHITECTURE, reason.reason());
+    assertTrue(reason.explanation().contains("s390x"), reason.explanation());
+  }
+
+  @Test
+  void passesOnWhatIsMissing() {
+    Unsupported denied = reason(LINUX, new Failing(() -> new IllegalCallerException("flag")));
+    assertEquals(new Unsupported(Reason.NATIVE_ACCESS, "flag"), denied);
+    VerbsException notFound = new VerbsException("dlopen libibverbs.so.1", Errno.ENOENT, "install");
+    assertEquals(
+        new Unsupported(Reason.LIBRARY, notFound.getMessage()),
+        reason(LINUX, new Failing(() -> notFound)));
+  }
+
+  private static Unsupported reason(Platform platform, Provider provider) {
+    return Verbena.unsupportedReason(platform, provider).orElseThrow();
+  }
+}
