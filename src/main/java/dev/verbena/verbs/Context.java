@@ -101,6 +101,16 @@ public final class Context extends Resource {
     return new CompletionQueue.Builder(this, entries);
   }
 
+  /**
+   * Makes a channel on which completion queues announce completions: {@code
+   * ibv_create_comp_channel}.
+   *
+   * @return a channel, to be closed
+   */
+  public CompletionChannel createCompletionChannel() {
+    return CompletionChannel.create(this);
+  }
+
   Provider provider() {
     return provider;
   }

@@ -76,6 +76,7 @@ public abstract class Resource implements AutoCloseable {
     }
     boolean released = false;
     try {
+      stopWaiting();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
         child.close();
       }
@@ -86,6 +87,12 @@ public abstract class Resource implements AutoCloseable {
     }
     parents.forEach(parent -> parent.detach(this));
   }
+
+  /**
+   * Makes every thread leave that waits for events of this object. Called when closing begins,
+   * before anything is released; nobody can begin to use the object any more.
+   */
+  protected void stopWaiting() {}
 
   /** True for the one thread that is to close; others wait until that one is done. */
   private synchronized boolean beginClosing() {
