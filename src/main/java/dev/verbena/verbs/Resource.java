@@ -64,6 +64,24 @@ public abstract class Resource implements AutoCloseable {
     return children.peekLast();
   }
 
+  private synchronized List<Resource> children() {
+    return List.copyOf(children);
+  }
+
+  /** What was made of a C object on this one, or on what was made on it; null if nothing was. */
+  final <R extends Resource> R find(Class<R> type, long address) {
+    for (Resource child : children().reversed()) {
+      if (type.isInstance(child) && child.address == address) {
+        return type.cast(child);
+      }
+      R found = child.find(type, address);
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
   /**
    * Closes this object after everything that was made on it.
    *
