@@ -1,22 +1,85 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.CompletionQueueCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_cq;
+import dev.verbena.raw.ibv_cq_init_attr_ex;
+import dev.verbena.raw.ibv_moderate_cq;
+import dev.verbena.raw.ibv_modify_cq_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 
 /** A completion queue: {@code struct ibv_cq}. */
-public final class CompletionQueue extends Resource {
+public sealed class CompletionQueue extends Resource permits ExtendedCompletionQueue {
+  private static final long MICROSECOND = 1000;
+
   private final Context context;
+  private final CompletionChannel channel;
   private final MemorySegment struct;
   private final CompletionQueueCalls calls;
 
-  private CompletionQueue(Context context, long address) {
-    super(address, () -> context.verbs().ibv_destroy_cq(address), context);
-    this.context = context;
-    this.struct = Memory.at(address, ibv_cq.sizeof());
-    this.calls = new CompletionQueueCalls(address, context.linking().isCritical());
+  @SuppressWarnings("this-escape") // The channel only keeps the reference until events arrive.
+  CompletionQueue(Made made) {
+    super(made.address(), made::release, made.parents());
+    this.context = made.context();
+    this.channel = made.channel();
+    this.struct = Memory.at(made.address(), ibv_cq.sizeof());
+    this.calls = new CompletionQueueCalls(made.address(), context.linking().isCritical());
+    made.events().of(this);
+    if (channel != null) {
+      channel.add(made.events());
+    }
+  }
+
+  /** A queue that C made: what it was made on, and how it is given back. */
+  record Made(
+      Context context,
+      CompletionChannel channel,
+      ProtectionDomain domain,
+      long address,
+      boolean owned,
+      CompletionEvents events) {
+
+    Made(
+        Context context,
+        CompletionChannel channel,
+        ProtectionDomain domain,
+        long address,
+        boolean owned) {
+      this(
+          context, channel, domain, address, owned, new CompletionEvents(context.verbs(), address));
+    }
+
+    void release() {
+      events.acknowledge();
+      if (owned) {
+        context.verbs().ibv_destroy_cq(address);
+      }
+      if (channel != null) {
+        channel.remove(events);
+      }
+    }
+
+    Resource[] parents() {
+      List<Resource> parents = new ArrayList<>(List.of(context));
+      if (channel != null) {
+        parents.add(channel);
+      }
+      if (domain != null) {
+        parents.add(domain);
+      }
+      return parents.toArray(Resource[]::new);
+    }
   }
 
   /** What can be asked for when a completion queue is made. */
@@ -24,6 +87,9 @@ public final class CompletionQueue extends Resource {
     private final Context context;
     private final int entries;
     private int vector;
+    private CompletionChannel channel;
+    private ProtectionDomain domain;
+    private int flags;
 
     Builder(Context context, int entries) {
       if (entries < 1) {
@@ -45,14 +111,159 @@ public final class CompletionQueue extends Resource {
     }
 
     /**
-     * Makes the queue: {@code ibv_create_cq}.
+     * Chooses where the queue announces completions; without a channel it is only polled.
+     *
+     * @param channel a channel of the same context
+     * @return this
+     */
+    public Builder channel(CompletionChannel channel) {
+      if (channel.context() != context) {
+        throw new IllegalArgumentException(channel + " is not of " + context);
+      }
+      this.channel = channel;
+      return this;
+    }
+
+    /**
+     * Makes the queue in a parent domain, whose allocators and thread domain it then uses.
+     *
+     * @param domain a domain of the same context
+     * @return this
+     */
+    public Builder parentDomain(ProtectionDomain domain) {
+      if (domain.context() != context) {
+        throw new IllegalArgumentException(domain + " is not of " + context);
+      }
+      this.domain = domain;
+      return this;
+    }
+
+    /**
+     * Promises that one thread at a time polls the queue, so that the provider need not lock:
+     * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}.
+     *
+     * @return this
+     */
+    public Builder singleThreaded() {
+      flags |= rdma_h.IBV_CREATE_CQ_ATTR_SINGLE_THREADED();
+      return this;
+    }
+
+    /**
+     * Lets the queue overrun without an error, for those who know that it cannot or who count
+     * completions otherwise: {@code IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN}.
+     *
+     * @return this
+     */
+    public Builder ignoreOverrun() {
+      flags |= rdma_h.IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN();
+      return this;
+    }
+
+    /**
+     * Makes the queue: {@code ibv_create_cq}, or {@code ibv_create_cq_ex} where more is asked for
+     * than that can express.
      *
      * @return a queue, to be closed
      */
     public CompletionQueue create() {
-      long cq = context.verbs().ibv_create_cq(context.address(), entries, 0, 0, vector);
-      return new CompletionQueue(context, cq);
+      if (flags != 0 || domain != null) {
+        return new CompletionQueue(made(createExtended(0)));
+      }
+      long channelAddress = channel == null ? 0 : channel.address();
+      try {
+        return new CompletionQueue(
+            made(
+                context
+                    .verbs()
+                    .ibv_create_cq(context.address(), entries, 0, channelAddress, vector)));
+      } catch (VerbsException e) {
+        throw explained(e);
+      }
     }
+
+    /**
+     * Makes the queue as an extended one, which tells of each completion what is asked for here:
+     * {@code ibv_create_cq_ex}.
+     *
+     * @param fields what to tell
+     * @return a queue, to be closed
+     */
+    public ExtendedCompletionQueue createExtended(CompletionField... fields) {
+      Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
+      wanted.addAll(List.of(fields));
+      return new ExtendedCompletionQueue(made(createExtended(Flags.mask(wanted))), wanted);
+    }
+
+    private long createExtended(long fields) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = ibv_cq_init_attr_ex.allocate(arena);
+        ibv_cq_init_attr_ex.cqe(attr, entries);
+        ibv_cq_init_attr_ex.comp_vector(attr, vector);
+        ibv_cq_init_attr_ex.wc_flags(attr, fields);
+        if (channel != null) {
+          ibv_cq_init_attr_ex.channel(attr, channel.segment());
+        }
+        int mask = 0;
+        if (flags != 0) {
+          mask |= rdma_h.IBV_CQ_INIT_ATTR_MASK_FLAGS();
+          ibv_cq_init_attr_ex.flags(attr, flags);
+        }
+        if (domain != null) {
+          mask |= rdma_h.IBV_CQ_INIT_ATTR_MASK_PD();
+          ibv_cq_init_attr_ex.parent_domain(attr, domain.segment());
+        }
+        ibv_cq_init_attr_ex.comp_mask(attr, mask);
+        return context.verbs().ibv_create_cq_ex(context.address(), attr.address());
+      } catch (VerbsException e) {
+        throw explained(e);
+      }
+    }
+
+    private Made made(long address) {
+      return new Made(context, channel, domain, address, true);
+    }
+
+    private VerbsException explained(VerbsException e) {
+      if (e.errno() == Errno.EINVAL) {
+        return e.explained(
+            "a completion queue of "
+                + entries
+                + " entries on "
+                + context.device()
+                + ": are these more than its max_cqe?");
+      }
+      return e.isUnsupported()
+          ? e.explained(context.device() + " lacks something that the queue was asked to have")
+          : e;
+    }
+  }
+
+  /**
+   * A queue that C code made and will destroy, such as one of librdmacm.
+   *
+   * @param context the context it belongs to
+   * @param segment the {@code struct ibv_cq}
+   * @return a queue whose closing acknowledges its events but leaves the C object alone
+   */
+  public static CompletionQueue borrow(Context context, MemorySegment segment) {
+    return new CompletionQueue(new Made(context, null, null, segment.address(), false));
+  }
+
+  /**
+   * A queue that C code made and will destroy, and whose announcements are to be taken here.
+   *
+   * @param channel the channel that the queue was made with
+   * @param segment the {@code struct ibv_cq}
+   * @return a queue whose closing acknowledges its events but leaves the C object alone
+   */
+  public static CompletionQueue borrow(CompletionChannel channel, MemorySegment segment) {
+    MemorySegment cq = Memory.at(segment.address(), ibv_cq.sizeof());
+    if (ibv_cq.channel(cq).address() != channel.address()) {
+      throw new IllegalArgumentException("the queue was not made with " + channel);
+    }
+    return new CompletionQueue(
+        new Made(channel.context(), channel, null, segment.address(), false));
   }
 
   /**
@@ -66,6 +277,94 @@ public final class CompletionQueue extends Resource {
   }
 
   /**
+   * Changes how many completions the queue holds: {@code ibv_resize_cq}. May be done while the
+   * queue is in use.
+   *
+   * @param entries how many; no fewer than it holds at the moment
+   */
+  public void resize(int entries) {
+    if (entries < 1) {
+      throw new IllegalArgumentException("a completion queue of " + entries + " entries");
+    }
+    try {
+      context.verbs().ibv_resize_cq(address(), entries);
+    } catch (VerbsException e) {
+      throw e.errno() == Errno.EINVAL
+          ? e.explained(
+              "resizing "
+                  + this
+                  + " to "
+                  + entries
+                  + " entries: it holds more completions than that, or the device allows fewer")
+          : e;
+    }
+  }
+
+  /**
+   * Delays events until there are several completions or some time went by: {@code ibv_modify_cq}.
+   *
+   * @param completions how many completions to collect; 0 to 65535
+   * @param period how long to wait for them; whole microseconds, at most 65535
+   */
+  public void moderate(int completions, Duration period) {
+    if (completions < 0 || completions > 0xffff) {
+      throw new IllegalArgumentException(
+          "moderation after " + completions + " completions: 0 to 65535 are possible");
+    }
+    if (period.isNegative()
+        || period.toNanos() % MICROSECOND != 0
+        || period.toNanos() / MICROSECOND > 0xffff) {
+      throw new IllegalArgumentException(
+          "moderation for " + period + ": 0 to 65535 whole microseconds are possible");
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_modify_cq_attr.allocate(arena);
+      ibv_modify_cq_attr.attr_mask(attr, rdma_h.IBV_CQ_ATTR_MODERATE());
+      MemorySegment moderate = ibv_modify_cq_attr.moderate(attr);
+      ibv_moderate_cq.cq_count(moderate, (short) completions);
+      ibv_moderate_cq.cq_period(moderate, (short) (period.toNanos() / MICROSECOND));
+      context.verbs().ibv_modify_cq(address(), attr.address());
+    }
+  }
+
+  /**
+   * Asks for one announcement on the queue's channel when the next completion arrives: {@code
+   * ibv_req_notify_cq}. Those that are already in the queue are not announced.
+   *
+   * @throws IllegalStateException if the queue has no channel
+   */
+  public void requestNotification() {
+    requestNotification(false);
+  }
+
+  /**
+   * Asks for one announcement on the queue's channel: {@code ibv_req_notify_cq}.
+   *
+   * @param solicitedOnly whether only a receive that the sender marked as solicited, or a failure,
+   *     is to be announced
+   * @throws IllegalStateException if the queue has no channel
+   */
+  public void requestNotification(boolean solicitedOnly) {
+    requireOpen();
+    if (ibv_cq.channel(struct).address() == 0) {
+      throw new IllegalStateException(this + " was made without a channel to announce on");
+    }
+    int errno = calls.ibv_req_notify_cq(solicitedOnly ? 1 : 0);
+    if (errno != 0) {
+      throw new VerbsException("ibv_req_notify_cq", errno, "on " + this);
+    }
+  }
+
+  /**
+   * Where the queue announces completions.
+   *
+   * @return the channel, or empty if the queue is only polled
+   */
+  public Optional<CompletionChannel> channel() {
+    return Optional.ofNullable(channel);
+  }
+
+  /**
    * The context that the queue was made from.
    *
    * @return the context
@@ -74,7 +373,7 @@ public final class CompletionQueue extends Resource {
     return context;
   }
 
-  CompletionQueueCalls calls() {
+  final CompletionQueueCalls calls() {
     return calls;
   }
 

@@ -12,6 +12,7 @@ public final class Context extends Resource {
   private final Device device;
   private final Linking linking;
   private final MemorySegment struct;
+  private final AsyncEvents asyncEvents;
 
   /** A context that was opened here and is closed here. */
   static Context opened(Provider provider, Device device, long address) {
@@ -27,12 +28,14 @@ public final class Context extends Resource {
             }));
   }
 
+  @SuppressWarnings("this-escape") // The events only keep the reference.
   private Context(Provider provider, Device device, long address, Runnable release) {
     super(address, release);
     this.provider = provider;
     this.device = device;
     this.linking = Linking.of(device);
     this.struct = Memory.at(address, ibv_context.sizeof());
+    this.asyncEvents = new AsyncEvents(this, ibv_context.async_fd(struct));
   }
 
   /**
@@ -101,6 +104,25 @@ public final class Context extends Resource {
     return new CompletionQueue.Builder(this, entries);
   }
 
+  /**
+   * What happens beside the data path: ports that go down, queues that fail.
+   *
+   * @return the events of this context
+   */
+  public AsyncEvents asyncEvents() {
+    return asyncEvents;
+  }
+
+  /**
+   * Makes a channel on which completion queues announce completions: {@code
+   * ibv_create_comp_channel}.
+   *
+   * @return a channel, to be closed
+   */
+  public CompletionChannel createCompletionChannel() {
+    return CompletionChannel.create(this);
+  }
+
   Provider provider() {
     return provider;
   }
@@ -111,6 +133,11 @@ public final class Context extends Resource {
 
   Linking linking() {
     return linking;
+  }
+
+  @Override
+  protected void stopWaiting() {
+    asyncEvents.stopWaiting();
   }
 
   @Override

@@ -64,6 +64,24 @@ public abstract class Resource implements AutoCloseable {
     return children.peekLast();
   }
 
+  private synchronized List<Resource> children() {
+    return List.copyOf(children);
+  }
+
+  /** What was made of a C object on this one, or on what was made on it; null if nothing was. */
+  final <R extends Resource> R find(Class<R> type, long address) {
+    for (Resource child : children().reversed()) {
+      if (type.isInstance(child) && child.address == address) {
+        return type.cast(child);
+      }
+      R found = child.find(type, address);
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
   /**
    * Closes this object after everything that was made on it.
    *
@@ -76,6 +94,7 @@ public abstract class Resource implements AutoCloseable {
     }
     boolean released = false;
     try {
+      stopWaiting();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
         child.close();
       }
@@ -86,6 +105,12 @@ public abstract class Resource implements AutoCloseable {
     }
     parents.forEach(parent -> parent.detach(this));
   }
+
+  /**
+   * Makes every thread leave that waits for events of this object. Called when closing begins,
+   * before anything is released; nobody can begin to use the object any more.
+   */
+  protected void stopWaiting() {}
 
   /** True for the one thread that is to close; others wait until that one is done. */
   private synchronized boolean beginClosing() {

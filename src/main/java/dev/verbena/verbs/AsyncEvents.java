@@ -1,0 +1,173 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_async_event;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * The asynchronous events of an open device, in the order in which they happened. Each event goes
+ * to one of those who wait.
+ *
+ * <p>Waiting ends when there is an event, when the time is over, when the thread is interrupted,
+ * and when another thread closes the context. A virtual thread that waits does not hold its
+ * carrier. Every event is acknowledged at once ({@code ibv_ack_async_event}), so that destroying
+ * the object it is about never has to wait for its reader.
+ */
+public final class AsyncEvents {
+  private final Context context;
+  private final EventFile<AsyncEvent> events;
+
+  AsyncEvents(Context context, int descriptor) {
+    this.context = context;
+    this.events = new EventFile<>(context, descriptor, this::read);
+  }
+
+  /**
+   * Waits for an event: {@code ibv_get_async_event}.
+   *
+   * @return the next event
+   * @throws InterruptedException if the thread is interrupted
+   * @throws IllegalStateException if the context is closed, be it during the wait
+   */
+  public AsyncEvent take() throws InterruptedException {
+    return events.take();
+  }
+
+  /**
+   * Waits a while for an event: {@code ibv_get_async_event}.
+   *
+   * @param timeout how long at most
+   * @return the next event, or null if there was none in time
+   * @throws InterruptedException if the thread is interrupted
+   * @throws IllegalStateException if the context is closed, be it during the wait
+   */
+  public AsyncEvent poll(Duration timeout) throws InterruptedException {
+    return events.poll(timeout);
+  }
+
+  /**
+   * Takes an event that has already happened: {@code ibv_get_async_event}.
+   *
+   * @return the next event, or null if there is none
+   * @throws IllegalStateException if the context is closed
+   */
+  public AsyncEvent poll() {
+    return events.poll();
+  }
+
+  /**
+   * Hands every event to a listener, on a thread of its own, until the result or the context is
+   * closed. What the listener throws goes to the thread's uncaught-exception handler and ends
+   * nothing.
+   *
+   * @param listener takes one event after the other
+   * @return the listening, to be closed
+   */
+  public Listening listen(Consumer<? super AsyncEvent> listener) {
+    return new Listening(this, listener);
+  }
+
+  private AsyncEvent read() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment event = ibv_async_event.allocate(arena);
+      context.verbs().ibv_get_async_event(context.address(), event.address());
+      try {
+        return translated(event); // Before it is acknowledged: until then the object exists.
+      } finally {
+        context.verbs().ibv_ack_async_event(event.address());
+      }
+    }
+  }
+
+  private AsyncEvent translated(MemorySegment event) {
+    AsyncEventType type =
+        Codes.of(AsyncEventType.class, ibv_async_event.event_type(event), AsyncEventType.UNKNOWN);
+    MemorySegment element = ibv_async_event.element(event);
+    MemorySegment object = ibv_async_event.element.qp(element);
+    AsyncEvent known =
+        switch (type.concerns()) {
+          case PORT -> new AsyncEvent.OfPort(type, ibv_async_event.element.port_num(element));
+          case DEVICE -> new AsyncEvent.OfDevice(type, context.device());
+          case QUEUE_PAIR ->
+              about(QueuePair.class, object, qp -> new AsyncEvent.OfQueuePair(type, qp));
+          case COMPLETION_QUEUE ->
+              about(
+                  CompletionQueue.class, object, cq -> new AsyncEvent.OfCompletionQueue(type, cq));
+          case SHARED_RECEIVE_QUEUE ->
+              about(Resource.class, object, srq -> new AsyncEvent.OfSharedReceiveQueue(type, srq));
+          case WORK_QUEUE ->
+              about(Resource.class, object, wq -> new AsyncEvent.OfWorkQueue(type, wq));
+        };
+    return known == null ? new AsyncEvent.OfForeignObject(type, object) : known;
+  }
+
+  private <R extends Resource> AsyncEvent about(
+      Class<R> type, MemorySegment object, Function<R, AsyncEvent> event) {
+    R resource = context.find(type, object.address());
+    return resource == null ? null : event.apply(resource);
+  }
+
+  void stopWaiting() {
+    events.stop();
+  }
+
+  /** A thread that hands events to a listener. Closing ends it, after the event it is at. */
+  public static final class Listening implements AutoCloseable {
+    private final Context context;
+    private final Thread thread;
+    private volatile boolean closed;
+
+    private Listening(AsyncEvents events, Consumer<? super AsyncEvent> listener) {
+      this.context = events.context;
+      this.thread =
+          Thread.ofPlatform()
+              .daemon()
+              .name("events of " + context.device())
+              .unstarted(() -> run(events, listener));
+      thread.start();
+    }
+
+    private void run(AsyncEvents events, Consumer<? super AsyncEvent> listener) {
+      while (!closed && context.isOpen()) {
+        AsyncEvent event;
+        try {
+          event = events.take();
+        } catch (InterruptedException e) {
+          continue; // By close, or by a listener that interrupted itself.
+        } catch (IllegalStateException e) {
+          if (context.isOpen()) {
+            throw e;
+          }
+          return;
+        }
+        try {
+          listener.accept(event);
+        } catch (RuntimeException e) {
+          thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+        }
+      }
+    }
+
+    /** Ends the listening, and waits for it unless the listener itself does this. */
+    @Override
+    public void close() {
+      closed = true;
+      thread.interrupt();
+      boolean here = thread.equals(Thread.currentThread());
+      boolean interrupted = false;
+      while (!here && thread.isAlive()) {
+        try {
+          thread.join();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+}

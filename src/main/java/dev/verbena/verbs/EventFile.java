@@ -1,0 +1,101 @@
+package dev.verbena.verbs;
+
+import java.time.Duration;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/**
+ * A file descriptor that C reads events from: any number of threads take them, each event goes to
+ * one, and whoever waits leaves when the owner is closed.
+ *
+ * <p>C's reading functions block, which no interrupt ends. So nobody calls them before the
+ * descriptor is known to be readable, and asking and reading happen under one lock.
+ */
+final class EventFile<E> {
+  private final Resource owner;
+  private final int descriptor;
+  private final Supplier<E> reader;
+  private final ReentrantLock lock = new ReentrantLock();
+  private FileWait wait;
+
+  /**
+   * Events of a descriptor.
+   *
+   * @param owner must be open for events to be taken
+   * @param reader reads one event; null if it is of no interest to anybody
+   */
+  EventFile(Resource owner, int descriptor, Supplier<E> reader) {
+    this.owner = owner;
+    this.descriptor = descriptor;
+    this.reader = reader;
+  }
+
+  /** Takes an event that is there, or null. */
+  E poll() {
+    lock.lock();
+    try {
+      FileWait file = fileWait();
+      E event = null;
+      while (event == null && file.isReadable()) {
+        event = reader.get();
+      }
+      return event;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes an event, waiting a while for it; null if none comes. */
+  E poll(Duration timeout) throws InterruptedException {
+    long start = System.nanoTime();
+    E event = poll();
+    for (Duration left = timeout; event == null && left.isPositive(); ) {
+      awaitReadable(left);
+      event = poll();
+      left = timeout.minusNanos(System.nanoTime() - start);
+    }
+    return event;
+  }
+
+  /** Takes an event, waiting for it as long as it takes. */
+  E take() throws InterruptedException {
+    E event = poll();
+    while (event == null) {
+      awaitReadable(null);
+      event = poll();
+    }
+    return event;
+  }
+
+  private void awaitReadable(Duration timeout) throws InterruptedException {
+    FileWait file;
+    lock.lock();
+    try {
+      file = fileWait();
+    } finally {
+      lock.unlock();
+    }
+    file.await(timeout);
+  }
+
+  private FileWait fileWait() {
+    owner.requireOpen();
+    if (wait == null) {
+      wait = FileWait.on(descriptor);
+    }
+    return wait;
+  }
+
+  /** Makes everybody leave; to be called when the owner has begun to close. */
+  void stop() {
+    lock.lock();
+    try {
+      if (wait != null) {
+        wait.close();
+        wait = null; // Made anew if closing fails.
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+}
