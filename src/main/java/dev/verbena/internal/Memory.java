@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** Memory that C owns, by address. The only place where an address becomes readable. */
@@ -20,6 +21,17 @@ public final class Memory {
       throw new NullPointerException("a NULL pointer where C promises an object");
     }
     return MemorySegment.ofAddress(address).reinterpret(size);
+  }
+
+  /** The memory of one C object that is valid as long as an arena is open. */
+  public static MemorySegment at(long address, long size, Arena arena) {
+    return at(address, size).reinterpret(arena, null);
+  }
+
+  /** Runs something when an arena is closed, before memory is freed that it allocated so far. */
+  public static void beforeFree(Arena arena, Runnable action) {
+    MemorySegment unused = MemorySegment.NULL.reinterpret(arena, segment -> action.run());
+    assert unused.address() == 0;
   }
 
   /** Reads a pointer or another 64-bit number. */

@@ -50,8 +50,17 @@ public final class Context extends Resource {
 
   static Context borrow(Provider provider, MemorySegment segment) {
     long address = segment.address();
+    return new Context(provider, deviceOf(provider, address), address, () -> {});
+  }
+
+  static Context imported(Provider provider, int descriptor) {
+    long address = provider.verbs().ibv_import_device(descriptor);
+    return opened(provider, deviceOf(provider, address), address);
+  }
+
+  private static Device deviceOf(Provider provider, long address) {
     long device = ibv_context.device(Memory.at(address, ibv_context.sizeof())).address();
-    return new Context(provider, Device.of(provider, device), address, () -> {});
+    return Device.of(provider, device);
   }
 
   /**
@@ -121,6 +130,80 @@ public final class Context extends Resource {
    */
   public CompletionChannel createCompletionChannel() {
     return CompletionChannel.create(this);
+  }
+
+  /**
+   * Makes a thread domain: {@code ibv_alloc_td}.
+   *
+   * @return a domain, to be closed
+   */
+  public ThreadDomain allocateThreadDomain() {
+    return ThreadDomain.allocate(this);
+  }
+
+  /**
+   * Allocates memory on the device: {@code ibv_alloc_dm}.
+   *
+   * @param length how much
+   * @return the memory, to be closed
+   */
+  public DeviceMemory allocateDeviceMemory(long length) {
+    return DeviceMemory.allocate(this, length, 1);
+  }
+
+  /**
+   * Allocates memory on the device: {@code ibv_alloc_dm}.
+   *
+   * @param length how much
+   * @param alignment what its address must be a multiple of, such as 8 for atomic operations
+   * @return the memory, to be closed
+   */
+  public DeviceMemory allocateDeviceMemory(long length, long alignment) {
+    return DeviceMemory.allocate(this, length, alignment);
+  }
+
+  /**
+   * Imports device memory of another process: {@code ibv_import_dm}. This context must be
+   * {@linkplain Device#importContext imported} from that process.
+   *
+   * @param handle as {@link DeviceMemory#handle} shows it there
+   * @param length as {@link DeviceMemory#length} shows it there
+   * @return memory whose closing leaves the other process's alone: {@code ibv_unimport_dm}
+   */
+  public DeviceMemory importDeviceMemory(int handle, long length) {
+    return DeviceMemory.imported(this, handle, length);
+  }
+
+  /**
+   * Imports a protection domain of another process: {@code ibv_import_pd}. This context must be
+   * {@linkplain Device#importContext imported} from that process.
+   *
+   * @param handle as {@link ProtectionDomain#handle} shows it there
+   * @return a domain whose closing leaves the other process's alone: {@code ibv_unimport_pd}
+   */
+  public ProtectionDomain importProtectionDomain(int handle) {
+    return ProtectionDomain.imported(this, handle);
+  }
+
+  /**
+   * Begins a handle that tells the device about the place of memory.
+   *
+   * @return a builder
+   */
+  public DmaHandle.Builder dmaHandle() {
+    requireOpen();
+    return new DmaHandle.Builder(this);
+  }
+
+  /**
+   * The file descriptor of the open device. A duplicate of it, in this process or sent to another,
+   * makes the {@linkplain Device#importContext same context} again.
+   *
+   * @return the descriptor, which belongs to this context
+   */
+  public int commandDescriptor() {
+    requireOpen();
+    return ibv_context.cmd_fd(struct);
   }
 
   Provider provider() {

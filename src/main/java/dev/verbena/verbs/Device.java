@@ -158,6 +158,24 @@ public final class Device {
     throw new VerbsException("ibv_open_device", Errno.ENODEV, name + " is gone");
   }
 
+  /**
+   * Opens again what another context has opened, maybe in another process: {@code
+   * ibv_import_device}.
+   *
+   * @param descriptor a duplicate of {@link Context#commandDescriptor}; the new context closes it
+   * @return a context, to be closed
+   */
+  public static Context importContext(int descriptor) {
+    return importContext(Provider.system(), descriptor);
+  }
+
+  static Context importContext(Provider provider, int descriptor) {
+    if (descriptor < 0) {
+      throw new IllegalArgumentException("a device of file descriptor " + descriptor);
+    }
+    return Context.imported(provider, descriptor);
+  }
+
   /** The device behind a context that C code opened. */
   static Device of(Provider provider, long address) {
     return new Device(provider, address);

@@ -1,60 +1,130 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mr;
+import dev.verbena.raw.ibv_sge;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 
-/** Memory that the device may use: {@code struct ibv_mr}. */
+/**
+ * Memory that the device may use: {@code struct ibv_mr}.
+ *
+ * <p>Close a region before the arena of its memory, or have it {@linkplain
+ * MemoryRegistration#closedWith closed with it}: until then the device may still write to the
+ * pages. Naming a region in a work request after its memory was freed throws {@link
+ * IllegalStateException}.
+ */
 public final class MemoryRegion extends Resource {
-  private final ProtectionDomain domain;
-  private final MemorySegment memory;
-  private final Set<AccessFlag> access;
-  private final long start;
-  private final long length;
-  private final int lkey;
-  private final int rkey;
+  private final MemorySegment struct;
+  private ProtectionDomain domain;
+  private MemorySegment memory;
+  private Set<AccessFlag> access;
+  private long start;
+  private long length;
+  private int lkey;
+  private int rkey;
 
+  /** A region that was registered here, and is deregistered here. */
   MemoryRegion(
-      ProtectionDomain domain, long address, MemorySegment memory, Set<AccessFlag> access) {
-    super(address, () -> domain.verbs().ibv_dereg_mr(address), domain);
-    MemorySegment mr = Memory.at(address, ibv_mr.sizeof());
-    this.domain = domain;
-    this.memory = memory;
-    this.access = access;
-    this.start = memory.address();
-    this.length = memory.byteSize();
-    this.lkey = ibv_mr.lkey(mr);
-    this.rkey = ibv_mr.rkey(mr);
+      ProtectionDomain domain,
+      long address,
+      MemorySegment memory,
+      long start,
+      long length,
+      Set<AccessFlag> access,
+      List<? extends Resource> madeWith) {
+    this(
+        domain,
+        address,
+        () -> domain.verbs().ibv_dereg_mr(address),
+        memory,
+        start,
+        length,
+        access,
+        madeWith);
   }
 
-  static void checkRegistrable(MemorySegment memory, Set<AccessFlag> access) {
-    if (!memory.isNative()) {
-      throw new IllegalArgumentException(
-          "the garbage collector moves heap memory: register native memory, such as an arena's");
-    }
-    if (memory.byteSize() == 0) {
-      throw new IllegalArgumentException("an empty segment cannot be registered");
-    }
-    if (!memory.scope().isAlive()) {
-      throw new IllegalStateException("the segment's arena is closed");
-    }
-    boolean localWrite = access.contains(AccessFlag.LOCAL_WRITE);
-    for (AccessFlag flag : new AccessFlag[] {AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC}) {
-      if (access.contains(flag) && !localWrite) {
-        throw new IllegalArgumentException(flag + " needs LOCAL_WRITE");
-      }
-    }
-    if (localWrite && memory.isReadOnly()) {
-      throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");
-    }
+  private MemoryRegion(
+      ProtectionDomain domain,
+      long address,
+      Runnable release,
+      MemorySegment memory,
+      long start,
+      long length,
+      Set<AccessFlag> access,
+      List<? extends Resource> madeWith) {
+    super(address, release, parents(domain, madeWith));
+    this.struct = Memory.at(address, ibv_mr.sizeof());
+    this.domain = domain;
+    this.memory = memory;
+    this.start = start;
+    this.length = length;
+    this.access = access;
+    readKeys();
+  }
+
+  private static Resource[] parents(ProtectionDomain domain, List<? extends Resource> others) {
+    List<Resource> parents = new ArrayList<>(others);
+    parents.addFirst(domain);
+    return parents.toArray(Resource[]::new);
+  }
+
+  private void readKeys() {
+    lkey = ibv_mr.lkey(struct);
+    rkey = ibv_mr.rkey(struct);
+  }
+
+  static MemoryRegion imported(
+      ProtectionDomain domain, int handle, long start, Set<AccessFlag> access) {
+    long address = domain.verbs().ibv_import_mr(domain.address(), handle);
+    return new MemoryRegion(
+        domain,
+        address,
+        () -> domain.verbs().ibv_unimport_mr(address),
+        MemorySegment.NULL,
+        start,
+        ibv_mr.length(Memory.at(address, ibv_mr.sizeof())),
+        access,
+        List.of());
+  }
+
+  /**
+   * A region that C code registered and will deregister, such as one of librdmacm.
+   *
+   * @param domain the domain it belongs to
+   * @param memory the registered memory
+   * @param segment the {@code struct ibv_mr}
+   * @param access the flags it was registered with
+   * @return a region whose closing leaves the C object alone
+   */
+  public static MemoryRegion borrow(
+      ProtectionDomain domain,
+      MemorySegment memory,
+      MemorySegment segment,
+      Set<AccessFlag> access) {
+    AccessRules.checkRegistrable(memory, access);
+    return new MemoryRegion(
+        domain,
+        segment.address(),
+        () -> {},
+        memory,
+        memory.address(),
+        memory.byteSize(),
+        Set.copyOf(access),
+        List.of());
   }
 
   /**
    * The registered memory.
    *
-   * @return the segment that was registered
+   * @return the segment that was registered; an empty one where the memory is not this process's
    */
   public MemorySegment memory() {
     return memory;
@@ -70,7 +140,7 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * Where the memory starts, as peers name it.
+   * Where the memory starts, as work requests and peers name it.
    *
    * @return the address
    */
@@ -106,12 +176,123 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
+   * The number that another process {@linkplain ProtectionDomain#importMemoryRegion imports} the
+   * region by.
+   *
+   * @return the kernel's handle
+   */
+  public int handle() {
+    requireOpen();
+    return ibv_mr.handle(struct);
+  }
+
+  /**
    * The domain that the region belongs to.
    *
    * @return the domain
    */
   public ProtectionDomain domain() {
     return domain;
+  }
+
+  /**
+   * Gives the region other memory: {@code ibv_rereg_mr}. Nothing may use the region meanwhile.
+   *
+   * @param memory native memory
+   */
+  public void reregister(MemorySegment memory) {
+    AccessRules.checkRegistrable(memory, access);
+    reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, access);
+    this.memory = memory;
+    this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
+    this.length = memory.byteSize();
+  }
+
+  /**
+   * Gives the region other access flags: {@code ibv_rereg_mr}. Nothing may use the region
+   * meanwhile.
+   *
+   * @param access what may be done to the memory besides reading it locally
+   */
+  public void reregister(AccessFlag... access) {
+    Set<AccessFlag> flags = Set.copyOf(List.of(access));
+    AccessRules.check(flags);
+    if (flags.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
+      throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");
+    }
+    reregister(rdma_h.IBV_REREG_MR_CHANGE_ACCESS(), domain, MemorySegment.NULL, flags);
+    this.access = flags;
+  }
+
+  /**
+   * Moves the region to another domain: {@code ibv_rereg_mr}. Nothing may use the region meanwhile.
+   *
+   * @param domain a domain of the same context
+   */
+  public void reregister(ProtectionDomain domain) {
+    if (domain.context() != this.domain.context()) {
+      throw new IllegalArgumentException(domain + " is not of " + this.domain.context());
+    }
+    reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, access);
+    move(this.domain, domain);
+    this.domain = domain;
+  }
+
+  private void reregister(
+      int change, ProtectionDomain domain, MemorySegment memory, Set<AccessFlag> access) {
+    try {
+      domain
+          .verbs()
+          .ibv_rereg_mr(
+              address(),
+              change,
+              domain.address(),
+              memory.address(),
+              memory.byteSize(),
+              (int) Flags.mask(access));
+    } catch (VerbsException e) {
+      throw e.explained("changing " + this + ", which is still to be closed");
+    }
+    readKeys();
+  }
+
+  /**
+   * Tells the kernel that a part of the region is about to be used: {@code ibv_advise_mr}. For
+   * regions that are paged {@linkplain AccessFlag#ON_DEMAND on demand}.
+   *
+   * @param advice what to do
+   * @param offset where the part starts
+   * @param size how long it is
+   * @param wait whether to return only when it is done
+   */
+  public void advise(MemoryAdvice advice, long offset, long size, boolean wait) {
+    if (size > 0xffff_ffffL) {
+      throw new IllegalArgumentException("advice on " + size + " bytes: 4294967295 are possible");
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment range = ibv_sge.allocate(arena);
+      ibv_sge.addr(range, addressOf(offset, size));
+      ibv_sge.length(range, (int) size);
+      ibv_sge.lkey(range, lkey);
+      domain
+          .verbs()
+          .ibv_advise_mr(
+              domain.address(),
+              advice.code(),
+              wait ? rdma_h.IBV_ADVISE_MR_FLAG_FLUSH() : 0,
+              range.address(),
+              1);
+    } catch (VerbsException e) {
+      throw e.isUnsupported()
+          ? e.explained(domain.context().device() + " takes no advice on memory")
+          : e.explained(
+              advice
+                  + " of "
+                  + this
+                  + (e.errno() == Errno.EINVAL || e.errno() == Errno.EPERM
+                      ? ": is it paged on demand, and writable if the advice says so?"
+                      : ""));
+    }
   }
 
   /**

@@ -1,7 +1,11 @@
 package dev.verbena.verbs;
 
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_pd;
 import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 
@@ -17,42 +21,163 @@ import java.util.Set;
  * }
  * }
  */
-public final class ProtectionDomain extends Resource {
+public sealed class ProtectionDomain extends Resource permits ParentDomain {
   private final Context context;
 
   ProtectionDomain(Context context, long address) {
-    super(address, () -> context.verbs().ibv_dealloc_pd(address), context);
+    this(context, address, () -> context.verbs().ibv_dealloc_pd(address), context);
+  }
+
+  /** A domain that is given back in another way, or made on more than a context. */
+  ProtectionDomain(Context context, long address, Runnable release, Resource... parents) {
+    super(address, release, parents);
     this.context = context;
+  }
+
+  static ProtectionDomain imported(Context context, int handle) {
+    long pd = context.verbs().ibv_import_pd(context.address(), handle);
+    return new ProtectionDomain(context, pd, () -> context.verbs().ibv_unimport_pd(pd), context);
+  }
+
+  /**
+   * A domain that C code made and will give back, such as one of librdmacm.
+   *
+   * @param context the context it belongs to
+   * @param segment the {@code struct ibv_pd}
+   * @return a domain whose closing closes what was made in it, but leaves the C object alone
+   */
+  public static ProtectionDomain borrow(Context context, MemorySegment segment) {
+    return new ProtectionDomain(context, segment.address(), () -> {}, context);
   }
 
   /**
    * Registers memory with the device: {@code ibv_reg_mr}. Its pages are pinned until the region is
    * closed, which must be before the segment's arena is.
    *
-   * @param memory native memory
+   * @param memory native memory: of an arena, of a mapped file, or of C
    * @param access what may be done to it besides reading it locally
    * @return a region, to be closed
    * @throws IllegalArgumentException if the segment is on the heap, empty or read-only where the
    *     flags say writing, or if the flags contradict each other
    */
   public MemoryRegion registerMemory(MemorySegment memory, AccessFlag... access) {
-    return registerMemory(memory, Set.copyOf(List.of(access)));
+    return memory(memory).access(access).register();
   }
 
   /**
    * Registers memory with the device: {@code ibv_reg_mr}.
    *
-   * @param memory native memory
+   * @param memory native memory: of an arena, of a mapped file, or of C
    * @param access what may be done to it besides reading it locally
    * @return a region, to be closed
    * @throws IllegalArgumentException as the other form does
    */
   public MemoryRegion registerMemory(MemorySegment memory, Set<AccessFlag> access) {
-    MemoryRegion.checkRegistrable(memory, access);
-    long mr =
-        verbs()
-            .__ibv_reg_mr(address(), memory.address(), memory.byteSize(), (int) Flags.mask(access));
-    return new MemoryRegion(this, mr, memory, access);
+    return memory(memory).access(access).register();
+  }
+
+  /**
+   * Begins the registration of memory with more to say about it.
+   *
+   * @param memory native memory: of an arena, of a mapped file, or of C
+   * @return a registration that is not yet made
+   */
+  public MemoryRegistration memory(MemorySegment memory) {
+    return MemoryRegistration.ofMemory(this, memory);
+  }
+
+  /**
+   * Begins the registration of a DMA buffer, which may lie on another device.
+   *
+   * @param descriptor its file descriptor
+   * @param offset where in it the region starts
+   * @param length how long the region is
+   * @return a registration that is not yet made
+   */
+  public MemoryRegistration dmaBuf(int descriptor, long offset, long length) {
+    return MemoryRegistration.ofDmaBuf(this, descriptor, offset, length);
+  }
+
+  /**
+   * Registers the whole address space of this process, paged on demand: {@code ibv_reg_mr} with
+   * {@link AccessFlag#ON_DEMAND}, address 0 and the largest length.
+   *
+   * @param access what may be done to the memory besides reading it locally
+   * @return a region whose offsets are addresses, to be closed
+   */
+  public MemoryRegion registerAddressSpace(AccessFlag... access) {
+    Set<AccessFlag> flags = EnumSet.of(AccessFlag.ON_DEMAND, access);
+    AccessRules.check(flags);
+    try {
+      long mr = verbs().__ibv_reg_mr(address(), 0, -1, (int) Flags.mask(flags));
+      return new MemoryRegion(
+          this, mr, MemorySegment.NULL, 0, Long.MAX_VALUE, Set.copyOf(flags), List.of());
+    } catch (VerbsException e) {
+      throw AccessRules.explained(e, -1, flags, this);
+    }
+  }
+
+  /**
+   * Makes a region that swallows what is written to it and reads as zeros: {@code
+   * ibv_alloc_null_mr}.
+   *
+   * @return a region without memory and without end, for local use, to be closed
+   */
+  public MemoryRegion allocateNullRegion() {
+    try {
+      return new MemoryRegion(
+          this,
+          verbs().ibv_alloc_null_mr(address()),
+          MemorySegment.NULL,
+          0,
+          Long.MAX_VALUE,
+          Set.of(AccessFlag.LOCAL_WRITE),
+          List.of());
+    } catch (VerbsException e) {
+      throw e.isUnsupported() ? e.explained(context.device() + " has no null regions") : e;
+    }
+  }
+
+  /**
+   * Imports a region that another process registered in a domain that this one was imported from:
+   * {@code ibv_import_mr}.
+   *
+   * @param handle as {@link MemoryRegion#handle} shows it there
+   * @param start as {@link MemoryRegion#start} shows it there
+   * @param access as {@link MemoryRegion#access} shows it there
+   * @return a region whose closing leaves the other process's region alone: {@code ibv_unimport_mr}
+   */
+  public MemoryRegion importMemoryRegion(int handle, long start, AccessFlag... access) {
+    return MemoryRegion.imported(this, handle, start, Set.copyOf(List.of(access)));
+  }
+
+  /**
+   * Lets the provider allocate memory as suits this domain: {@code ibv_alloc_buf}.
+   *
+   * @param size how much
+   * @return a buffer, to be closed
+   */
+  public ProviderBuffer allocateBuffer(long size) {
+    return ProviderBuffer.allocate(this, size);
+  }
+
+  /**
+   * Makes a memory window: {@code ibv_alloc_mw}.
+   *
+   * @param type how it will be bound
+   * @return a window that shows nothing yet, to be closed
+   */
+  public MemoryWindow allocateMemoryWindow(MemoryWindowType type) {
+    return MemoryWindow.allocate(this, type);
+  }
+
+  /**
+   * Begins a domain over this one.
+   *
+   * @return a builder
+   */
+  public ParentDomain.Builder parentDomain() {
+    return new ParentDomain.Builder(this);
   }
 
   /**
@@ -67,6 +192,16 @@ public final class ProtectionDomain extends Resource {
   }
 
   /**
+   * The number that another process {@linkplain Context#importProtectionDomain imports} the domain
+   * by.
+   *
+   * @return the kernel's handle
+   */
+  public int handle() {
+    return ibv_pd.handle(Memory.at(address(), ibv_pd.sizeof()));
+  }
+
+  /**
    * The context that the domain was made from.
    *
    * @return the context
@@ -75,7 +210,12 @@ public final class ProtectionDomain extends Resource {
     return context;
   }
 
-  Verbs verbs() {
+  /** The domain that the kernel knows: objects of all domains over it work together. */
+  ProtectionDomain root() {
+    return this;
+  }
+
+  final Verbs verbs() {
     return context.verbs();
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -24,7 +25,7 @@ public abstract class Resource implements AutoCloseable {
 
   private final long address;
   private final Runnable release;
-  private final List<Resource> parents;
+  private List<Resource> parents;
   private final ArrayDeque<Resource> children = new ArrayDeque<>();
   private State state = State.OPEN;
 
@@ -62,6 +63,20 @@ public abstract class Resource implements AutoCloseable {
 
   private synchronized Resource newestChild() {
     return children.peekLast();
+  }
+
+  /**
+   * Exchanges one of the parents, after C did. If the new one is closed, so is this object then.
+   */
+  final void move(Resource from, Resource to) {
+    List<Resource> moved = new ArrayList<>(parents);
+    moved.set(moved.indexOf(from), to);
+    parents = List.copyOf(moved);
+    from.detach(this);
+    if (!to.attach(this)) {
+      close();
+      throw to.closedException();
+    }
   }
 
   private synchronized List<Resource> children() {

@@ -1,0 +1,89 @@
+package dev.verbena.verbs;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+
+/** What C demands of access flags and of memory, said before C is asked, or after it refused. */
+final class AccessRules {
+  private AccessRules() {}
+
+  static void check(Set<AccessFlag> access) {
+    requires(access, AccessFlag.REMOTE_WRITE, AccessFlag.LOCAL_WRITE);
+    requires(access, AccessFlag.REMOTE_ATOMIC, AccessFlag.LOCAL_WRITE);
+    requires(access, AccessFlag.HUGE_PAGES, AccessFlag.ON_DEMAND);
+  }
+
+  private static void requires(Set<AccessFlag> access, AccessFlag flag, AccessFlag needed) {
+    if (access.contains(flag) && !access.contains(needed)) {
+      throw new IllegalArgumentException(flag + " needs " + needed);
+    }
+  }
+
+  static void checkRegistrable(MemorySegment memory, Set<AccessFlag> access) {
+    if (!memory.isNative()) {
+      throw new IllegalArgumentException(
+          "the garbage collector moves heap memory: register native memory, such as an arena's");
+    }
+    if (memory.byteSize() == 0) {
+      throw new IllegalArgumentException("an empty segment cannot be registered");
+    }
+    if (!memory.scope().isAlive()) {
+      throw new IllegalStateException("the segment's arena is closed");
+    }
+    if (!memory.isAccessibleBy(Thread.currentThread())) {
+      throw new WrongThreadException("the segment's arena is confined to another thread");
+    }
+    if (access.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
+      throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");
+    }
+  }
+
+  /** A refused registration, with what is known about the reason. */
+  static VerbsException explained(
+      VerbsException e, long length, Set<AccessFlag> access, ProtectionDomain domain) {
+    String what =
+        "registering "
+            + Long.toUnsignedString(length)
+            + " bytes "
+            + access
+            + " in "
+            + domain
+            + ": ";
+    return switch (e.errno()) {
+      case Errno.ENOMEM ->
+          e.explained(
+              what
+                  + "the limit of locked memory is "
+                  + lockedMemoryLimit()
+                  + "; raise it with ulimit -l, in limits.conf or with LimitMEMLOCK of the unit");
+      case Errno.EFAULT ->
+          e.explained(what + "part of it is not mapped, or mapped read-only while the flags write");
+      case Errno.EINVAL ->
+          e.explained(
+              what
+                  + "the device takes neither this size nor these flags, or the start address"
+                  + " has another offset in its page than the memory");
+      case Errno.EOPNOTSUPP, Errno.ENOSYS ->
+          e.explained(what + "the device cannot do this, or not with these flags");
+      default -> e.explained(what.substring(0, what.length() - 2));
+    };
+  }
+
+  private static String lockedMemoryLimit() {
+    try (var lines = Files.lines(Path.of("/proc/self/limits"))) {
+      return lines
+          .filter(line -> line.startsWith("Max locked memory"))
+          .map(line -> line.replaceFirst("Max locked memory +(\\S+) .*", "$1"))
+          .map(limit -> limit.equals("unlimited") ? limit : limit + " bytes")
+          .findFirst()
+          .orElse("unknown");
+    } catch (IOException e) {
+      return "unknown";
+    }
+  }
+}

@@ -1,0 +1,126 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_dmah_init_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What a device is told about the place of memory, so that it brings data there faster: {@code
+ * struct ibv_dmah}. Needs rdma-core 59.
+ */
+public final class DmaHandle extends Resource {
+  private final Context context;
+
+  private DmaHandle(Context context, long address) {
+    super(address, () -> context.verbs().ibv_dealloc_dmah(address), context);
+    this.context = context;
+  }
+
+  /** The kind of memory that TLP processing hints speak of: {@code enum ibv_tph_mem_type}. */
+  public enum MemoryType implements Codes.Code {
+    /** Volatile memory. */
+    VOLATILE(rdma_h.IBV_TPH_MEM_TYPE_VM()),
+    /** Persistent memory. */
+    PERSISTENT(rdma_h.IBV_TPH_MEM_TYPE_PM());
+
+    private final int code;
+
+    MemoryType(int code) {
+      this.code = code;
+    }
+
+    @Override
+    public int code() {
+      return code;
+    }
+  }
+
+  /** What can be told: {@code struct ibv_dmah_init_attr}. */
+  public static final class Builder {
+    private static final int HINTS = 4;
+
+    private final Context context;
+    private int mask;
+    private int cpu;
+    private int hint;
+    private MemoryType type = MemoryType.VOLATILE;
+
+    Builder(Context context) {
+      this.context = context;
+    }
+
+    /**
+     * The processor that will use the data.
+     *
+     * @param cpu its number
+     * @return this
+     */
+    public Builder cpu(int cpu) {
+      if (cpu < 0) {
+        throw new IllegalArgumentException("processor " + cpu);
+      }
+      this.cpu = cpu;
+      mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_CPU_ID();
+      return this;
+    }
+
+    /**
+     * The processing hint of PCI Express.
+     *
+     * @param hint 0 (bidirectional), 1 (requester), 2 (target) or 3 (target with priority)
+     * @return this
+     */
+    public Builder processingHint(int hint) {
+      if (hint < 0 || hint >= HINTS) {
+        throw new IllegalArgumentException("processing hint " + hint + ": 0 to 3 are possible");
+      }
+      this.hint = hint;
+      mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_PH();
+      return this;
+    }
+
+    /**
+     * The kind of memory.
+     *
+     * @param type volatile or persistent
+     * @return this
+     */
+    public Builder memoryType(MemoryType type) {
+      this.type = type;
+      mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE();
+      return this;
+    }
+
+    /**
+     * Makes the handle: {@code ibv_alloc_dmah}.
+     *
+     * @return a handle, to be closed
+     */
+    public DmaHandle create() {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = ibv_dmah_init_attr.allocate(arena);
+        ibv_dmah_init_attr.comp_mask(attr, mask);
+        ibv_dmah_init_attr.cpu_id(attr, cpu);
+        ibv_dmah_init_attr.ph(attr, (byte) hint);
+        ibv_dmah_init_attr.tph_mem_type(attr, (byte) type.code());
+        return new DmaHandle(
+            context, context.verbs().ibv_alloc_dmah(context.address(), attr.address()));
+      }
+    }
+  }
+
+  /**
+   * The context that the handle was made from.
+   *
+   * @return the context
+   */
+  public Context context() {
+    return context;
+  }
+
+  @Override
+  public String toString() {
+    return "DMA handle of " + context.device();
+  }
+}

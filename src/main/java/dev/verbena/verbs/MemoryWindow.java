@@ -1,0 +1,139 @@
+package dev.verbena.verbs;
+
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_mw;
+import dev.verbena.raw.ibv_mw_bind;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A view of a region with a key of its own, which can be given to peers and taken back without
+ * registering anything: {@code struct ibv_mw}.
+ */
+public final class MemoryWindow extends Resource {
+  private final ProtectionDomain domain;
+  private final MemoryWindowType type;
+  private final MemorySegment struct;
+
+  private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, long address) {
+    super(address, () -> domain.verbs().ibv_dealloc_mw(address), domain);
+    this.domain = domain;
+    this.type = type;
+    this.struct = Memory.at(address, ibv_mw.sizeof());
+  }
+
+  static MemoryWindow allocate(ProtectionDomain domain, MemoryWindowType type) {
+    try {
+      long mw = domain.verbs().ibv_alloc_mw(domain.address(), type.code());
+      return new MemoryWindow(domain, type, mw);
+    } catch (VerbsException e) {
+      throw e.isUnsupported()
+          ? e.explained(domain.context().device() + " has no memory windows of this type")
+          : e;
+    }
+  }
+
+  /**
+   * The key that peers name the window by. It changes with every binding.
+   *
+   * @return the rkey
+   */
+  public int rkey() {
+    requireOpen();
+    return ibv_mw.rkey(struct);
+  }
+
+  /**
+   * The key after a given one, for the next binding of a window of type 2: {@code ibv_inc_rkey}.
+   *
+   * @param rkey a key of the window
+   * @return the same key with its lowest 8 bits counted up
+   */
+  public static int nextKey(int rkey) {
+    return Verbs.ibv_inc_rkey(rkey);
+  }
+
+  /**
+   * Notes the key that a work request has bound a window of type 2 with, after that completed.
+   *
+   * @param rkey the key of the request
+   */
+  public void bound(int rkey) {
+    requireType(MemoryWindowType.TYPE_2);
+    requireOpen();
+    ibv_mw.rkey(struct, rkey);
+  }
+
+  /**
+   * Posts the binding of a window of type 1, whose completion is signaled: {@code ibv_bind_mw}. The
+   * {@linkplain #rkey key} is another one from now on, and is good once the request completed.
+   *
+   * @param queuePair an RC or UC queue pair of the same domain
+   * @param id identifies the completion
+   * @param binding what to show, and to whom
+   */
+  public void bind(QueuePair queuePair, long id, WindowBinding binding) {
+    if (binding.region().domain() != domain) {
+      throw new IllegalArgumentException(binding.region() + " is not of " + domain);
+    }
+    post(queuePair, id, binding);
+  }
+
+  /**
+   * Posts the end of a binding of a window of type 1: {@code ibv_bind_mw} with nothing to bind.
+   *
+   * @param queuePair an RC or UC queue pair of the same domain
+   * @param id identifies the completion
+   */
+  public void unbind(QueuePair queuePair, long id) {
+    post(queuePair, id, null);
+  }
+
+  private void post(QueuePair queuePair, long id, WindowBinding binding) {
+    requireType(MemoryWindowType.TYPE_1);
+    if (queuePair.domain().root() != domain.root()) {
+      throw new IllegalArgumentException(queuePair + " is not of " + domain);
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bind = ibv_mw_bind.allocate(arena);
+      ibv_mw_bind.wr_id(bind, id);
+      ibv_mw_bind.send_flags(bind, rdma_h.IBV_SEND_SIGNALED());
+      if (binding != null) {
+        binding.writeTo(ibv_mw_bind.bind_info(bind));
+      }
+      domain.verbs().ibv_bind_mw(queuePair.address(), address(), bind.address());
+    }
+  }
+
+  private void requireType(MemoryWindowType needed) {
+    if (type != needed) {
+      throw new IllegalStateException(this + " is of " + type + ", this is for " + needed);
+    }
+  }
+
+  /**
+   * How the window is bound.
+   *
+   * @return the type it was made with
+   */
+  public MemoryWindowType type() {
+    return type;
+  }
+
+  /**
+   * The domain that the window belongs to.
+   *
+   * @return the domain
+   */
+  public ProtectionDomain domain() {
+    return domain;
+  }
+
+  @Override
+  public String toString() {
+    return "memory window of " + domain.context().device();
+  }
+}

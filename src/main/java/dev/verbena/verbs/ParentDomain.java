@@ -1,0 +1,209 @@
+package dev.verbena.verbs;
+
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_parent_domain_init_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A protection domain over another one, with a thread domain or with allocators of its own: what
+ * {@code ibv_alloc_parent_domain} makes. It can be used wherever a protection domain can.
+ */
+public final class ParentDomain extends ProtectionDomain {
+  private final ProtectionDomain base;
+  private final ThreadDomain threadDomain;
+
+  private ParentDomain(
+      ProtectionDomain base, ThreadDomain threadDomain, long address, Runnable release) {
+    super(base.context(), address, release, parents(base, threadDomain));
+    this.base = base;
+    this.threadDomain = threadDomain;
+  }
+
+  private static Resource[] parents(ProtectionDomain base, ThreadDomain threadDomain) {
+    List<Resource> parents = new ArrayList<>(List.of(base));
+    if (threadDomain != null) {
+      parents.add(threadDomain);
+    }
+    return parents.toArray(Resource[]::new);
+  }
+
+  /** What can be asked for when a parent domain is made. */
+  public static final class Builder {
+    private final ProtectionDomain base;
+    private ThreadDomain threadDomain;
+    private ProviderAllocator allocator;
+    private int mask;
+
+    Builder(ProtectionDomain base) {
+      base.requireOpen();
+      this.base = base;
+    }
+
+    /**
+     * Promises that one thread at a time uses what is made in the domain.
+     *
+     * @param domain a thread domain of the same context
+     * @return this
+     */
+    public Builder threadDomain(ThreadDomain domain) {
+      if (domain.context() != base.context()) {
+        throw new IllegalArgumentException(domain + " is not of " + base.context());
+      }
+      this.threadDomain = domain;
+      return this;
+    }
+
+    /**
+     * Lets queues that are made in the domain have their memory from here.
+     *
+     * @param allocator where the provider allocates
+     * @return this
+     */
+    public Builder allocator(ProviderAllocator allocator) {
+      this.allocator = allocator;
+      mask |= rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS();
+      return this;
+    }
+
+    /**
+     * Lets the provider use memory that is shared with the host, where the machine is a
+     * confidential guest: {@code IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC}.
+     *
+     * @return this
+     */
+    public Builder allowUnprotectedMemory() {
+      mask |= rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC();
+      return this;
+    }
+
+    /**
+     * Makes the domain: {@code ibv_alloc_parent_domain}.
+     *
+     * @return a domain, to be closed
+     */
+    public ParentDomain create() {
+      Arena upcalls = Arena.ofShared();
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = ibv_parent_domain_init_attr.allocate(arena);
+        ibv_parent_domain_init_attr.pd(attr, base.segment());
+        ibv_parent_domain_init_attr.comp_mask(attr, mask);
+        if (threadDomain != null) {
+          ibv_parent_domain_init_attr.td(attr, threadDomain.segment());
+        }
+        if (allocator != null) {
+          new Upcalls(allocator).writeTo(attr, upcalls);
+        }
+        var verbs = base.verbs();
+        long pd = verbs.ibv_alloc_parent_domain(base.context().address(), attr.address());
+        return new ParentDomain(
+            base,
+            threadDomain,
+            pd,
+            () -> {
+              verbs.ibv_dealloc_pd(pd);
+              upcalls.close();
+            });
+      } catch (VerbsException e) {
+        upcalls.close();
+        throw e.isUnsupported()
+            ? e.explained(base.context().device() + " has no parent domains, or not with this")
+            : e;
+      }
+    }
+  }
+
+  /** What C calls. Nothing may be thrown into C: it would end the JVM. */
+  private static final class Upcalls {
+    private static final MemorySegment USE_DEFAULT = MemorySegment.ofAddress(-1);
+
+    private final ProviderAllocator allocator;
+    private final ConcurrentHashMap<Long, MemorySegment> allocated = new ConcurrentHashMap<>();
+
+    Upcalls(ProviderAllocator allocator) {
+      this.allocator = allocator;
+    }
+
+    void writeTo(MemorySegment attr, Arena arena) {
+      ibv_parent_domain_init_attr.alloc(
+          attr,
+          ibv_parent_domain_init_attr.alloc.allocate(
+              (pd, context, size, alignment, resource) -> allocate(size, alignment, resource),
+              arena));
+      ibv_parent_domain_init_attr.free(
+          attr,
+          ibv_parent_domain_init_attr.free.allocate(
+              (pd, context, memory, resource) -> free(memory, resource), arena));
+    }
+
+    private MemorySegment allocate(long size, long alignment, long resource) {
+      try {
+        MemorySegment memory = allocator.allocate(size, alignment, resource);
+        if (memory == null) {
+          return USE_DEFAULT;
+        }
+        if (!memory.isNative()
+            || memory.byteSize() < size
+            || Long.remainderUnsigned(memory.address(), Math.max(1, alignment)) != 0) {
+          throw new IllegalStateException(
+              allocator + " gave " + memory + " for " + size + " bytes aligned to " + alignment);
+        }
+        allocated.put(memory.address(), memory);
+        return MemorySegment.ofAddress(memory.address());
+      } catch (Throwable t) {
+        report(t);
+        return MemorySegment.NULL;
+      }
+    }
+
+    private void free(MemorySegment address, long resource) {
+      try {
+        MemorySegment memory = allocated.remove(address.address());
+        if (memory == null) {
+          throw new IllegalStateException("C frees what it was not given: " + address);
+        }
+        allocator.free(memory, resource);
+      } catch (Throwable t) {
+        report(t);
+      }
+    }
+
+    private static void report(Throwable t) {
+      Thread thread = Thread.currentThread();
+      thread.getUncaughtExceptionHandler().uncaughtException(thread, t);
+    }
+  }
+
+  /**
+   * The domain that this one is over.
+   *
+   * @return the protection domain whose objects work together with those made here
+   */
+  public ProtectionDomain base() {
+    return base;
+  }
+
+  /**
+   * The thread domain.
+   *
+   * @return the thread domain, or empty if every thread may use what is made here
+   */
+  public Optional<ThreadDomain> threadDomain() {
+    return Optional.ofNullable(threadDomain);
+  }
+
+  @Override
+  ProtectionDomain root() {
+    return base.root();
+  }
+
+  @Override
+  public String toString() {
+    return "parent domain of " + context().device();
+  }
+}

@@ -1,0 +1,113 @@
+package dev.verbena.verbs;
+
+import dev.verbena.internal.Memory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Memory that the device's provider allocated in the way that suits the domain best, which matters
+ * in confidential guests: {@code struct ibv_buf}. Needs rdma-core 64.
+ */
+public final class ProviderBuffer extends Resource {
+  private final ProtectionDomain domain;
+  private final MemorySegment memory;
+
+  private ProviderBuffer(
+      ProtectionDomain domain, long address, MemorySegment memory, Arena lifetime) {
+    super(
+        address,
+        () -> {
+          lifetime.close();
+          domain.verbs().ibv_free_buf(address);
+        },
+        domain);
+    this.domain = domain;
+    this.memory = memory;
+  }
+
+  static ProviderBuffer allocate(ProtectionDomain domain, long size) {
+    if (size < 1) {
+      throw new IllegalArgumentException("a buffer of " + size + " bytes");
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment buffer = arena.allocate(ValueLayout.JAVA_LONG);
+      long memory = domain.verbs().ibv_alloc_buf(domain.address(), size, buffer.address());
+      Arena lifetime = Arena.ofShared();
+      return new ProviderBuffer(
+          domain,
+          buffer.get(ValueLayout.JAVA_LONG, 0),
+          Memory.at(memory, size, lifetime),
+          lifetime);
+    }
+  }
+
+  /**
+   * The memory.
+   *
+   * @return a segment that can be used until the buffer is closed
+   */
+  public MemorySegment memory() {
+    requireOpen();
+    return memory;
+  }
+
+  /**
+   * Registers all of the buffer: {@code ibv_reg_buf_mr}.
+   *
+   * @param access what may be done to it besides reading it locally
+   * @return a region, to be closed
+   */
+  public MemoryRegion register(AccessFlag... access) {
+    return register(0, memory().byteSize(), access);
+  }
+
+  /**
+   * Registers a part of the buffer: {@code ibv_reg_buf_mr}.
+   *
+   * @param offset where the part starts
+   * @param size how long it is
+   * @param access what may be done to it besides reading it locally
+   * @return a region, to be closed
+   */
+  public MemoryRegion register(long offset, long size, AccessFlag... access) {
+    Set<AccessFlag> flags = Set.copyOf(List.of(access));
+    MemorySegment part = memory().asSlice(offset, size);
+    AccessRules.check(flags);
+    AccessRules.checkRegistrable(part, flags);
+    long mr =
+        domain
+            .verbs()
+            .ibv_reg_buf_mr(
+                domain.address(), address(), part.address(), size, (int) Flags.mask(flags));
+    long start = flags.contains(AccessFlag.ZERO_BASED) ? 0 : part.address();
+    return new MemoryRegion(domain, mr, part, start, size, flags, List.of(this));
+  }
+
+  /**
+   * Exports the buffer as a DMA buffer for other interfaces: {@code ibv_export_buf_dmabuf_fd}.
+   * Needs rdma-core 65.
+   *
+   * @return a file descriptor that belongs to the caller, to be closed with {@code close(2)}
+   * @throws dev.verbena.VerbsException ENODATA if the buffer is ordinary memory
+   */
+  public int exportDmaBuf() {
+    return domain.verbs().ibv_export_buf_dmabuf_fd(address());
+  }
+
+  /**
+   * The domain that the buffer was allocated in.
+   *
+   * @return the domain
+   */
+  public ProtectionDomain domain() {
+    return domain;
+  }
+
+  @Override
+  public String toString() {
+    return "provider buffer of " + domain.context().device();
+  }
+}

@@ -1,0 +1,61 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_mw_bind_info;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+
+/**
+ * The part of a region that peers reach through a memory window, and what they may do: {@code
+ * struct ibv_mw_bind_info}.
+ *
+ * @param region a region with {@link AccessFlag#MEMORY_WINDOW_BIND}
+ * @param offset where the part starts in the region
+ * @param length how long it is
+ * @param access {@link AccessFlag#REMOTE_READ}, {@link AccessFlag#REMOTE_WRITE}, {@link
+ *     AccessFlag#REMOTE_ATOMIC}, {@link AccessFlag#ZERO_BASED}, or some of these
+ */
+public record WindowBinding(MemoryRegion region, long offset, long length, Set<AccessFlag> access) {
+  private static final Set<AccessFlag> POSSIBLE =
+      Set.of(
+          AccessFlag.REMOTE_READ,
+          AccessFlag.REMOTE_WRITE,
+          AccessFlag.REMOTE_ATOMIC,
+          AccessFlag.ZERO_BASED);
+
+  /**
+   * Checks that the region allows the binding.
+   *
+   * @throws IllegalArgumentException if the region or the flags do not allow it
+   * @throws IndexOutOfBoundsException if the part leaves the region
+   */
+  public WindowBinding {
+    access = Set.copyOf(access);
+    region.addressOf(offset, length);
+    if (!region.access().contains(AccessFlag.MEMORY_WINDOW_BIND)) {
+      throw new IllegalArgumentException(region + " was registered without MEMORY_WINDOW_BIND");
+    }
+    for (AccessFlag flag : access) {
+      if (!POSSIBLE.contains(flag)) {
+        throw new IllegalArgumentException("a memory window cannot have " + flag);
+      }
+    }
+    boolean writes =
+        access.contains(AccessFlag.REMOTE_WRITE) || access.contains(AccessFlag.REMOTE_ATOMIC);
+    if (writes && !region.access().contains(AccessFlag.LOCAL_WRITE)) {
+      throw new IllegalArgumentException(
+          access + " through a window needs LOCAL_WRITE on " + region);
+    }
+  }
+
+  /**
+   * Writes this into the {@code bind_info} of a request.
+   *
+   * @param info a {@code struct ibv_mw_bind_info}
+   */
+  public void writeTo(MemorySegment info) {
+    ibv_mw_bind_info.mr(info, region.segment());
+    ibv_mw_bind_info.addr(info, region.addressOf(offset, length));
+    ibv_mw_bind_info.length(info, length);
+    ibv_mw_bind_info.mw_access_flags(info, (int) Flags.mask(access));
+  }
+}
