@@ -50,6 +50,9 @@ public final class Errno {
   /** Connection timed out. */
   public static final int ETIMEDOUT = 110;
 
+  /** No route to host. */
+  public static final int EHOSTUNREACH = 113;
+
   private static final String TABLE =
       """
       1 EPERM Operation not permitted

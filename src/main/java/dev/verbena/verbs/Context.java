@@ -4,7 +4,13 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_device_attr_ex;
+import dev.verbena.raw.ibv_gid_entry;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /** An open device: {@code struct ibv_context}. Everything else is made from here. */
 public final class Context extends Resource {
@@ -80,6 +86,61 @@ public final class Context extends Resource {
   public int completionVectors() {
     requireOpen();
     return ibv_context.num_comp_vectors(struct);
+  }
+
+  /**
+   * What the device can do: {@code ibv_query_device_ex}, or {@code ibv_query_device} where provider
+   * or kernel lack it.
+   *
+   * @return its attributes
+   */
+  public DeviceAttributes deviceAttributes() {
+    MemorySegment attributes = ibv_device_attr_ex.allocate(Arena.ofAuto());
+    verbs().ibv_query_device_ex(address(), 0, attributes.address());
+    return new DeviceAttributes(attributes);
+  }
+
+  /**
+   * A port of the device.
+   *
+   * @param number 1 for the first one
+   * @return the port
+   * @throws IllegalArgumentException if there is no such port
+   */
+  public Port port(int number) {
+    int count = deviceAttributes().portCount();
+    if (number < 1 || number > count) {
+      throw new IllegalArgumentException(
+          device + " has port " + (count == 1 ? "1" : "1 to " + count) + ", not " + number);
+    }
+    return new Port(this, number);
+  }
+
+  /**
+   * The device's ports.
+   *
+   * @return all of them, in their order
+   */
+  public List<Port> ports() {
+    return IntStream.rangeClosed(1, deviceAttributes().portCount())
+        .mapToObj(number -> new Port(this, number))
+        .toList();
+  }
+
+  /**
+   * The GIDs of all ports: {@code ibv_query_gid_table}.
+   *
+   * @return the entries that are not empty, by port and index
+   */
+  public List<GidEntry> gidTable() {
+    int max = ports().stream().mapToInt(port -> port.attributes().gidTableLength()).sum();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment entries = ibv_gid_entry.allocateArray(Math.max(max, 1), arena);
+      long count = verbs().ibv_query_gid_table(address(), entries.address(), max, 0);
+      return LongStream.range(0, count)
+          .mapToObj(i -> GidEntry.readFrom(ibv_gid_entry.asSlice(entries, i)))
+          .toList();
+    }
   }
 
   /**

@@ -1,12 +1,16 @@
 package dev.verbena.verbs;
 
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
 import java.util.Objects;
+import java.util.Set;
 
 /** A queue pair: {@code struct ibv_qp}. */
 public final class QueuePair extends Resource {
@@ -15,6 +19,7 @@ public final class QueuePair extends Resource {
   private final QueuePairCapacity capacity;
   private final int number;
   private final QueuePairCalls calls;
+  private final BringUp bringUp = new BringUp(this);
 
   private QueuePair(
       ProtectionDomain domain,
@@ -169,8 +174,177 @@ public final class QueuePair extends Resource {
     return domain;
   }
 
-  QueuePairCalls calls() {
-    return calls;
+  /**
+   * The context that the queue pair was made from.
+   *
+   * @return the context
+   */
+  public Context context() {
+    return domain.context();
+  }
+
+  /**
+   * How the queue pair is brought into use, to be changed before it is.
+   *
+   * @return the settings behind {@link #localAddress}, {@link #connect} and {@link #activate}
+   */
+  public BringUp bringUp() {
+    return bringUp;
+  }
+
+  /**
+   * What a peer must know to talk to this queue pair.
+   *
+   * @return its address by the settings of {@link #bringUp}
+   */
+  public QueuePairAddress localAddress() {
+    return bringUp.address();
+  }
+
+  /**
+   * Connects the queue pair to a peer, which must do the same: from RESET or INIT to RTS.
+   *
+   * @param remote the peer's {@link #localAddress}
+   */
+  public void connect(QueuePairAddress remote) {
+    bringUp.connect(remote);
+  }
+
+  /** Brings a queue pair without a single peer (UD, RAW_PACKET) into use: from RESET to RTS. */
+  public void activate() {
+    bringUp.activate();
+  }
+
+  /**
+   * Begins the move from RESET to INIT.
+   *
+   * @return a builder that asks for what it needs
+   */
+  public ToInit toInit() {
+    requireOpen();
+    return new ToInit(this);
+  }
+
+  /**
+   * Begins the move from INIT to RTR.
+   *
+   * @return a builder that asks for what it needs
+   */
+  public ToReadyToReceive toReadyToReceive() {
+    requireOpen();
+    return new ToReadyToReceive(this);
+  }
+
+  /**
+   * Begins the move from RTR to RTS.
+   *
+   * @return a builder that asks for what it needs
+   */
+  public ToReadyToSend toReadyToSend() {
+    requireOpen();
+    return new ToReadyToSend(this);
+  }
+
+  /**
+   * Ends the sends that were begun and starts no others: from RTS to SQD.
+   *
+   * @param notify whether an event tells when the send queue is drained
+   */
+  public void drain(boolean notify) {
+    modify(
+        QueuePairAttributes.builder()
+            .state(QueuePairState.SQD)
+            .notifyDrained(notify)
+            .only(
+                notify
+                    ? EnumSet.of(QueuePairAttribute.STATE, QueuePairAttribute.EN_SQD_ASYNC_NOTIFY)
+                    : EnumSet.of(QueuePairAttribute.STATE)));
+  }
+
+  /** Takes sending up again: from SQD or SQE to RTS. */
+  public void resume() {
+    modify(QueuePairAttributes.builder().state(QueuePairState.RTS).build());
+  }
+
+  /** Forgets everything, requests included, from whatever state: to be brought up again. */
+  public void reset() {
+    modify(QueuePairAttributes.builder().state(QueuePairState.RESET).build());
+  }
+
+  /** Completes all requests as flushed: to state ERR. */
+  public void fail() {
+    modify(QueuePairAttributes.builder().state(QueuePairState.ERR).build());
+  }
+
+  /** Whether a move of this transport service needs an attribute. */
+  boolean needs(QueuePairState from, QueuePairState to, QueuePairAttribute attribute) {
+    return StateTable.required(type, from, to).contains(attribute);
+  }
+
+  /** A change that the state table is asked about before the device is. */
+  void move(QueuePairState from, QueuePairAttributes attributes) {
+    StateTable.explain(type, from, attributes.state(), attributes.meant())
+        .ifPresent(
+            fault -> {
+              throw new IllegalStateException(this + ": " + fault);
+            });
+    modify(attributes);
+  }
+
+  /**
+   * Changes the queue pair: {@code ibv_modify_qp}. Either all attributes are changed or none.
+   *
+   * @param attributes what to change, and to what
+   * @throws VerbsException EINVAL, saying which attribute the state table misses or forbids
+   */
+  public void modify(QueuePairAttributes attributes) {
+    try {
+      domain.verbs().ibv_modify_qp(address(), attributes.address(), attributes.mask());
+    } catch (VerbsException e) {
+      throw new ModifyFailure(this, attributes).explain(e);
+    }
+  }
+
+  /**
+   * The state of the queue pair now: {@code ibv_query_qp}.
+   *
+   * @return its state, as the device has it
+   */
+  public QueuePairState state() {
+    return query(QueuePairAttribute.STATE).state();
+  }
+
+  /**
+   * All attributes of the queue pair now: {@code ibv_query_qp}. What the state does not need yet is
+   * undefined.
+   *
+   * @return the attributes, the rate limit excepted, which C does not tell
+   */
+  public QueuePairAttributes query() {
+    EnumSet<QueuePairAttribute> all = EnumSet.allOf(QueuePairAttribute.class);
+    all.remove(QueuePairAttribute.RATE_LIMIT);
+    return query(all);
+  }
+
+  /**
+   * Some attributes of the queue pair now: {@code ibv_query_qp}.
+   *
+   * @param wanted which ones; C may tell more, but only these can be read from the result
+   * @return the attributes
+   */
+  public QueuePairAttributes query(QueuePairAttribute... wanted) {
+    return query(Set.of(wanted));
+  }
+
+  private QueuePairAttributes query(Set<QueuePairAttribute> wanted) {
+    MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment initAttr = ibv_qp_init_attr.allocate(arena);
+      domain
+          .verbs()
+          .ibv_query_qp(address(), attr.address(), (int) Flags.mask(wanted), initAttr.address());
+    }
+    return new QueuePairAttributes(attr, wanted);
   }
 
   @Override

@@ -1,6 +1,10 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.rdma_h;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /** The transport service of a queue pair: {@code enum ibv_qp_type}. */
 public enum QueuePairType implements Codes.Code {
@@ -28,5 +32,24 @@ public enum QueuePairType implements Codes.Code {
   @Override
   public int code() {
     return code;
+  }
+
+  /**
+   * Whether a queue pair of this type has one peer.
+   *
+   * @return true for RC, UC and XRC
+   */
+  public boolean isConnected() {
+    return switch (this) {
+      case RC, UC, XRC_SEND, XRC_RECEIVE -> true;
+      case UD, RAW_PACKET, DRIVER -> false;
+    };
+  }
+
+  /** The types that a mask of device capabilities names. */
+  static Set<QueuePairType> supported(int mask) {
+    return Arrays.stream(values())
+        .filter(type -> type.code < Integer.SIZE && Verbs.ibv_is_qpt_supported(mask, type.code))
+        .collect(Collectors.toUnmodifiableSet());
   }
 }

@@ -1,0 +1,107 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_ah_attr;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * The path to a peer: {@code struct ibv_ah_attr}.
+ *
+ * @param port the own port
+ * @param route the peer's GID and how to reach it; always given on Ethernet
+ * @param lid the peer's LID, or that of the router to it; 0 on Ethernet
+ * @param serviceLevel 0 to 15
+ * @param sourcePathBits the low bits of the own LID
+ * @param rate the speed to hold packets down to
+ */
+public record AddressVector(
+    int port,
+    Optional<GlobalRoute> route,
+    int lid,
+    int serviceLevel,
+    int sourcePathBits,
+    Rate rate) {
+
+  /** Checks that each number fits its field. */
+  public AddressVector {
+    Ranges.port(port);
+    Objects.requireNonNull(route, "route");
+    Ranges.bits(lid, Short.SIZE, "a LID");
+    Ranges.bits(serviceLevel, 4, "a service level");
+    Ranges.bits(sourcePathBits, 7, "source path bits");
+    Objects.requireNonNull(rate, "rate");
+  }
+
+  /**
+   * The path to a GID.
+   *
+   * @param port the own port
+   * @param route the peer's GID and how to reach it
+   * @return a path with service level 0 and no rate limit
+   */
+  public static AddressVector global(int port, GlobalRoute route) {
+    return new AddressVector(port, Optional.of(route), 0, 0, 0, Rate.MAX);
+  }
+
+  /**
+   * The path to a LID of the own subnet.
+   *
+   * @param port the own port
+   * @param lid the peer's LID
+   * @return a path with service level 0 and no rate limit
+   */
+  public static AddressVector local(int port, int lid) {
+    return new AddressVector(port, Optional.empty(), lid, 0, 0, Rate.MAX);
+  }
+
+  /**
+   * The same path with another service level.
+   *
+   * @param level 0 to 15; on Ethernet the VLAN priority
+   * @return the path
+   */
+  public AddressVector withServiceLevel(int level) {
+    return new AddressVector(port, route, lid, level, sourcePathBits, rate);
+  }
+
+  /**
+   * The same path with a rate limit.
+   *
+   * @param limit the speed to hold packets down to
+   * @return the path
+   */
+  public AddressVector withRate(Rate limit) {
+    return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, limit);
+  }
+
+  void writeTo(MemorySegment attributes) {
+    route.ifPresent(global -> global.writeTo(ibv_ah_attr.grh(attributes)));
+    ibv_ah_attr.is_global(attributes, (byte) (route.isPresent() ? 1 : 0));
+    ibv_ah_attr.dlid(attributes, (short) lid);
+    ibv_ah_attr.sl(attributes, (byte) serviceLevel);
+    ibv_ah_attr.src_path_bits(attributes, (byte) sourcePathBits);
+    ibv_ah_attr.static_rate(attributes, (byte) rate.code());
+    ibv_ah_attr.port_num(attributes, (byte) port);
+  }
+
+  /** The path in a struct, or empty where the struct names no port, as before state RTR. */
+  static Optional<AddressVector> readFrom(MemorySegment attributes) {
+    int port = Byte.toUnsignedInt(ibv_ah_attr.port_num(attributes));
+    if (port == 0) {
+      return Optional.empty();
+    }
+    Optional<GlobalRoute> route =
+        ibv_ah_attr.is_global(attributes) == 0
+            ? Optional.empty()
+            : Optional.of(GlobalRoute.readFrom(ibv_ah_attr.grh(attributes)));
+    return Optional.of(
+        new AddressVector(
+            port,
+            route,
+            Short.toUnsignedInt(ibv_ah_attr.dlid(attributes)),
+            ibv_ah_attr.sl(attributes) & 0xf,
+            ibv_ah_attr.src_path_bits(attributes) & 0x7f,
+            Codes.of(Rate.class, ibv_ah_attr.static_rate(attributes), Rate.MAX)));
+  }
+}

@@ -1,0 +1,180 @@
+package dev.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * A global identifier: {@code union ibv_gid}. It is an IPv6 address; RoCE ports have one for each
+ * of their IP addresses, an IPv4 address standing in it as {@code ::ffff:a.b.c.d}.
+ *
+ * @param subnetPrefix the upper 64 bits, as a number
+ * @param interfaceId the lower 64 bits, as a number
+ */
+public record Gid(long subnetPrefix, long interfaceId) {
+  /** The GID of an empty table entry: all zeros. */
+  public static final Gid ZERO = new Gid(0, 0);
+
+  static final int SIZE = 16;
+
+  private static final long IPV4_MAPPED = 0x0000_ffff_0000_0000L;
+  private static final long UPPER_HALF = 0xffff_ffff_0000_0000L;
+  private static final ValueLayout.OfLong BIG_ENDIAN =
+      ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+
+  /**
+   * A GID from its bytes.
+   *
+   * @param bytes 16 bytes in network order, as C and packets have them
+   * @return the GID
+   */
+  public static Gid of(byte[] bytes) {
+    if (bytes.length != SIZE) {
+      throw new IllegalArgumentException("a GID has 16 bytes, not " + bytes.length);
+    }
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    return new Gid(buffer.getLong(), buffer.getLong());
+  }
+
+  /**
+   * The GID that a RoCE port has for an IP address.
+   *
+   * @param address IPv6, taken as it is, or IPv4, taken as {@code ::ffff:a.b.c.d}
+   * @return the GID
+   */
+  public static Gid of(InetAddress address) {
+    byte[] bytes = address.getAddress();
+    return address instanceof Inet4Address
+        ? new Gid(0, IPV4_MAPPED | Integer.toUnsignedLong(ByteBuffer.wrap(bytes).getInt()))
+        : of(bytes);
+  }
+
+  /**
+   * Reads a GID as {@link #toString} writes it.
+   *
+   * @param text an IPv6 or IPv4 address in any of the usual notations, without an interface
+   * @return the GID
+   * @throws IllegalArgumentException if the text is not an address
+   */
+  public static Gid parse(String text) {
+    if (text.indexOf('%') >= 0) {
+      throw new IllegalArgumentException("a GID names no interface: " + text);
+    }
+    return of(InetAddress.ofLiteral(text));
+  }
+
+  static Gid readFrom(MemorySegment gid) {
+    return new Gid(gid.get(BIG_ENDIAN, 0), gid.get(BIG_ENDIAN, Long.BYTES));
+  }
+
+  void writeTo(MemorySegment gid) {
+    gid.set(BIG_ENDIAN, 0, subnetPrefix);
+    gid.set(BIG_ENDIAN, Long.BYTES, interfaceId);
+  }
+
+  /**
+   * The bytes of the GID.
+   *
+   * @return 16 bytes in network order
+   */
+  public byte[] bytes() {
+    return ByteBuffer.allocate(SIZE).putLong(subnetPrefix).putLong(interfaceId).array();
+  }
+
+  /**
+   * Whether this is the GID of an empty table entry.
+   *
+   * @return true for all zeros
+   */
+  public boolean isZero() {
+    return equals(ZERO);
+  }
+
+  /**
+   * Whether an IPv4 address stands in the GID.
+   *
+   * @return true for {@code ::ffff:a.b.c.d}
+   */
+  public boolean isIpv4Mapped() {
+    return subnetPrefix == 0 && (interfaceId & UPPER_HALF) == IPV4_MAPPED;
+  }
+
+  /**
+   * Whether the GID is only known on its own link.
+   *
+   * @return true for {@code fe80::/10}
+   */
+  public boolean isLinkLocal() {
+    return subnetPrefix >>> 54 == 0xfe80 >>> 6;
+  }
+
+  /**
+   * Whether the GID names a multicast group.
+   *
+   * @return true for {@code ff00::/8}
+   */
+  public boolean isMulticast() {
+    return subnetPrefix >>> 56 == 0xff;
+  }
+
+  /**
+   * The GID as an IP address.
+   *
+   * @return an {@link Inet4Address} if the GID {@linkplain #isIpv4Mapped holds one}
+   */
+  public InetAddress toInetAddress() {
+    try {
+      return InetAddress.getByAddress(bytes());
+    } catch (UnknownHostException e) {
+      throw new AssertionError("16 bytes are always an address", e);
+    }
+  }
+
+  /** The GID as IPv6 addresses are written, such as {@code fe80::2a} or {@code ::ffff:10.9.0.1}. */
+  @Override
+  public String toString() {
+    return isIpv4Mapped()
+        ? "::ffff:" + toInetAddress().getHostAddress()
+        : withLongestZerosElided(groups());
+  }
+
+  private int[] groups() {
+    ByteBuffer bytes = ByteBuffer.wrap(bytes());
+    int[] groups = new int[SIZE / Short.BYTES];
+    Arrays.setAll(groups, i -> Short.toUnsignedInt(bytes.getShort(i * Short.BYTES)));
+    return groups;
+  }
+
+  /** RFC 5952: the first of the longest runs of at least two zeros becomes two colons. */
+  private static String withLongestZerosElided(int[] groups) {
+    int start = groups.length;
+    int length = 1;
+    for (int i = 0; i < groups.length; i++) {
+      int run = 0;
+      while (i + run < groups.length && groups[i + run] == 0) {
+        run++;
+      }
+      if (run > length) {
+        start = i;
+        length = run;
+      }
+    }
+    if (start == groups.length) {
+      return joined(groups, 0, groups.length);
+    }
+    return joined(groups, 0, start) + "::" + joined(groups, start + length, groups.length);
+  }
+
+  private static String joined(int[] groups, int from, int to) {
+    StringBuilder text = new StringBuilder();
+    for (int i = from; i < to; i++) {
+      text.append(i == from ? "" : ":").append(Integer.toHexString(groups[i]));
+    }
+    return text.toString();
+  }
+}

@@ -1,0 +1,107 @@
+package dev.verbena.verbs;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.util.Optional;
+import java.util.StringJoiner;
+
+/** Finds out why {@code ibv_modify_qp} failed, which says no more than an errno. */
+final class ModifyFailure {
+  private final QueuePair queuePair;
+  private final QueuePairAttributes attributes;
+
+  ModifyFailure(QueuePair queuePair, QueuePairAttributes attributes) {
+    this.queuePair = queuePair;
+    this.attributes = attributes;
+  }
+
+  /** The same failure with its cause in words. */
+  VerbsException explain(VerbsException failure) {
+    String cause =
+        switch (failure.errno()) {
+          case Errno.EINVAL -> breach(failure).orElseGet(this::wrongValue);
+          case Errno.ETIMEDOUT, Errno.ENETUNREACH, Errno.EHOSTUNREACH ->
+              "no way to the peer: " + path() + " has no route or nobody answers there";
+          case Errno.EPERM -> "a Q_Key with the upper bit set needs CAP_NET_RAW";
+          default -> "with " + attributes;
+        };
+    return failure.explained(queuePair + ": " + cause);
+  }
+
+  private Optional<String> breach(VerbsException failure) {
+    QueuePairState from = actualState(failure);
+    QueuePairState to = has(QueuePairAttribute.STATE) ? attributes.state() : from;
+    return StateTable.explain(queuePair.type(), from, to, attributes.meant());
+  }
+
+  private QueuePairState actualState(VerbsException failure) {
+    try {
+      return queuePair.state();
+    } catch (VerbsException e) {
+      failure.addSuppressed(e);
+      return QueuePairState.UNKNOWN;
+    }
+  }
+
+  private boolean has(QueuePairAttribute attribute) {
+    return attributes.meant().contains(attribute);
+  }
+
+  private String path() {
+    return has(QueuePairAttribute.AV)
+        ? attributes.path().map(AddressVector::toString).orElse("the path")
+        : "the path";
+  }
+
+  /** For when the state table is kept: the values that can be checked against the device. */
+  private String wrongValue() {
+    StringJoiner faults = new StringJoiner("; ");
+    DeviceAttributes device = queuePair.context().deviceAttributes();
+    atMost(faults, QueuePairAttribute.MAX_DEST_RD_ATOMIC, device.maxReadsAsTarget());
+    atMost(faults, QueuePairAttribute.MAX_QP_RD_ATOMIC, device.maxReadsAsInitiator());
+    if (has(QueuePairAttribute.PORT) && attributes.port() > device.portCount()) {
+      faults.add("there are %d port(s)".formatted(device.portCount()));
+    }
+    if (has(QueuePairAttribute.AV)) {
+      attributes.path().ifPresent(path -> checkPath(faults, path, device));
+    }
+    return faults.length() > 0
+        ? faults.toString()
+        : "all attributes that are needed are there (%s), so one of their values is wrong"
+            .formatted(attributes);
+  }
+
+  private void atMost(StringJoiner faults, QueuePairAttribute attribute, int limit) {
+    if (!has(attribute)) {
+      return;
+    }
+    int value =
+        attribute == QueuePairAttribute.MAX_QP_RD_ATOMIC
+            ? attributes.readsAsInitiator()
+            : attributes.readsAsTarget();
+    if (value > limit) {
+      faults.add("IBV_QP_%s is %d, the device can do %d".formatted(attribute, value, limit));
+    }
+  }
+
+  private void checkPath(StringJoiner faults, AddressVector path, DeviceAttributes device) {
+    if (path.port() > device.portCount()) {
+      faults.add("the path leaves from port %d of %d".formatted(path.port(), device.portCount()));
+      return;
+    }
+    Port port = queuePair.context().port(path.port());
+    PortAttributes now = port.attributes();
+    if (has(QueuePairAttribute.PATH_MTU) && attributes.pathMtu().compareTo(now.activeMtu()) > 0) {
+      faults.add(
+          "the path MTU is %d, that of %s is %d"
+              .formatted(attributes.pathMtu().bytes(), port, now.activeMtu().bytes()));
+    }
+    if (path.route().isEmpty() && now.linkLayer() == LinkLayer.ETHERNET) {
+      faults.add("on Ethernet the path needs a global route");
+    }
+    path.route()
+        .map(GlobalRoute::sourceIndex)
+        .filter(index -> port.gidTable().stream().noneMatch(entry -> entry.index() == index))
+        .ifPresent(index -> faults.add("%s has no GID at index %d".formatted(port, index)));
+  }
+}

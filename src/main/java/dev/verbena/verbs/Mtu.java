@@ -1,0 +1,68 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.rdma_h;
+
+/** How many bytes of a message fit into one packet: {@code enum ibv_mtu}. */
+public enum Mtu implements Codes.Code {
+  /** 256 bytes. */
+  MTU_256(rdma_h.IBV_MTU_256()),
+  /** 512 bytes. */
+  MTU_512(rdma_h.IBV_MTU_512()),
+  /** 1024 bytes. */
+  MTU_1024(rdma_h.IBV_MTU_1024()),
+  /** 2048 bytes. */
+  MTU_2048(rdma_h.IBV_MTU_2048()),
+  /** 4096 bytes. */
+  MTU_4096(rdma_h.IBV_MTU_4096());
+
+  private final int code;
+
+  Mtu(int code) {
+    this.code = code;
+  }
+
+  @Override
+  public int code() {
+    return code;
+  }
+
+  /** The constant with a number; ports that are down report 0, which means the smallest. */
+  static Mtu of(int code) {
+    return Codes.of(Mtu.class, code, MTU_256);
+  }
+
+  /**
+   * The size in bytes.
+   *
+   * @return 256 to 4096
+   */
+  public int bytes() {
+    return 1 << (code + 7);
+  }
+
+  /**
+   * The MTU of a size.
+   *
+   * @param bytes 256, 512, 1024, 2048 or 4096
+   * @return the constant
+   * @throws IllegalArgumentException if the size is none of these
+   */
+  public static Mtu ofBytes(int bytes) {
+    for (Mtu mtu : values()) {
+      if (mtu.bytes() == bytes) {
+        return mtu;
+      }
+    }
+    throw new IllegalArgumentException("an RDMA MTU is 256, 512, 1024, 2048 or 4096, not " + bytes);
+  }
+
+  /**
+   * The smaller of two, which a path between them can carry.
+   *
+   * @param other another MTU
+   * @return the smaller one
+   */
+  public Mtu min(Mtu other) {
+    return compareTo(other) <= 0 ? this : other;
+  }
+}

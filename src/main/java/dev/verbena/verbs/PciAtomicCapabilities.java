@@ -1,0 +1,30 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_pci_atomic_caps;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+
+/**
+ * What atomic operations a device can do over PCI: {@code struct ibv_pci_atomic_caps}.
+ *
+ * @param fetchAndAdd the sizes of fetch-and-add
+ * @param swap the sizes of swap
+ * @param compareAndSwap the sizes of compare-and-swap
+ */
+public record PciAtomicCapabilities(
+    Set<PciAtomicSize> fetchAndAdd, Set<PciAtomicSize> swap, Set<PciAtomicSize> compareAndSwap) {
+
+  /** Copies the sets. */
+  public PciAtomicCapabilities {
+    fetchAndAdd = Set.copyOf(fetchAndAdd);
+    swap = Set.copyOf(swap);
+    compareAndSwap = Set.copyOf(compareAndSwap);
+  }
+
+  static PciAtomicCapabilities readFrom(MemorySegment caps) {
+    return new PciAtomicCapabilities(
+        Flags.of(PciAtomicSize.class, ibv_pci_atomic_caps.fetch_add(caps)),
+        Flags.of(PciAtomicSize.class, ibv_pci_atomic_caps.swap(caps)),
+        Flags.of(PciAtomicSize.class, ibv_pci_atomic_caps.compare_swap(caps)));
+  }
+}

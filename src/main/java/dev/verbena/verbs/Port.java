@@ -1,0 +1,181 @@
+package dev.verbena.verbs;
+
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_gid;
+import dev.verbena.raw.ibv_gid_entry;
+import dev.verbena.raw.ibv_port_attr;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.util.List;
+import java.util.OptionalLong;
+
+/** A port of an open device, to be asked about its state, its GIDs and its partitions. */
+public final class Port {
+  private final Context context;
+  private final int number;
+
+  Port(Context context, int number) {
+    this.context = context;
+    this.number = number;
+  }
+
+  private Verbs verbs() {
+    return context.verbs();
+  }
+
+  /**
+   * The context that the port was asked of.
+   *
+   * @return the context
+   */
+  public Context context() {
+    return context;
+  }
+
+  /**
+   * The port's number.
+   *
+   * @return 1 for the first port
+   */
+  public int number() {
+    return number;
+  }
+
+  /**
+   * What the port says about itself now: {@code ibv_query_port}.
+   *
+   * @return its attributes
+   */
+  public PortAttributes attributes() {
+    MemorySegment attributes = ibv_port_attr.allocate(Arena.ofAuto());
+    verbs().___ibv_query_port(context.address(), (byte) number, attributes.address());
+    return new PortAttributes(attributes);
+  }
+
+  /**
+   * The GID at a place of the port's table: {@code ibv_query_gid}.
+   *
+   * @param index from 0 to {@link PortAttributes#gidTableLength} - 1
+   * @return the GID; {@link Gid#ZERO} if the place is empty
+   */
+  public Gid gid(int index) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment gid = ibv_gid.allocate(arena);
+      verbs()
+          .ibv_query_gid(
+              context.address(),
+              (byte) number,
+              Ranges.bits(index, Short.SIZE, "a GID index"),
+              gid.address());
+      return Gid.readFrom(gid);
+    }
+  }
+
+  /**
+   * The entry at a place of the port's GID table: {@code ibv_query_gid_ex}.
+   *
+   * @param index from 0 to {@link PortAttributes#gidTableLength} - 1
+   * @return the GID with its type and interface
+   * @throws VerbsException ENODATA if the place is empty
+   */
+  public GidEntry gidEntry(int index) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment entry = ibv_gid_entry.allocate(arena);
+      verbs()
+          .ibv_query_gid_ex(
+              context.address(),
+              number,
+              Ranges.bits(index, Short.SIZE, "a GID index"),
+              entry.address(),
+              0);
+      return GidEntry.readFrom(entry);
+    }
+  }
+
+  /**
+   * The port's GIDs.
+   *
+   * @return the entries of {@link Context#gidTable} that are of this port
+   */
+  public List<GidEntry> gidTable() {
+    return context.gidTable().stream().filter(entry -> entry.port() == number).toList();
+  }
+
+  /**
+   * The GID, or LID, that fits most programs.
+   *
+   * @return the choice, with its reason
+   * @throws IllegalStateException if the port has none
+   */
+  public GidChoice chooseGid() {
+    return GidChoice.of(this, null);
+  }
+
+  /**
+   * The GID of an IP address of this machine.
+   *
+   * @param source an address of the network interface that the port belongs to
+   * @return the choice, with its reason
+   * @throws IllegalStateException naming the GIDs there are, if the address is not among them
+   */
+  public GidChoice chooseGid(InetAddress source) {
+    return GidChoice.of(this, source);
+  }
+
+  /**
+   * The partition key at a place of the port's table: {@code ibv_query_pkey}.
+   *
+   * @param index from 0 to {@link PortAttributes#pkeyTableLength} - 1
+   * @return the key as a number; its upper bit tells a full member
+   */
+  public int pkey(int index) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment pkey = arena.allocate(ValueLayout.JAVA_SHORT);
+      verbs()
+          .ibv_query_pkey(
+              context.address(),
+              (byte) number,
+              Ranges.bits(index, Short.SIZE, "a P_Key index"),
+              pkey.address());
+      return Short.toUnsignedInt(Short.reverseBytes(pkey.get(ValueLayout.JAVA_SHORT, 0)));
+    }
+  }
+
+  /**
+   * Where a partition key is in the port's table: {@code ibv_get_pkey_index}.
+   *
+   * @param pkey a key as {@link #pkey} shows it
+   * @return its index
+   * @throws VerbsException if the table does not hold the key
+   */
+  public int pkeyIndex(int pkey) {
+    short wanted = (short) Ranges.bits(pkey, Short.SIZE, "a P_Key");
+    return verbs().ibv_get_pkey_index(context.address(), (byte) number, Short.reverseBytes(wanted));
+  }
+
+  /**
+   * How fast the port's link is now, all lanes together: {@code ibv_query_port_speed}.
+   *
+   * @return the speed in Mbit/s, or empty where library, kernel or device do not tell
+   */
+  public OptionalLong megabitsPerSecond() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment speed = arena.allocate(ValueLayout.JAVA_LONG);
+      verbs().ibv_query_port_speed(context.address(), number, speed.address());
+      return OptionalLong.of(speed.get(ValueLayout.JAVA_LONG, 0) * 100);
+    } catch (VerbsException e) {
+      if (e.isUnsupported()) {
+        return OptionalLong.empty();
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "port " + number + " of " + context.device();
+  }
+}

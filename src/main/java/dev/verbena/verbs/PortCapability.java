@@ -1,0 +1,93 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.rdma_h;
+import java.util.Set;
+
+/** What a port can do: {@code enum ibv_port_cap_flags} and {@code enum ibv_port_cap_flags2}. */
+public enum PortCapability implements Flags.Flag {
+  /** The port runs the subnet manager. */
+  SM(rdma_h.IBV_PORT_SM()),
+  /** Notices are supported. */
+  NOTICE(rdma_h.IBV_PORT_NOTICE_SUP()),
+  /** Traps are supported. */
+  TRAP(rdma_h.IBV_PORT_TRAP_SUP()),
+  /** Optional inter-packet delays are supported. */
+  OPTIONAL_INTER_PACKET_DELAY(rdma_h.IBV_PORT_OPT_IPD_SUP()),
+  /** Automatic path migration is supported. */
+  AUTOMATIC_MIGRATION(rdma_h.IBV_PORT_AUTO_MIGR_SUP()),
+  /** Service levels are mapped to virtual lanes. */
+  SERVICE_LEVEL_MAPPING(rdma_h.IBV_PORT_SL_MAP_SUP()),
+  /** The M_Key is kept when power is off. */
+  MKEY_NVRAM(rdma_h.IBV_PORT_MKEY_NVRAM()),
+  /** The P_Key table is kept when power is off. */
+  PKEY_NVRAM(rdma_h.IBV_PORT_PKEY_NVRAM()),
+  /** The port has a LED that can be asked for. */
+  LED_INFO(rdma_h.IBV_PORT_LED_INFO_SUP()),
+  /** A system image GUID is supported. */
+  SYSTEM_IMAGE_GUID(rdma_h.IBV_PORT_SYS_IMAGE_GUID_SUP()),
+  /** Traps for P_Key violations at a switch's outer port are supported. */
+  PKEY_SWITCH_EXTERNAL_PORT_TRAP(rdma_h.IBV_PORT_PKEY_SW_EXT_PORT_TRAP_SUP()),
+  /** Speeds beyond QDR are supported. */
+  EXTENDED_SPEEDS(rdma_h.IBV_PORT_EXTENDED_SPEEDS_SUP()),
+  /** There is a second set of capabilities. */
+  CAPABILITY_MASK_2(rdma_h.IBV_PORT_CAP_MASK2_SUP()),
+  /** Communication management is supported. */
+  COMMUNICATION_MANAGEMENT(rdma_h.IBV_PORT_CM_SUP()),
+  /** SNMP tunnelling is supported. */
+  SNMP_TUNNEL(rdma_h.IBV_PORT_SNMP_TUNNEL_SUP()),
+  /** The port can be initialised again. */
+  REINITIALISATION(rdma_h.IBV_PORT_REINIT_SUP()),
+  /** Device management is supported. */
+  DEVICE_MANAGEMENT(rdma_h.IBV_PORT_DEVICE_MGMT_SUP()),
+  /** A management class of the vendor is supported. */
+  VENDOR_CLASS(rdma_h.IBV_PORT_VENDOR_CLASS_SUP()),
+  /** Direct route notices are supported. */
+  DIRECT_ROUTE_NOTICE(rdma_h.IBV_PORT_DR_NOTICE_SUP()),
+  /** A change of capabilities is notified. */
+  CAPABILITY_MASK_NOTICE(rdma_h.IBV_PORT_CAP_MASK_NOTICE_SUP()),
+  /** Boot management is supported. */
+  BOOT_MANAGEMENT(rdma_h.IBV_PORT_BOOT_MGMT_SUP()),
+  /** Link round-trip latency can be measured. */
+  LINK_LATENCY(rdma_h.IBV_PORT_LINK_LATENCY_SUP()),
+  /** Clients can be asked to register again. */
+  CLIENT_REREGISTRATION(rdma_h.IBV_PORT_CLIENT_REG_SUP()),
+  /** GIDs are made from IP addresses. */
+  IP_BASED_GIDS(rdma_h.IBV_PORT_IP_BASED_GIDS()),
+  /** The node description can be set. */
+  SET_NODE_DESCRIPTION(second(rdma_h.IBV_PORT_SET_NODE_DESC_SUP())),
+  /** Extended port information is supported. */
+  EXTENDED_PORT_INFO(second(rdma_h.IBV_PORT_INFO_EXT_SUP())),
+  /** Virtual ports are supported. */
+  VIRTUALISATION(second(rdma_h.IBV_PORT_VIRT_SUP())),
+  /** The switch has a port state table. */
+  SWITCH_PORT_STATE_TABLE(second(rdma_h.IBV_PORT_SWITCH_PORT_STATE_TABLE_SUP())),
+  /** Links of two lanes are supported. */
+  LINK_WIDTH_2X(second(rdma_h.IBV_PORT_LINK_WIDTH_2X_SUP())),
+  /** HDR speed is supported. */
+  LINK_SPEED_HDR(second(rdma_h.IBV_PORT_LINK_SPEED_HDR_SUP())),
+  /** NDR speed is supported. */
+  LINK_SPEED_NDR(second(rdma_h.IBV_PORT_LINK_SPEED_NDR_SUP())),
+  /** XDR speed is supported. */
+  LINK_SPEED_XDR(second(rdma_h.IBV_PORT_LINK_SPEED_XDR_SUP()));
+
+  private final long bit;
+
+  PortCapability(long bit) {
+    this.bit = bit;
+  }
+
+  /** C has two masks; here the second is the upper half of one. */
+  private static long second(int bit) {
+    return Integer.toUnsignedLong(bit) << Integer.SIZE;
+  }
+
+  static Set<PortCapability> of(int flags, short flags2) {
+    return Flags.of(
+        PortCapability.class, Integer.toUnsignedLong(flags) | second(Short.toUnsignedInt(flags2)));
+  }
+
+  @Override
+  public long bit() {
+    return bit;
+  }
+}

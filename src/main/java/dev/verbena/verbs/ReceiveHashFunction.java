@@ -1,0 +1,20 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.rdma_h;
+
+/** How the queue of a received packet is computed: {@code enum ibv_rx_hash_function_flags}. */
+public enum ReceiveHashFunction implements Flags.Flag {
+  /** The Toeplitz hash. */
+  TOEPLITZ(rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ());
+
+  private final long bit;
+
+  ReceiveHashFunction(long bit) {
+    this.bit = bit;
+  }
+
+  @Override
+  public long bit() {
+    return bit;
+  }
+}

@@ -1,0 +1,207 @@
+package dev.verbena.verbs;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.StringJoiner;
+
+/**
+ * Which moves between states there are, and which attributes each needs and takes, for each
+ * transport service: the rules of the InfiniBand specification, as the Linux kernel applies them.
+ *
+ * <p>The kernel answers a breach with EINVAL and nothing else; {@link #explain} says what it is.
+ */
+public final class StateTable {
+  /** From, to, types, what is needed, what may be given besides. */
+  private static final String RULES =
+      """
+      RESET INIT : UD : PKEY_INDEX PORT QKEY :
+      RESET INIT : RAW_PACKET : PORT :
+      RESET INIT : RC UC XRC_SEND XRC_RECEIVE : PKEY_INDEX PORT ACCESS_FLAGS :
+
+      INIT INIT : UD : : PKEY_INDEX PORT QKEY
+      INIT INIT : RC UC XRC_SEND XRC_RECEIVE : : PKEY_INDEX PORT ACCESS_FLAGS
+
+      INIT RTR : UD : : PKEY_INDEX QKEY
+      INIT RTR : UC XRC_SEND : AV PATH_MTU DEST_QPN RQ_PSN : ALT_PATH ACCESS_FLAGS PKEY_INDEX
+      INIT RTR : RC XRC_RECEIVE : AV PATH_MTU DEST_QPN RQ_PSN MAX_DEST_RD_ATOMIC MIN_RNR_TIMER \
+      : ALT_PATH ACCESS_FLAGS PKEY_INDEX
+
+      RTR RTS : UD : SQ_PSN : CUR_STATE QKEY
+      RTR RTS : RAW_PACKET : : RATE_LIMIT
+      RTR RTS : UC : SQ_PSN : CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE
+      RTR RTS : RC : TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_QP_RD_ATOMIC \
+      : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
+      RTR RTS : XRC_SEND : TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_QP_RD_ATOMIC \
+      : CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE
+      RTR RTS : XRC_RECEIVE : TIMEOUT SQ_PSN \
+      : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
+
+      RTS RTS : UD : : CUR_STATE QKEY
+      RTS RTS : RAW_PACKET : : RATE_LIMIT
+      RTS RTS : UC XRC_SEND : : CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE
+      RTS RTS : RC XRC_RECEIVE : : CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE MIN_RNR_TIMER
+
+      RTS SQD : RC UC UD XRC_SEND XRC_RECEIVE : : EN_SQD_ASYNC_NOTIFY
+
+      SQD RTS : UD : : CUR_STATE QKEY
+      SQD RTS : UC XRC_SEND : : CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE
+      SQD RTS : RC XRC_RECEIVE : : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
+
+      SQD SQD : UD : : PKEY_INDEX QKEY
+      SQD SQD : UC : : AV ALT_PATH ACCESS_FLAGS PKEY_INDEX PATH_MIG_STATE
+      SQD SQD : RC : : PORT AV TIMEOUT RETRY_CNT RNR_RETRY MAX_QP_RD_ATOMIC MAX_DEST_RD_ATOMIC \
+      ALT_PATH ACCESS_FLAGS PKEY_INDEX MIN_RNR_TIMER PATH_MIG_STATE
+      SQD SQD : XRC_SEND : : PORT AV TIMEOUT RETRY_CNT RNR_RETRY MAX_QP_RD_ATOMIC ALT_PATH \
+      ACCESS_FLAGS PKEY_INDEX PATH_MIG_STATE
+      SQD SQD : XRC_RECEIVE : : PORT AV TIMEOUT MAX_DEST_RD_ATOMIC ALT_PATH ACCESS_FLAGS \
+      PKEY_INDEX MIN_RNR_TIMER PATH_MIG_STATE
+
+      SQE RTS : UD : : CUR_STATE QKEY
+      SQE RTS : UC : : CUR_STATE ACCESS_FLAGS
+      """;
+
+  private record Move(QueuePairState from, QueuePairState to) {}
+
+  private record Rule(Set<QueuePairAttribute> required, Set<QueuePairAttribute> optional) {
+    static final Rule NOTHING = new Rule(Set.of(), Set.of());
+  }
+
+  private static final Map<Move, Map<QueuePairType, Rule>> TABLE = read();
+
+  private StateTable() {}
+
+  private static Map<Move, Map<QueuePairType, Rule>> read() {
+    Map<Move, Map<QueuePairType, Rule>> table = new HashMap<>();
+    for (QueuePairState from : QueuePairState.values()) {
+      if (from != QueuePairState.UNKNOWN) {
+        table.put(new Move(from, QueuePairState.RESET), Map.of());
+        table.put(new Move(from, QueuePairState.ERR), Map.of());
+      }
+    }
+    table.remove(new Move(QueuePairState.RESET, QueuePairState.ERR));
+    RULES.lines().filter(line -> !line.isBlank()).forEach(line -> addTo(table, line));
+    return table;
+  }
+
+  private static void addTo(Map<Move, Map<QueuePairType, Rule>> table, String line) {
+    String[] parts = line.split(":", -1);
+    List<QueuePairState> states = constants(QueuePairState.class, parts[0]);
+    Rule rule =
+        new Rule(
+            Set.copyOf(constants(QueuePairAttribute.class, parts[2])),
+            Set.copyOf(constants(QueuePairAttribute.class, parts[3])));
+    Map<QueuePairType, Rule> rules =
+        table.computeIfAbsent(new Move(states.get(0), states.get(1)), move -> new HashMap<>());
+    constants(QueuePairType.class, parts[1]).forEach(type -> rules.put(type, rule));
+  }
+
+  private static <E extends Enum<E>> List<E> constants(Class<E> type, String names) {
+    return Arrays.stream(names.strip().split(" "))
+        .filter(name -> !name.isEmpty())
+        .map(name -> Enum.valueOf(type, name))
+        .toList();
+  }
+
+  /**
+   * Whether there is a move between two states.
+   *
+   * @param from the state before
+   * @param to the state after; the same one to change attributes without a move
+   * @return whether the kernel can allow it
+   */
+  public static boolean isMove(QueuePairState from, QueuePairState to) {
+    return TABLE.containsKey(new Move(from, to));
+  }
+
+  /**
+   * What a move needs besides the state itself.
+   *
+   * @param type the transport service
+   * @param from the state before
+   * @param to the state after
+   * @return the attributes; empty for a move that there is not
+   */
+  public static Set<QueuePairAttribute> required(
+      QueuePairType type, QueuePairState from, QueuePairState to) {
+    return rule(type, from, to).required;
+  }
+
+  /**
+   * What may be given with a move besides what it needs.
+   *
+   * @param type the transport service
+   * @param from the state before
+   * @param to the state after
+   * @return the attributes; empty for a move that there is not
+   */
+  public static Set<QueuePairAttribute> optional(
+      QueuePairType type, QueuePairState from, QueuePairState to) {
+    return rule(type, from, to).optional;
+  }
+
+  private static Rule rule(QueuePairType type, QueuePairState from, QueuePairState to) {
+    return TABLE.getOrDefault(new Move(from, to), Map.of()).getOrDefault(type, Rule.NOTHING);
+  }
+
+  /**
+   * Says what is wrong with a change of a queue pair.
+   *
+   * @param type the transport service
+   * @param from the state before
+   * @param to the state after
+   * @param given the attributes that were given
+   * @return the breach in words, or empty if there is none, or if the type is the device's own
+   */
+  public static Optional<String> explain(
+      QueuePairType type, QueuePairState from, QueuePairState to, Set<QueuePairAttribute> given) {
+    if (type == QueuePairType.DRIVER) {
+      return Optional.empty();
+    }
+    if (!isMove(from, to)) {
+      return Optional.of(
+          "there is no way from state %s to %s; from %s there is one to %s"
+              .formatted(from, to, from, destinations(from)));
+    }
+    Rule rule = rule(type, from, to);
+    EnumSet<QueuePairAttribute> missing = inOrder(rule.required);
+    missing.removeAll(given);
+    EnumSet<QueuePairAttribute> excess = inOrder(given);
+    excess.removeAll(rule.required);
+    excess.removeAll(rule.optional);
+    excess.remove(QueuePairAttribute.STATE);
+    StringJoiner faults = new StringJoiner("; and ");
+    if (!missing.isEmpty()) {
+      faults.add("it lacks " + names(missing));
+    }
+    if (!excess.isEmpty()) {
+      faults.add("it does not take " + names(excess));
+    }
+    return faults.length() == 0
+        ? Optional.empty()
+        : Optional.of("for %s from state %s to %s, %s".formatted(type, from, to, faults));
+  }
+
+  private static EnumSet<QueuePairAttribute> inOrder(Set<QueuePairAttribute> set) {
+    EnumSet<QueuePairAttribute> copy = EnumSet.noneOf(QueuePairAttribute.class);
+    copy.addAll(set);
+    return copy;
+  }
+
+  private static List<QueuePairState> destinations(QueuePairState from) {
+    List<QueuePairState> states = new ArrayList<>(List.of(QueuePairState.values()));
+    states.removeIf(to -> !isMove(from, to));
+    return states;
+  }
+
+  private static String names(Set<QueuePairAttribute> attributes) {
+    StringJoiner names = new StringJoiner(", ");
+    attributes.forEach(attribute -> names.add("IBV_QP_" + attribute));
+    return names.toString();
+  }
+}
