@@ -26,6 +26,23 @@ public final class ProtectionDomain extends Resource {
   }
 
   /**
+   * A domain that C code made and will give back, such as one of librdmacm.
+   *
+   * @param context the context it belongs to
+   * @param owner what must be closed after everything that is made on the domain
+   * @param segment the {@code struct ibv_pd}
+   * @return a domain whose closing closes what was made on it, but leaves the C object alone
+   */
+  public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
+    return new ProtectionDomain(context, segment.address(), () -> {}, context, owner);
+  }
+
+  private ProtectionDomain(Context context, long address, Runnable release, Resource... parents) {
+    super(address, release, parents);
+    this.context = context;
+  }
+
+  /**
    * Registers memory with the device: {@code ibv_reg_mr}. Its pages are pinned until the region is
    * closed, which must be before the segment's arena is.
    *

@@ -24,7 +24,7 @@ public abstract class Resource implements AutoCloseable {
 
   private final long address;
   private final Runnable release;
-  private final List<Resource> parents;
+  private volatile List<Resource> parents;
   private final ArrayDeque<Resource> children = new ArrayDeque<>();
   private State state = State.OPEN;
 
@@ -43,13 +43,31 @@ public abstract class Resource implements AutoCloseable {
     this.address = address;
     this.release = release;
     this.parents = List.of(parents);
-    for (Resource parent : this.parents) {
+    for (Resource parent : parents) {
       if (!parent.attach(this)) {
         this.parents.forEach(p -> p.detach(this));
         release.run();
         throw parent.closedException();
       }
     }
+  }
+
+  /**
+   * Changes what the object belongs to, where C allows it.
+   *
+   * @param newParents what must be closed after the object from now on
+   * @throws IllegalStateException if one of these is closed; the object then stays where it was
+   */
+  protected final void moveTo(Resource... newParents) {
+    List<Resource> left = parents;
+    for (Resource parent : newParents) {
+      if (!parent.attach(this)) {
+        List.of(newParents).forEach(p -> p.detach(this));
+        throw parent.closedException();
+      }
+    }
+    parents = List.of(newParents);
+    left.forEach(parent -> parent.detach(this));
   }
 
   private synchronized boolean attach(Resource child) {
