@@ -23,6 +23,8 @@ public final class QueuePair extends Resource {
   private final int number;
   private final QueuePairCalls calls;
   private final BringUp bringUp = new BringUp(this);
+  private final QueueLimits sends;
+  private final QueueLimits receives;
 
   /**
    * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
@@ -56,6 +58,8 @@ public final class QueuePair extends Resource {
     this.capacity = capacity;
     this.number = ibv_qp.qp_num(qp);
     this.calls = new QueuePairCalls(address, domain.context().linking().isCritical());
+    this.sends = new QueueLimits(this, domain, type, capacity.sendEntries(), capacity.inlineData());
+    this.receives = new QueueLimits(this, domain, null, capacity.receiveEntries(), 0);
   }
 
   /** What can be asked for when a queue pair is made. */
@@ -202,6 +206,80 @@ public final class QueuePair extends Resource {
 
     /** Gives the queue pair back; throws if C refuses. */
     void destroy();
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_send}.
+   *
+   * @param list formatted requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(SendList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_send}.
+   *
+   * @param list formatted requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
+   * @throws IllegalStateException if the queue pair or something that a request names is closed;
+   *     nothing is posted
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(SendList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(sends, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_recv}.
+   *
+   * @param list receive requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(ReceiveList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_recv}.
+   *
+   * @param list receive requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
+   * @throws IllegalStateException if the queue pair or something that a request names is closed;
+   *     nothing is posted
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(ReceiveList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(receives, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_recv(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_recv", errno, this, from, count);
   }
 
   /**
