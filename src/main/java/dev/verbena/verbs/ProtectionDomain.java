@@ -182,6 +182,15 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
+   * Begins a work queue.
+   *
+   * @return a builder
+   */
+  public WorkQueue.Builder workQueue() {
+    return new WorkQueue.Builder(this);
+  }
+
+  /**
    * Begins a queue pair.
    *
    * @param type the transport service

@@ -491,6 +491,20 @@ public final class QueuePair extends Resource {
     return new QueuePairAttributes(attr, wanted);
   }
 
+  /**
+   * Begins a rule that brings packets to this queue pair.
+   *
+   * @param port the port that they arrive at
+   * @return a builder
+   */
+  public FlowRule.Builder flowRule(int port) {
+    return new FlowRule.Builder(this, port);
+  }
+
+  QueuePairCalls calls() {
+    return calls;
+  }
+
   @Override
   public String toString() {
     return "queue pair 0x" + Integer.toHexString(number) + " of " + domain.context().device();
