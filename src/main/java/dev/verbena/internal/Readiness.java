@@ -16,7 +16,11 @@ public final class Readiness implements AutoCloseable {
   private static final short POLLNVAL = 0x20;
   private static final long REVENTS = 6;
 
-  /** How long a platform thread waits in poll(2) before it parks. */
+  /**
+   * How long a platform thread waits in poll(2) before it parks. Answers mostly come soon, and poll
+   * notices them in half the time: 15 us, where parking costs 30 us (virtual threads 60 us). But
+   * nothing wakes a thread from poll, so an interrupt or a close is noticed this much later.
+   */
   private static final long DIRECT_MILLIS = 10;
 
   private final int descriptor;
@@ -56,12 +60,15 @@ public final class Readiness implements AutoCloseable {
   }
 
   private boolean poll(int milliseconds) {
-    boolean readable = Libc.poll(pollfd.address(), 1, milliseconds) > 0;
-    if (readable && (pollfd.get(ValueLayout.JAVA_SHORT, REVENTS) & POLLNVAL) != 0) {
-      throw new IllegalStateException("file descriptor " + descriptor + " is not open");
+    try {
+      boolean readable = Libc.poll(pollfd.address(), 1, milliseconds) > 0;
+      if (readable && (pollfd.get(ValueLayout.JAVA_SHORT, REVENTS) & POLLNVAL) != 0) {
+        throw new IllegalStateException("file descriptor " + descriptor + " is not open");
+      }
+      return readable;
+    } finally {
+      Reference.reachabilityFence(pollfd);
     }
-    Reference.reachabilityFence(pollfd);
-    return readable;
   }
 
   /**
