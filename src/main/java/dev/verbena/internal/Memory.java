@@ -1,17 +1,31 @@
 package dev.verbena.internal;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 
-/** Memory that C owns, by address. The only place where an address becomes readable. */
+/**
+ * Memory that C owns or looks at, by address. The only place where an address becomes readable.
+ *
+ * <p>Numbers are read and written through constants alone, without a check of alignment or of a
+ * segment's scope: C2 makes one move of each, which the data path counts on. Whoever passes an
+ * address knows what is there.
+ */
 public final class Memory {
   private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+  private static final VarHandle LONG =
+      ValueLayout.JAVA_LONG_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle INT =
+      ValueLayout.JAVA_INT_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle SHORT =
+      ValueLayout.JAVA_SHORT_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle().withInvokeExactBehavior();
 
   private Memory() {}
 
@@ -36,22 +50,37 @@ public final class Memory {
 
   /** Reads a pointer or another 64-bit number. */
   public static long getLong(long address) {
-    return ALL.get(JAVA_LONG, address);
+    return (long) LONG.get(ALL, address);
   }
 
   /** Reads a 32-bit number. */
   public static int getInt(long address) {
-    return ALL.get(JAVA_INT, address);
+    return (int) INT.get(ALL, address);
+  }
+
+  /** Reads a 16-bit number. */
+  public static short getShort(long address) {
+    return (short) SHORT.get(ALL, address);
+  }
+
+  /** Reads an 8-bit number. */
+  public static byte getByte(long address) {
+    return (byte) BYTE.get(ALL, address);
   }
 
   /** Writes a pointer or another 64-bit number. */
   public static void putLong(long address, long value) {
-    ALL.set(JAVA_LONG, address, value);
+    LONG.set(ALL, address, value);
   }
 
   /** Writes a 32-bit number. */
   public static void putInt(long address, int value) {
-    ALL.set(JAVA_INT, address, value);
+    INT.set(ALL, address, value);
+  }
+
+  /** Writes a 16-bit number. */
+  public static void putShort(long address, short value) {
+    SHORT.set(ALL, address, value);
   }
 
   /** Reads a C string, or null for NULL. */

@@ -18,11 +18,16 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** A completion queue: {@code struct ibv_cq}. */
 public sealed class CompletionQueue extends Resource permits ExtendedCompletionQueue {
   private static final long MICROSECOND = 1000;
 
+  /** How many completions one call takes for a handler. */
+  private static final int BATCH = 16;
+
+  private final AtomicReference<Completions> spare = new AtomicReference<>(new Completions(BATCH));
   private final Context context;
   private final CompletionChannel channel;
   private final MemorySegment struct;
@@ -362,6 +367,63 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    */
   public Optional<CompletionChannel> channel() {
     return Optional.ofNullable(channel);
+  }
+
+  /**
+   * Takes completions from the queue, as many as there are and {@code completions} holds: {@code
+   * ibv_poll_cq}.
+   *
+   * @param completions where they are written
+   * @return how many were taken; 0 if there are none
+   */
+  public int poll(Completions completions) {
+    return poll(completions, completions.capacity());
+  }
+
+  /**
+   * Takes completions from the queue, up to a number: {@code ibv_poll_cq}.
+   *
+   * @param completions where they are written
+   * @param limit how many to take at most
+   * @return how many were taken; 0 if there are none
+   */
+  public int poll(Completions completions, int limit) {
+    if (Checks.ON) {
+      requireOpen();
+      Objects.checkFromIndexSize(0, limit, completions.capacity());
+    }
+    return completions.polled(calls.ibv_poll_cq(limit, completions.address()), this);
+  }
+
+  /**
+   * Takes completions from the queue, up to a number, and hands each to a handler: {@code
+   * ibv_poll_cq}. If the handler throws, those that were taken with the same call are lost.
+   *
+   * @param handler told of each completion, in the queue's order
+   * @param limit how many to take at most
+   * @return how many were taken
+   */
+  public int poll(CompletionHandler handler, int limit) {
+    if (limit < 0) {
+      throw new IllegalArgumentException("a poll for " + limit + " completions");
+    }
+    Completions batch = spare.getAndSet(null);
+    if (batch == null) {
+      batch = new Completions(BATCH); // Another thread, or a handler that polls, has the spare.
+    }
+    int taken = 0;
+    int wanted;
+    int polled;
+    do {
+      wanted = Math.min(limit - taken, BATCH);
+      polled = poll(batch, wanted);
+      for (int i = 0; i < polled; i++) {
+        handler.completed(batch, i);
+      }
+      taken += polled;
+    } while (polled == wanted && taken < limit);
+    spare.setRelease(batch);
+    return taken;
   }
 
   /**

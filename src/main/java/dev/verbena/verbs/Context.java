@@ -257,6 +257,55 @@ public final class Context extends Resource {
   }
 
   /**
+   * Makes the table over which a queue pair spreads what it receives: {@code
+   * ibv_create_rwq_ind_table}.
+   *
+   * @param queues one queue for each entry; a power of two of them
+   * @return a table, to be closed
+   */
+  public ReceiveIndirectionTable createReceiveIndirectionTable(List<WorkQueue> queues) {
+    return ReceiveIndirectionTable.create(this, queues);
+  }
+
+  /**
+   * Makes counters for the packets of flow rules: {@code ibv_create_counters}.
+   *
+   * @return counters of nothing yet, to be closed
+   */
+  public FlowCounters createFlowCounters() {
+    return FlowCounters.create(this);
+  }
+
+  /**
+   * Makes an action for flow rules: {@code ibv_create_flow_action_esp}.
+   *
+   * @param esp what to do, with an association and a key
+   * @return an action, to be closed
+   */
+  public FlowAction createFlowAction(EspTransform esp) {
+    return FlowAction.create(this, esp);
+  }
+
+  /**
+   * Makes a counter of completions: {@code ibv_create_comp_cntr}.
+   *
+   * @param type what to count
+   * @return a counter at 0, to be closed
+   */
+  public CompletionCounter createCompletionCounter(CompletionCounter.Type type) {
+    return CompletionCounter.create(this, type);
+  }
+
+  /**
+   * What completion counters the device has: {@code ibv_query_comp_cntr_caps}.
+   *
+   * @return their number and abilities
+   */
+  public CompletionCounterCapabilities completionCounterCapabilities() {
+    return CompletionCounterCapabilities.query(this);
+  }
+
+  /**
    * The file descriptor of the open device. A duplicate of it, in this process or sent to another,
    * makes the {@linkplain Device#importContext same context} again.
    *

@@ -43,11 +43,12 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * A domain that C code made and will give back, such as one of librdmacm.
    *
    * @param context the context it belongs to
+   * @param owner what must be closed after everything that is made on the domain
    * @param segment the {@code struct ibv_pd}
-   * @return a domain whose closing closes what was made in it, but leaves the C object alone
+   * @return a domain whose closing closes what was made on it, but leaves the C object alone
    */
-  public static ProtectionDomain borrow(Context context, MemorySegment segment) {
-    return new ProtectionDomain(context, segment.address(), () -> {}, context);
+  public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
+    return new ProtectionDomain(context, segment.address(), () -> {}, context, owner);
   }
 
   /**
@@ -178,6 +179,15 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    */
   public ParentDomain.Builder parentDomain() {
     return new ParentDomain.Builder(this);
+  }
+
+  /**
+   * Begins a work queue.
+   *
+   * @return a builder
+   */
+  public WorkQueue.Builder workQueue() {
+    return new WorkQueue.Builder(this);
   }
 
   /**

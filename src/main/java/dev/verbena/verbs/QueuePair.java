@@ -6,11 +6,14 @@ import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.ibv_qp_init_attr_ex;
+import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** A queue pair: {@code struct ibv_qp}. */
 public final class QueuePair extends Resource {
@@ -20,19 +23,43 @@ public final class QueuePair extends Resource {
   private final int number;
   private final QueuePairCalls calls;
   private final BringUp bringUp = new BringUp(this);
+  private final QueueLimits sends;
+  private final QueueLimits receives;
+
+  /**
+   * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
+   *
+   * @param domain the domain it belongs to
+   * @param segment the {@code struct ibv_qp}
+   * @param capacity how much its queues hold
+   * @param release gives the queue pair back; throws if C refuses
+   * @param parents what must be closed after the queue pair
+   * @return a queue pair, to be closed
+   */
+  public static QueuePair adopt(
+      ProtectionDomain domain,
+      MemorySegment segment,
+      QueuePairCapacity capacity,
+      Runnable release,
+      Resource... parents) {
+    return new QueuePair(domain, segment.address(), capacity, release, parents);
+  }
 
   private QueuePair(
       ProtectionDomain domain,
-      QueuePairType type,
-      QueuePairCapacity capacity,
       long address,
+      QueuePairCapacity capacity,
+      Runnable release,
       Resource... parents) {
-    super(address, () -> domain.verbs().ibv_destroy_qp(address), parents);
+    super(address, release, parents);
+    MemorySegment qp = Memory.at(address, ibv_qp.sizeof());
     this.domain = domain;
-    this.type = type;
+    this.type = Codes.of(QueuePairType.class, ibv_qp.qp_type(qp), QueuePairType.DRIVER);
     this.capacity = capacity;
-    this.number = ibv_qp.qp_num(Memory.at(address, ibv_qp.sizeof()));
+    this.number = ibv_qp.qp_num(qp);
     this.calls = new QueuePairCalls(address, domain.context().linking().isCritical());
+    this.sends = new QueueLimits(this, domain, type, capacity.sendEntries(), capacity.inlineData());
+    this.receives = new QueueLimits(this, domain, null, capacity.receiveEntries(), 0);
   }
 
   /** What can be asked for when a queue pair is made. */
@@ -115,27 +142,144 @@ public final class QueuePair extends Resource {
      * @return a queue pair in state RESET, to be closed
      */
     public QueuePair create() {
-      Objects.requireNonNull(sendCompletions, "a queue pair needs a completion queue for sends");
-      Objects.requireNonNull(receiveCompletions, "a queue pair needs one for receives");
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment attr = ibv_qp_init_attr.allocate(arena);
-        ibv_qp_init_attr.send_cq(attr, sendCompletions.segment());
-        ibv_qp_init_attr.recv_cq(attr, receiveCompletions.segment());
-        ibv_qp_init_attr.qp_type(attr, type.code());
-        ibv_qp_init_attr.sq_sig_all(attr, signalAll ? 1 : 0);
-        MemorySegment cap = ibv_qp_init_attr.cap(attr);
-        capacity.writeTo(cap);
+        MemorySegment attr = attributes(arena);
         long qp = domain.verbs().ibv_create_qp(domain.address(), attr.address());
         return new QueuePair(
             domain,
-            type,
-            QueuePairCapacity.readFrom(cap),
             qp,
-            domain,
-            sendCompletions,
-            receiveCompletions);
+            QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr)),
+            () -> domain.verbs().ibv_destroy_qp(qp),
+            parents());
       }
     }
+
+    /**
+     * Makes the queue pair with C code elsewhere, such as librdmacm's.
+     *
+     * @param owner what the queue pair belongs to besides its domain and queues
+     * @param maker makes the queue pair and gives it back
+     * @return a queue pair, to be closed
+     */
+    public QueuePair create(Resource owner, Maker maker) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = attributes(arena);
+        MemorySegment qp = maker.create(attr);
+        return new QueuePair(
+            domain,
+            qp.address(),
+            QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr)),
+            maker::destroy,
+            Stream.concat(Stream.of(owner), Stream.of(parents())).toArray(Resource[]::new));
+      }
+    }
+
+    private Resource[] parents() {
+      return new Resource[] {domain, sendCompletions, receiveCompletions};
+    }
+
+    /** The {@code struct ibv_qp_init_attr_ex}, which begins with {@code ibv_qp_init_attr}. */
+    private MemorySegment attributes(Arena arena) {
+      Objects.requireNonNull(sendCompletions, "a queue pair needs a completion queue for sends");
+      Objects.requireNonNull(receiveCompletions, "a queue pair needs one for receives");
+      MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
+      ibv_qp_init_attr_ex.send_cq(attr, sendCompletions.segment());
+      ibv_qp_init_attr_ex.recv_cq(attr, receiveCompletions.segment());
+      ibv_qp_init_attr_ex.qp_type(attr, type.code());
+      ibv_qp_init_attr_ex.sq_sig_all(attr, signalAll ? 1 : 0);
+      ibv_qp_init_attr_ex.comp_mask(attr, rdma_h.IBV_QP_INIT_ATTR_PD());
+      ibv_qp_init_attr_ex.pd(attr, domain.segment());
+      capacity.writeTo(ibv_qp_init_attr_ex.cap(attr));
+      return attr;
+    }
+  }
+
+  /** C code that makes a queue pair in a way of its own. */
+  public interface Maker {
+    /**
+     * Makes the queue pair.
+     *
+     * @param attributes the {@code struct ibv_qp_init_attr_ex}; what C changes in it is heeded
+     * @return the {@code struct ibv_qp}
+     */
+    MemorySegment create(MemorySegment attributes);
+
+    /** Gives the queue pair back; throws if C refuses. */
+    void destroy();
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_send}.
+   *
+   * @param list formatted requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(SendList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_send}.
+   *
+   * @param list formatted requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
+   * @throws IllegalStateException if the queue pair or something that a request names is closed;
+   *     nothing is posted
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(SendList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(sends, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_recv}.
+   *
+   * @param list receive requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(ReceiveList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_recv}.
+   *
+   * @param list receive requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
+   * @throws IllegalStateException if the queue pair or something that a request names is closed;
+   *     nothing is posted
+   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
+   *     were taken, and {@link RequestList#refused} tells which it was
+   */
+  public int post(ReceiveList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(receives, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_recv(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_recv", errno, this, from, count);
   }
 
   /**
@@ -345,6 +489,20 @@ public final class QueuePair extends Resource {
           .ibv_query_qp(address(), attr.address(), (int) Flags.mask(wanted), initAttr.address());
     }
     return new QueuePairAttributes(attr, wanted);
+  }
+
+  /**
+   * Begins a rule that brings packets to this queue pair.
+   *
+   * @param port the port that they arrive at
+   * @return a builder
+   */
+  public FlowRule.Builder flowRule(int port) {
+    return new FlowRule.Builder(this, port);
+  }
+
+  QueuePairCalls calls() {
+    return calls;
   }
 
   @Override

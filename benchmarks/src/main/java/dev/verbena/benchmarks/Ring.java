@@ -1,0 +1,63 @@
+package dev.verbena.benchmarks;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import java.lang.foreign.Arena;
+
+/** One thread's queues on the device of ring.c, and the loops in Java, which mirror those in C. */
+final class Ring implements AutoCloseable {
+  static final int BUFFER_SIZE = 64;
+  static final int BUFFERS = 64;
+
+  private final Arena arena = Arena.ofShared();
+  private final Context context = Device.list().getFirst().open();
+  final MemoryRegion region;
+  final CompletionQueue completions;
+  final CompletionQueue endless;
+  final QueuePair pair;
+
+  Ring() {
+    ProtectionDomain domain = context.allocateProtectionDomain();
+    region =
+        domain.registerMemory(
+            arena.allocate((long) (BUFFERS + 1) * BUFFER_SIZE, 64), AccessFlag.LOCAL_WRITE);
+    completions = context.createCompletionQueue(256);
+    endless = context.completionQueue(256).vector(1).create();
+    pair =
+        domain
+            .queuePair(QueuePairType.RC)
+            .completions(completions)
+            .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
+            .create();
+  }
+
+  /** Reads status, id and length of completions until a number of them has come. */
+  static long pollAll(CompletionQueue queue, Completions completions, int batch) {
+    long sum = 0;
+    for (int done = 0; done < batch; ) {
+      int n = queue.poll(completions, batch - done);
+      for (int i = 0; i < n; i++) {
+        if (!completions.isSuccess(i)) {
+          throw new IllegalStateException(completions.describe(i));
+        }
+        sum += completions.id(i) + completions.byteLength(i);
+      }
+      done += n;
+    }
+    return sum;
+  }
+
+  @Override
+  public void close() {
+    context.close();
+    arena.close();
+  }
+}

@@ -1,0 +1,427 @@
+package dev.verbena.verbs;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Block;
+import dev.verbena.raw.ibv_recv_wr;
+import dev.verbena.raw.ibv_sge;
+import java.util.Objects;
+
+/**
+ * Work requests in native memory, with their scatter/gather entries: formatted once, patched and
+ * posted again and again, without allocating anything.
+ *
+ * <p>A list is used by one thread at a time. It may be posted to any queue that takes its requests.
+ * Its memory is freed by the garbage collector; once posted, a request is in the queue and the list
+ * is free for others.
+ */
+public abstract sealed class RequestList permits SendList, ReceiveList {
+  // Requests of both kinds begin with the same fields.
+  static final long ID = ibv_recv_wr.wr_id$offset();
+  static final long NEXT = ibv_recv_wr.next$offset();
+  static final long ENTRIES = ibv_recv_wr.sg_list$offset();
+  static final long ENTRY_COUNT = ibv_recv_wr.num_sge$offset();
+
+  private static final long ENTRY_ADDRESS = ibv_sge.addr$offset();
+  private static final long ENTRY_LENGTH = ibv_sge.length$offset();
+  private static final long ENTRY_KEY = ibv_sge.lkey$offset();
+  private static final int ENTRY_SHIFT = Long.numberOfTrailingZeros(ibv_sge.sizeof());
+  private static final long ENTRY_LIMIT = 1L << Integer.SIZE;
+
+  /** Where C leaves the address of the request that it refused. */
+  private static final long REFUSED = 0;
+
+  private static final long REQUESTS = 64;
+
+  final Block memory;
+  private final int size;
+  private final int entriesEach;
+  private final int requestShift;
+  private final long entries;
+
+  /** How many entries each request uses. */
+  private final int[] used;
+
+  /** The region of each entry, and further objects that requests name. */
+  private final Resource[] named;
+
+  /** The request that C takes for the last one: its link is cut. */
+  private int end;
+
+  /** Which requests were found good for which queue, and until when that holds. */
+  private Resource admittedBy;
+
+  private ProtectionDomain admittedDomain;
+  private int admittedAt;
+  private int admittedFrom;
+  private int admittedTo;
+  private int admittedInlineData;
+
+  private int refused = -1;
+
+  RequestList(int requests, int entriesEach, long requestSize, long extra, int others) {
+    if (requests < 1) {
+      throw new IllegalArgumentException("a list of " + requests + " requests");
+    }
+    if (entriesEach < 0) {
+      throw new IllegalArgumentException(entriesEach + " entries for each request");
+    }
+    this.size = requests;
+    this.entriesEach = entriesEach;
+    this.requestShift = Long.numberOfTrailingZeros(requestSize);
+    this.entries = REQUESTS + requests * requestSize;
+    int allEntries = Math.multiplyExact(requests, entriesEach);
+    this.memory = new Block(endOfEntries(requests, entriesEach, requestSize) + extra);
+    this.used = new int[requests];
+    this.named = new Resource[Math.addExact(allEntries, Math.multiplyExact(requests, others))];
+    this.end = requests - 1;
+    for (int i = 0; i < requests; i++) {
+      memory.putLong(at(i) + ENTRIES, memory.address(entryAt(i * entriesEach)));
+      link(i);
+    }
+  }
+
+  static long endOfEntries(int requests, int entriesEach, long requestSize) {
+    return REQUESTS + requests * (requestSize + entriesEach * ibv_sge.sizeof());
+  }
+
+  /**
+   * How many requests the list has.
+   *
+   * @return the number given at creation
+   */
+  public final int size() {
+    return size;
+  }
+
+  /**
+   * How many scatter/gather entries each request may have.
+   *
+   * @return the number given at creation
+   */
+  public final int entriesEach() {
+    return entriesEach;
+  }
+
+  /**
+   * The request that C refused when a post last threw an exception; those before it were taken.
+   *
+   * @return its index; -1 if no post failed, or if C did not say which one it was
+   */
+  public final int refused() {
+    return refused;
+  }
+
+  /**
+   * Sets the number that comes back in the completion.
+   *
+   * @param request the index of a request
+   * @param id any number
+   */
+  public final void id(int request, long id) {
+    memory.putLong(at(checked(request)) + ID, id);
+  }
+
+  /**
+   * The number that comes back in the completion.
+   *
+   * @param request the index of a request
+   * @return the number last set
+   */
+  public final long id(int request) {
+    return memory.getLong(at(checked(request)) + ID);
+  }
+
+  /**
+   * Sets the first entry of a request, which it need not have had before.
+   *
+   * @param request the index of a request
+   * @param region registered memory
+   * @param offset where in the region the data begins
+   * @param length its length
+   * @throws IndexOutOfBoundsException if the data leaves the region
+   */
+  public final void local(int request, MemoryRegion region, long offset, long length) {
+    local(request, 0, region, offset, length);
+  }
+
+  /**
+   * Sets one entry of a request: one that it has, or the next one.
+   *
+   * @param request the index of a request
+   * @param entry which entry
+   * @param region registered memory
+   * @param offset where in the region the data begins
+   * @param length its length
+   * @throws IndexOutOfBoundsException if the data leaves the region
+   */
+  public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
+    int index = entry(request, entry);
+    long address =
+        Checks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
+    name(index, region);
+    put(index, address, (int) length, region.lkey());
+  }
+
+  /**
+   * Sets one entry of a request without knowing whether the memory is there: for memory that no
+   * {@link MemoryRegion} of this library stands for. A wrong address ends in a failed completion,
+   * or in data of another owner being sent or overwritten.
+   *
+   * @param request the index of a request
+   * @param entry which entry: one that the request has, or the next one
+   * @param address the address of the data, as the key's registration counts
+   * @param length its length
+   * @param lkey the key of a registration
+   */
+  public final void localUnchecked(int request, int entry, long address, int length, int lkey) {
+    int index = entry(request, entry);
+    name(index, null);
+    put(index, address, length, lkey);
+  }
+
+  /**
+   * How many entries a request uses.
+   *
+   * @param request the index of a request
+   * @return 0 to {@link #entriesEach}
+   */
+  public final int entries(int request) {
+    return used[checked(request)];
+  }
+
+  final int checked(int request) {
+    return Checks.ON ? Objects.checkIndex(request, size) : request;
+  }
+
+  private static long checkedLength(long length) {
+    if (length >= ENTRY_LIMIT) {
+      throw new IllegalArgumentException("an entry of " + length + " bytes: the limit is 2^32 - 1");
+    }
+    return length;
+  }
+
+  /** The index of an entry among those of all requests. */
+  private int entry(int request, int entry) {
+    if (entry < 0 || entry >= used[checked(request)]) {
+      addEntry(request, entry);
+    }
+    return request * entriesEach + entry;
+  }
+
+  private void addEntry(int request, int entry) {
+    if (entry != used[request] || entry >= entriesEach) {
+      throw new IndexOutOfBoundsException(
+          "entry "
+              + entry
+              + " of "
+              + describe(request)
+              + ", which has "
+              + used[request]
+              + " and room for "
+              + entriesEach);
+    }
+    requireEntries(request);
+    setEntries(request, entry + 1);
+  }
+
+  /** Refuses to give an entry to a request that has no use for it. */
+  abstract void requireEntries(int request);
+
+  /** What kind of request it is, for messages. */
+  abstract String describe(int request);
+
+  final void setEntries(int request, int count) {
+    used[request] = count;
+    setEntryCount(request, count);
+  }
+
+  final void setEntryCount(int request, int count) {
+    memory.putInt(at(request) + ENTRY_COUNT, count);
+    admittedBy = null;
+  }
+
+  final void put(int entry, long address, int length, int lkey) {
+    long at = entryAt(entry);
+    memory.putLong(at + ENTRY_ADDRESS, address);
+    memory.putInt(at + ENTRY_LENGTH, length);
+    memory.putInt(at + ENTRY_KEY, lkey);
+  }
+
+  /**
+   * Makes the first entry of a request one that C only sees, of data that the list itself holds.
+   */
+  final void putInline(int request, long offset, int length) {
+    put(request * entriesEach, memory.address(offset), length, 0);
+  }
+
+  final int inlineLength(int request) {
+    return memory.getInt(entryAt(request * entriesEach) + ENTRY_LENGTH);
+  }
+
+  final void inlineLength(int request, int length) {
+    memory.putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
+    if (length > admittedInlineData) {
+      admittedBy = null;
+    }
+  }
+
+  /** Remembers an object that a request names, so that a post can see whether it is closed. */
+  private void name(int index, MemoryRegion region) {
+    if (named[index] != region) {
+      named[index] = region;
+      if (region != null && region.domain() != admittedDomain) {
+        admittedBy = null;
+      }
+    }
+  }
+
+  /** Remembers an object that a request names besides the regions of its entries. */
+  @SuppressWarnings("ReferenceEquality") // A resource equals itself alone.
+  final void name(int request, int other, int others, Resource resource) {
+    int index = size * entriesEach + request * others + other;
+    if (named[index] != resource) {
+      named[index] = resource;
+      admittedBy = null;
+    }
+  }
+
+  final Resource named(int request, int other, int others) {
+    return named[size * entriesEach + request * others + other];
+  }
+
+  final long at(int request) {
+    return REQUESTS + ((long) request << requestShift);
+  }
+
+  private long entryAt(int entry) {
+    return entries + ((long) entry << ENTRY_SHIFT);
+  }
+
+  private void link(int request) {
+    long next = request + 1 < size ? memory.address(at(request + 1)) : 0;
+    memory.putLong(at(request) + NEXT, next);
+  }
+
+  /**
+   * Makes a range of requests the list that C sees. As long as ranges end at the same request there
+   * is nothing to do.
+   *
+   * @return the address of its first request
+   */
+  final long chain(int from, int count) {
+    int last = from + count - 1;
+    if (last != end) {
+      link(end);
+      memory.putLong(at(last) + NEXT, 0);
+      end = last;
+    }
+    return memory.address(at(from));
+  }
+
+  /** The address of the word in which C names the request that it refuses. */
+  final long refusedWord() {
+    return memory.address(REFUSED);
+  }
+
+  /** Whether a range was found good for a queue, and nothing happened since that could matter. */
+  @SuppressWarnings("ReferenceEquality")
+  final boolean isAdmitted(Resource queue, int from, int count) {
+    return queue == admittedBy
+        && Resource.closings() == admittedAt
+        && from >= admittedFrom
+        && count >= 0
+        && count <= admittedTo - from;
+  }
+
+  /** Looks at every request of a range, and remembers that all were good. */
+  final void admit(QueueLimits limits, int from, int count) {
+    Objects.checkFromIndexSize(from, count, size);
+    final int now = Resource.closings();
+    limits.queue().requireOpen();
+    for (int i = from; i < from + count; i++) {
+      admit(limits, i);
+    }
+    boolean adjoins =
+        isAdmitted(limits.queue(), admittedFrom, 0)
+            && from <= admittedTo
+            && from + count >= admittedFrom;
+    admittedFrom = adjoins ? Math.min(admittedFrom, from) : from;
+    admittedTo = adjoins ? Math.max(admittedTo, from + count) : from + count;
+    admittedBy = limits.queue();
+    admittedDomain = limits.domain();
+    admittedInlineData = limits.inlineData();
+    admittedAt = now;
+  }
+
+  private void admit(QueueLimits limits, int request) {
+    if (used[request] > limits.entries()) {
+      throw new IllegalArgumentException(
+          describe(request)
+              + " has "
+              + used[request]
+              + " entries; "
+              + limits.queue()
+              + " takes "
+              + limits.entries());
+    }
+    for (int entry = 0; entry < used[request]; entry++) {
+      if (named[request * entriesEach + entry] instanceof MemoryRegion region) {
+        admit(limits, request, region);
+      }
+    }
+    admitKind(limits, request);
+  }
+
+  final void admit(QueueLimits limits, int request, MemoryRegion region) {
+    if (!region.isOpen()) {
+      throw new IllegalStateException(describe(request) + " names " + region + ", which is closed");
+    }
+    if (region.domain() != limits.domain()) {
+      throw new IllegalArgumentException(
+          describe(request)
+              + " names "
+              + region
+              + ", which is of another protection domain than "
+              + limits.queue());
+    }
+  }
+
+  /** Checks what only this kind of list knows. */
+  abstract void admitKind(QueueLimits limits, int request);
+
+  /**
+   * What became of a range that C did not take in whole.
+   *
+   * @return how many requests were taken, if the queue is full
+   * @throws VerbsException if anything else is wrong
+   */
+  final int taken(String function, int result, Resource queue, int from, int count) {
+    int errno = Math.abs(result); // Some providers return it negative.
+    long refusedAddress = memory.getLong(REFUSED);
+    memory.putLong(REFUSED, 0);
+    long index = (refusedAddress - memory.address(REQUESTS)) >> requestShift;
+    if (refusedAddress == 0 || index < from || index >= (long) from + count) {
+      refused = -1;
+      throw new VerbsException(
+          function,
+          errno,
+          "on " + queue + "; it did not say which of the " + count + " requests it refuses");
+    }
+    refused = (int) index;
+    int taken = refused - from;
+    if (errno == Errno.ENOMEM) {
+      return taken;
+    }
+    throw new VerbsException(
+        function,
+        errno,
+        describe(refused)
+            + " on "
+            + queue
+            + "; the "
+            + taken
+            + " requests before it were taken"
+            + (errno == Errno.EINVAL ? "; does the queue's state allow posting?" : ""));
+  }
+}
