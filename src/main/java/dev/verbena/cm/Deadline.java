@@ -6,6 +6,9 @@ import java.time.Duration;
 final class Deadline {
   private static final Duration FOR_EVER = Duration.ofDays(100_000);
 
+  /** No end. */
+  static final Deadline NEVER = new Deadline(Long.MAX_VALUE);
+
   private final long start = System.nanoTime();
   private final long nanos;
 
@@ -32,12 +35,6 @@ final class Deadline {
   /** What is left of the time; zero when it is over. */
   long remainingNanos() {
     return Math.max(0, left());
-  }
-
-  /** What is left, for C: never less than one, since 0 may stand for no limit. */
-  int remainingMillis() {
-    long millis = remaining().plusNanos(999_999).toMillis();
-    return (int) Math.min(Math.max(1, millis), Integer.MAX_VALUE);
   }
 
   private long left() {

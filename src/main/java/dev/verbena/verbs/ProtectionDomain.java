@@ -202,6 +202,37 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
+   * Makes a shared receive queue whose requests have one entry each: {@code ibv_create_srq}.
+   *
+   * @param requests how many receive requests it must hold
+   * @return a queue, to be closed
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    return sharedReceiveQueue(requests).create();
+  }
+
+  /**
+   * Begins a shared receive queue with more to say about it.
+   *
+   * @param requests how many receive requests it must hold
+   * @return a builder
+   */
+  public SharedReceiveQueue.Builder sharedReceiveQueue(int requests) {
+    requireOpen();
+    return new SharedReceiveQueue.Builder(this, requests);
+  }
+
+  /**
+   * Makes an address handle, by which datagrams name the path to a peer: {@code ibv_create_ah}.
+   *
+   * @param path the path
+   * @return a handle, to be closed once no request that names it is outstanding
+   */
+  public AddressHandle createAddressHandle(AddressVector path) {
+    return AddressHandle.create(this, path);
+  }
+
+  /**
    * The number that another process {@linkplain Context#importProtectionDomain imports} the domain
    * by.
    *
