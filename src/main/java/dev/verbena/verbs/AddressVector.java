@@ -75,6 +75,12 @@ public record AddressVector(
     return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, limit);
   }
 
+  @Override
+  public String toString() {
+    String to = route.map(GlobalRoute::toString).orElse("LID " + lid);
+    return "the path to %s, port %d".formatted(to, port);
+  }
+
   void writeTo(MemorySegment attributes) {
     route.ifPresent(global -> global.writeTo(ibv_ah_attr.grh(attributes)));
     ibv_ah_attr.is_global(attributes, (byte) (route.isPresent() ? 1 : 0));

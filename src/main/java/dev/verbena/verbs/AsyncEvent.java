@@ -45,7 +45,7 @@ public sealed interface AsyncEvent {
    * @param type what happened
    * @param queue to which work queue
    */
-  record OfWorkQueue(AsyncEventType type, Resource queue) implements AsyncEvent {}
+  record OfWorkQueue(AsyncEventType type, WorkQueue queue) implements AsyncEvent {}
 
   /**
    * An event of a port.

@@ -99,7 +99,7 @@ public final class AsyncEvents {
           case SHARED_RECEIVE_QUEUE ->
               about(Resource.class, object, srq -> new AsyncEvent.OfSharedReceiveQueue(type, srq));
           case WORK_QUEUE ->
-              about(Resource.class, object, wq -> new AsyncEvent.OfWorkQueue(type, wq));
+              about(WorkQueue.class, object, wq -> new AsyncEvent.OfWorkQueue(type, wq));
         };
     return known == null ? new AsyncEvent.OfForeignObject(type, object) : known;
   }

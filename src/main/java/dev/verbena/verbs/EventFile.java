@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Readiness;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
@@ -16,7 +18,7 @@ final class EventFile<E> {
   private final int descriptor;
   private final Supplier<E> reader;
   private final ReentrantLock lock = new ReentrantLock();
-  private FileWait wait;
+  private Readiness wait;
 
   /**
    * Events of a descriptor.
@@ -34,7 +36,7 @@ final class EventFile<E> {
   E poll() {
     lock.lock();
     try {
-      FileWait file = fileWait();
+      Readiness file = readiness();
       E event = null;
       while (event == null && file.isReadable()) {
         event = reader.get();
@@ -50,7 +52,7 @@ final class EventFile<E> {
     long start = System.nanoTime();
     E event = poll();
     for (Duration left = timeout; event == null && left.isPositive(); ) {
-      awaitReadable(left);
+      awaitReadable(TimeUnit.NANOSECONDS.convert(left));
       event = poll();
       left = timeout.minusNanos(System.nanoTime() - start);
     }
@@ -61,27 +63,27 @@ final class EventFile<E> {
   E take() throws InterruptedException {
     E event = poll();
     while (event == null) {
-      awaitReadable(null);
+      awaitReadable(Long.MAX_VALUE);
       event = poll();
     }
     return event;
   }
 
-  private void awaitReadable(Duration timeout) throws InterruptedException {
-    FileWait file;
+  private void awaitReadable(long nanos) throws InterruptedException {
+    Readiness file;
     lock.lock();
     try {
-      file = fileWait();
+      file = readiness();
     } finally {
       lock.unlock();
     }
-    file.await(timeout);
+    file.await(nanos);
   }
 
-  private FileWait fileWait() {
+  private Readiness readiness() {
     owner.requireOpen();
     if (wait == null) {
-      wait = FileWait.on(descriptor);
+      wait = Readiness.of(descriptor);
     }
     return wait;
   }

@@ -43,11 +43,12 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * A domain that C code made and will give back, such as one of librdmacm.
    *
    * @param context the context it belongs to
+   * @param owner what must be closed after everything that is made on the domain
    * @param segment the {@code struct ibv_pd}
-   * @return a domain whose closing closes what was made in it, but leaves the C object alone
+   * @return a domain whose closing closes what was made on it, but leaves the C object alone
    */
-  public static ProtectionDomain borrow(Context context, MemorySegment segment) {
-    return new ProtectionDomain(context, segment.address(), () -> {}, context);
+  public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
+    return new ProtectionDomain(context, segment.address(), () -> {}, context, owner);
   }
 
   /**
@@ -181,6 +182,15 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
+   * Begins a work queue.
+   *
+   * @return a builder
+   */
+  public WorkQueue.Builder workQueue() {
+    return new WorkQueue.Builder(this);
+  }
+
+  /**
    * Begins a queue pair.
    *
    * @param type the transport service
@@ -189,6 +199,37 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   public QueuePair.Builder queuePair(QueuePairType type) {
     requireOpen();
     return new QueuePair.Builder(this, type);
+  }
+
+  /**
+   * Makes a shared receive queue whose requests have one entry each: {@code ibv_create_srq}.
+   *
+   * @param requests how many receive requests it must hold
+   * @return a queue, to be closed
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    return sharedReceiveQueue(requests).create();
+  }
+
+  /**
+   * Begins a shared receive queue with more to say about it.
+   *
+   * @param requests how many receive requests it must hold
+   * @return a builder
+   */
+  public SharedReceiveQueue.Builder sharedReceiveQueue(int requests) {
+    requireOpen();
+    return new SharedReceiveQueue.Builder(this, requests);
+  }
+
+  /**
+   * Makes an address handle, by which datagrams name the path to a peer: {@code ibv_create_ah}.
+   *
+   * @param path the path
+   * @return a handle, to be closed once no request that names it is outstanding
+   */
+  public AddressHandle createAddressHandle(AddressVector path) {
+    return AddressHandle.create(this, path);
   }
 
   /**

@@ -32,7 +32,12 @@ public record QueuePairCapacity(
     return new QueuePairCapacity(requests, requests, 1, 1, 0);
   }
 
-  void writeTo(MemorySegment cap) {
+  /**
+   * Writes the numbers for C.
+   *
+   * @param cap a {@code struct ibv_qp_cap}
+   */
+  public void writeTo(MemorySegment cap) {
     ibv_qp_cap.max_send_wr(cap, sendRequests);
     ibv_qp_cap.max_recv_wr(cap, receiveRequests);
     ibv_qp_cap.max_send_sge(cap, sendEntries);
@@ -40,7 +45,13 @@ public record QueuePairCapacity(
     ibv_qp_cap.max_inline_data(cap, inlineData);
   }
 
-  static QueuePairCapacity readFrom(MemorySegment cap) {
+  /**
+   * Reads the numbers of C.
+   *
+   * @param cap a {@code struct ibv_qp_cap}
+   * @return what it says
+   */
+  public static QueuePairCapacity readFrom(MemorySegment cap) {
     return new QueuePairCapacity(
         ibv_qp_cap.max_send_wr(cap),
         ibv_qp_cap.max_recv_wr(cap),

@@ -26,7 +26,7 @@ public abstract class Resource implements AutoCloseable {
 
   private final long address;
   private final Runnable release;
-  private List<Resource> parents;
+  private volatile List<Resource> parents;
   private final ArrayDeque<Resource> children = new ArrayDeque<>();
   private State state = State.OPEN;
 
@@ -48,13 +48,33 @@ public abstract class Resource implements AutoCloseable {
     this.address = address;
     this.release = release;
     this.parents = List.of(parents);
-    for (Resource parent : this.parents) {
+    for (Resource parent : parents) {
       if (!parent.attach(this)) {
         this.parents.forEach(p -> p.detach(this));
         release.run();
         throw parent.closedException();
       }
     }
+  }
+
+  /**
+   * Changes what the object belongs to, where C allows it.
+   *
+   * @param newParents what must be closed after the object from now on
+   * @throws IllegalStateException if one of these is closed; the object then stays where it was
+   */
+  protected final void moveTo(Resource... newParents) {
+    List<Resource> left = parents;
+    List<Resource> entered = new ArrayList<>(List.of(newParents));
+    entered.removeAll(left);
+    for (Resource parent : entered) {
+      if (!parent.attach(this)) {
+        entered.forEach(p -> p.detach(this));
+        throw parent.closedException();
+      }
+    }
+    parents = List.of(newParents);
+    left.stream().filter(p -> !parents.contains(p)).forEach(p -> p.detach(this));
   }
 
   private synchronized boolean attach(Resource child) {
@@ -73,13 +93,12 @@ public abstract class Resource implements AutoCloseable {
    * Exchanges one of the parents, after C did. If the new one is closed, so is this object then.
    */
   final void move(Resource from, Resource to) {
-    List<Resource> moved = new ArrayList<>(parents);
-    moved.set(moved.indexOf(from), to);
-    parents = List.copyOf(moved);
-    from.detach(this);
-    if (!to.attach(this)) {
+    Resource[] moved = parents.stream().map(p -> p.equals(from) ? to : p).toArray(Resource[]::new);
+    try {
+      moveTo(moved);
+    } catch (IllegalStateException e) {
       close();
-      throw to.closedException();
+      throw e;
     }
   }
 

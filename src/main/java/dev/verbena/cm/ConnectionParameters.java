@@ -1,0 +1,122 @@
+package dev.verbena.cm;
+
+import dev.verbena.internal.Checks;
+import dev.verbena.raw.rdma_conn_param;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What two ends of a connection agree on: {@code struct rdma_conn_param} without its private data.
+ *
+ * @param responderResources outstanding reads and atomics of the peer that this end can hold; in an
+ *     event, the peer's {@code initiatorDepth}
+ * @param initiatorDepth outstanding reads and atomics of this end that the peer must hold; in an
+ *     event, the peer's {@code responderResources}
+ * @param flowControl whether hardware flow control is said to be available; exchanged, not applied
+ * @param retryCount how often a packet is sent again before the connection breaks, 0 to 7; ignored
+ *     when accepting
+ * @param receiverNotReadyRetryCount how often a peer without a posted receive is tried again, 0 to
+ *     7, where 7 is without end
+ * @param sharedReceiveQueue whether receives come from a shared queue; only asked for without a
+ *     queue pair on the identifier
+ * @param queuePairNumber the queue pair; only asked for without a queue pair on the identifier
+ */
+public record ConnectionParameters(
+    int responderResources,
+    int initiatorDepth,
+    boolean flowControl,
+    int retryCount,
+    int receiverNotReadyRetryCount,
+    boolean sharedReceiveQueue,
+    int queuePairNumber) {
+
+  /** As many outstanding reads and atomics as the device can: {@code RDMA_MAX_RESP_RES}. */
+  public static final int MAXIMUM = rdma_h.RDMA_MAX_RESP_RES();
+
+  /** As much as the devices can, and seven retries of either kind: what C takes for NULL. */
+  public static final ConnectionParameters DEFAULT =
+      new ConnectionParameters(MAXIMUM, MAXIMUM, false, 7, 7, false, 0);
+
+  /** Checks the ranges that the fields have in C. */
+  public ConnectionParameters {
+    Checks.range("responderResources", responderResources, 0, MAXIMUM);
+    Checks.range("initiatorDepth", initiatorDepth, 0, MAXIMUM);
+    Checks.range("retryCount", retryCount, 0, 7);
+    Checks.range("receiverNotReadyRetryCount", receiverNotReadyRetryCount, 0, 7);
+  }
+
+  /**
+   * The same with another number of outstanding reads and atomics, in both directions.
+   *
+   * @param depth 0 to 254, or {@link #MAXIMUM}
+   * @return new parameters
+   */
+  public ConnectionParameters withReadDepth(int depth) {
+    return new ConnectionParameters(
+        depth,
+        depth,
+        flowControl,
+        retryCount,
+        receiverNotReadyRetryCount,
+        sharedReceiveQueue,
+        queuePairNumber);
+  }
+
+  /**
+   * The same with other retry counts.
+   *
+   * @param retries how often a packet is sent again, 0 to 7
+   * @param receiverNotReadyRetries how often a peer without a posted receive is tried again, 0 to 7
+   * @return new parameters
+   */
+  public ConnectionParameters withRetries(int retries, int receiverNotReadyRetries) {
+    return new ConnectionParameters(
+        responderResources,
+        initiatorDepth,
+        flowControl,
+        retries,
+        receiverNotReadyRetries,
+        sharedReceiveQueue,
+        queuePairNumber);
+  }
+
+  /**
+   * The same for a queue pair that is not the identifier's.
+   *
+   * @param number its number
+   * @param shared whether its receives come from a shared queue
+   * @return new parameters
+   */
+  public ConnectionParameters withQueuePair(int number, boolean shared) {
+    return new ConnectionParameters(
+        responderResources,
+        initiatorDepth,
+        flowControl,
+        retryCount,
+        receiverNotReadyRetryCount,
+        shared,
+        number);
+  }
+
+  void writeTo(MemorySegment param) {
+    rdma_conn_param.responder_resources(param, (byte) responderResources);
+    rdma_conn_param.initiator_depth(param, (byte) initiatorDepth);
+    rdma_conn_param.flow_control(param, (byte) (flowControl ? 1 : 0));
+    rdma_conn_param.retry_count(param, (byte) retryCount);
+    rdma_conn_param.rnr_retry_count(param, (byte) receiverNotReadyRetryCount);
+    rdma_conn_param.srq(param, (byte) (sharedReceiveQueue ? 1 : 0));
+    rdma_conn_param.qp_num(param, queuePairNumber);
+  }
+
+  static ConnectionParameters readFrom(MemorySegment param) {
+    return new ConnectionParameters(
+        Byte.toUnsignedInt(rdma_conn_param.responder_resources(param)),
+        Byte.toUnsignedInt(rdma_conn_param.initiator_depth(param)),
+        rdma_conn_param.flow_control(param) != 0,
+        // Three bits each on the wire.
+        rdma_conn_param.retry_count(param) & 7,
+        rdma_conn_param.rnr_retry_count(param) & 7,
+        rdma_conn_param.srq(param) != 0,
+        rdma_conn_param.qp_num(param));
+  }
+}

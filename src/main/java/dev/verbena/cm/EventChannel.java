@@ -1,0 +1,246 @@
+package dev.verbena.cm;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Readiness;
+import dev.verbena.raw.rdma_cm_event;
+import dev.verbena.raw.rdma_event_channel;
+import dev.verbena.verbs.Resource;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Where identifiers report what happens to them: {@code struct rdma_event_channel}.
+ *
+ * <p>Events come in order, each to one of the threads that take them, copied and acknowledged: so
+ * closing an identifier never waits for anybody. Waiting ends with an event, with the end of the
+ * time, with an interrupt ({@link InterruptedException}) and with the channel's closing ({@link
+ * IllegalStateException}); a virtual thread that waits does not hold its carrier.
+ *
+ * <p>Closing the channel closes its identifiers.
+ */
+public final class EventChannel extends Resource {
+  private final Librdmacm rdmacm;
+  private final int descriptor;
+  private final Map<Long, ConnectionId> ids = new ConcurrentHashMap<>();
+  private final Arena arena = Arena.ofAuto();
+  private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
+
+  /** Held while C reads an event, and by whoever takes away what C may then be looking at. */
+  private final ReentrantLock reading;
+
+  private Readiness readiness;
+
+  private EventChannel(Librdmacm rdmacm, long address, int descriptor, ReentrantLock reading) {
+    super(
+        address,
+        () -> {
+          reading.lock();
+          try {
+            rdmacm.rdma_destroy_event_channel(address);
+          } finally {
+            reading.unlock();
+          }
+        });
+    this.rdmacm = rdmacm;
+    this.descriptor = descriptor;
+    this.reading = reading;
+  }
+
+  /**
+   * Opens a channel: {@code rdma_create_event_channel}.
+   *
+   * @return a channel, to be closed
+   * @throws VerbsException ENODEV or ENOENT if the kernel has no RDMA connection manager loaded
+   */
+  public static EventChannel open() {
+    Librdmacm rdmacm = Provider.system().rdmacm();
+    long address;
+    try {
+      address = rdmacm.rdma_create_event_channel();
+    } catch (VerbsException e) {
+      throw e.explained("is the kernel module rdma_ucm loaded, and is there an RDMA device?");
+    }
+    int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
+    // A discarded event would otherwise make C wait for the next one.
+    Readiness.setNonBlocking(descriptor);
+    return new EventChannel(rdmacm, address, descriptor, new ReentrantLock());
+  }
+
+  /**
+   * Makes an identifier that reports here: {@code rdma_create_id}.
+   *
+   * @param portSpace the kind of service
+   * @return an identifier, to be closed
+   */
+  public ConnectionId createId(PortSpace portSpace) {
+    return ConnectionId.create(this, Objects.requireNonNull(portSpace, "portSpace"));
+  }
+
+  /**
+   * Takes an event that is already there: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
+   *
+   * @return the event, or null if there is none
+   * @throws IllegalStateException if the channel is closed
+   */
+  public ConnectionEvent poll() {
+    reading.lock();
+    try {
+      requireOpen();
+      ConnectionEvent event;
+      do {
+        if (!read()) {
+          return null;
+        }
+        event = copyAndAcknowledge(eventPointer.get(ValueLayout.JAVA_LONG, 0));
+      } while (event == null);
+      return event;
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  private boolean read() {
+    try {
+      rdmacm.rdma_get_cm_event(address(), eventPointer.address());
+      return true;
+    } catch (VerbsException e) {
+      if (e.errno() == Errno.EAGAIN) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  /** The event, or null if it is of an identifier that is being closed. */
+  private ConnectionEvent copyAndAcknowledge(long address) {
+    MemorySegment event = Memory.at(address, rdma_cm_event.sizeof());
+    try {
+      ConnectionId id = ids.get(rdma_cm_event.id(event).address());
+      if (EventType.of(rdma_cm_event.event(event)) != EventType.CONNECT_REQUEST) {
+        return id == null ? null : ConnectionEvent.copy(event, id, null);
+      }
+      ConnectionId listener = ids.get(rdma_cm_event.listen_id(event).address());
+      if (listener == null) {
+        rdmacm.rdma_destroy_id(rdma_cm_event.id(event).address());
+        return null;
+      }
+      ConnectionId request = ConnectionId.requested(this, rdma_cm_event.id(event));
+      return ConnectionEvent.copy(event, request, listener);
+    } finally {
+      rdmacm.rdma_ack_cm_event(address);
+    }
+  }
+
+  /**
+   * Waits a while for an event: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
+   *
+   * @param timeout how long to wait at most
+   * @return the event, or null if there was none in time
+   * @throws InterruptedException if the thread is interrupted
+   * @throws IllegalStateException if the channel is closed, be it during the wait
+   */
+  public ConnectionEvent poll(Duration timeout) throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
+    ConnectionEvent event = poll();
+    while (event == null && !deadline.isOver()) {
+      awaitReadable(deadline);
+      event = poll();
+    }
+    return event;
+  }
+
+  /**
+   * Waits for an event: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
+   *
+   * @return the event
+   * @throws InterruptedException if the thread is interrupted
+   * @throws IllegalStateException if the channel is closed, be it during the wait
+   */
+  public ConnectionEvent take() throws InterruptedException {
+    ConnectionEvent event = poll();
+    while (event == null) {
+      awaitReadable(Deadline.NEVER);
+      event = poll();
+    }
+    return event;
+  }
+
+  /**
+   * The channel's file descriptor, for event loops of others: it is readable when there is an
+   * event, and non-blocking.
+   *
+   * @return the descriptor, which stays the channel's
+   */
+  public int descriptor() {
+    requireOpen();
+    return descriptor;
+  }
+
+  Librdmacm rdmacm() {
+    return rdmacm;
+  }
+
+  /** Runs something that C must not be reading an event during. */
+  void whileNobodyReads(Runnable action) {
+    reading.lock();
+    try {
+      action.run();
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  void add(long address, ConnectionId id) {
+    ids.put(address, id);
+  }
+
+  void remove(long address) {
+    ids.remove(address);
+  }
+
+  /** Waits until there may be an event, or the time is over. */
+  void awaitReadable(Deadline deadline) throws InterruptedException {
+    readiness().await(deadline.remainingNanos());
+  }
+
+  private Readiness readiness() {
+    reading.lock();
+    try {
+      requireOpen();
+      if (readiness == null) {
+        readiness = Readiness.of(descriptor);
+      }
+      return readiness;
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  @Override
+  protected void stopWaiting() {
+    reading.lock();
+    try {
+      if (readiness != null) {
+        readiness.close();
+        readiness = null; // Made anew if closing fails.
+      }
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "RDMA CM event channel " + descriptor;
+  }
+}

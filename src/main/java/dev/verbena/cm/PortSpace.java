@@ -1,0 +1,35 @@
+package dev.verbena.cm;
+
+import dev.verbena.raw.rdma_h;
+
+/** Which kind of service a port number names: {@code enum rdma_port_space}. */
+public enum PortSpace {
+  /** Reliable connections. */
+  TCP(rdma_h.RDMA_PS_TCP()),
+  /** Unreliable datagrams and multicast. */
+  UDP(rdma_h.RDMA_PS_UDP()),
+  /** Datagrams and multicast groups shared with IP over InfiniBand. */
+  IPOIB(rdma_h.RDMA_PS_IPOIB()),
+  /** InfiniBand service identifiers of any kind. */
+  IB(rdma_h.RDMA_PS_IB());
+
+  private final int code;
+
+  PortSpace(int code) {
+    this.code = code;
+  }
+
+  int code() {
+    return code;
+  }
+
+  static PortSpace of(int code) {
+    for (PortSpace space : values()) {
+      if (space.code == code) {
+        return space;
+      }
+    }
+    throw new IllegalArgumentException(
+        "no port space has the number 0x" + Integer.toHexString(code));
+  }
+}

@@ -1,0 +1,20 @@
+package dev.verbena.internal;
+
+/** Checks of numbers that C would silently cut. */
+public final class Checks {
+  private Checks() {}
+
+  /**
+   * Checks that a number lies in a range.
+   *
+   * @return the number
+   * @throws IllegalArgumentException naming the number and its range
+   */
+  public static int range(String name, int value, int least, int most) {
+    if (value < least || value > most) {
+      throw new IllegalArgumentException(
+          name + " is " + value + ", must be " + least + " to " + most);
+    }
+    return value;
+  }
+}

@@ -1,0 +1,160 @@
+package dev.verbena.internal;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * One thread that sits in epoll_wait(2) for all threads that are parked until a descriptor is
+ * readable. So a virtual thread gives up its carrier while it waits, and an interrupt reaches every
+ * thread.
+ */
+final class Poller {
+  private static final int EPOLLIN = 1;
+  private static final int EPOLLONESHOT = 1 << 30;
+  private static final int CAPACITY = 64;
+
+  // struct epoll_event is packed on x86-64, and only there.
+  private static final long DATA = Platform.current().isAarch64() ? 8 : 4;
+  private static final long EVENT_SIZE = DATA + Long.BYTES;
+
+  /** A thread that is parked, or about to be. */
+  static final class Waiter {
+    private final Readiness wait;
+    private final Thread thread = Thread.currentThread();
+    private volatile boolean woken;
+
+    Waiter(Readiness wait) {
+      this.wait = wait;
+    }
+
+    boolean isWoken() {
+      return woken;
+    }
+
+    private void wake() {
+      woken = true;
+      LockSupport.unpark(thread);
+    }
+  }
+
+  private static Poller instance;
+
+  private final int epoll;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Map<Integer, List<Waiter>> waiters = new HashMap<>();
+
+  private Poller(int epoll) {
+    this.epoll = epoll;
+  }
+
+  /** The poller, started when something waits for the first time. */
+  static synchronized Poller get() {
+    if (instance == null) {
+      Poller poller = new Poller(Libc.epoll_create1());
+      Thread.ofPlatform().daemon().name("verbena-poller").start(poller::run);
+      instance = poller;
+    }
+    return instance;
+  }
+
+  private void run() {
+    MemorySegment events = Arena.global().allocate(CAPACITY * EVENT_SIZE, Long.BYTES);
+    while (true) {
+      int count = Libc.epoll_wait(epoll, events.address(), CAPACITY);
+      for (int i = 0; i < count; i++) {
+        wakeAll((int) events.get(ValueLayout.JAVA_LONG_UNALIGNED, i * EVENT_SIZE + DATA));
+      }
+    }
+  }
+
+  /** The descriptor is readable, and reported once: those who find nothing left come again. */
+  private void wakeAll(int descriptor) {
+    List<Waiter> all;
+    lock.lock();
+    try {
+      all = waiters.remove(descriptor);
+    } finally {
+      lock.unlock();
+    }
+    if (all != null) {
+      all.forEach(Waiter::wake);
+    }
+  }
+
+  /** Has a thread woken as soon as the descriptor is readable, at once if it is. */
+  void add(int descriptor, Waiter waiter) {
+    lock.lock();
+    try {
+      waiters.computeIfAbsent(descriptor, d -> new ArrayList<>(1)).add(waiter);
+      arm(descriptor);
+    } catch (VerbsException e) {
+      removeLocked(descriptor, waiter);
+      throw e;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Forgets a thread that no longer waits. */
+  void remove(int descriptor, Waiter waiter) {
+    lock.lock();
+    try {
+      removeLocked(descriptor, waiter);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void removeLocked(int descriptor, Waiter waiter) {
+    List<Waiter> all = waiters.get(descriptor);
+    if (all != null && all.remove(waiter) && all.isEmpty()) {
+      waiters.remove(descriptor);
+    }
+  }
+
+  /** Wakes all who wait through one object, and lets go of the descriptor if nobody else does. */
+  void close(int descriptor, Readiness wait) {
+    List<Waiter> woken = List.of();
+    lock.lock();
+    try {
+      List<Waiter> all = waiters.get(descriptor);
+      if (all != null) {
+        woken = all.stream().filter(waiter -> waiter.wait == wait).toList();
+        all.removeAll(woken);
+      }
+      if (all == null || all.isEmpty()) {
+        waiters.remove(descriptor);
+        // It may not have been added, or be closed by now: either way it is gone.
+        Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_DEL, descriptor, 0);
+      }
+    } finally {
+      lock.unlock();
+    }
+    woken.forEach(Waiter::wake);
+  }
+
+  /** Asks for one report. What the kernel knows of the number may be older than its file. */
+  private void arm(int descriptor) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment event = arena.allocate(EVENT_SIZE, Long.BYTES);
+      event.set(ValueLayout.JAVA_INT, 0, EPOLLIN | EPOLLONESHOT);
+      event.set(ValueLayout.JAVA_LONG_UNALIGNED, DATA, descriptor);
+      int errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_MOD, descriptor, event.address());
+      if (errno == Errno.ENOENT) {
+        errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_ADD, descriptor, event.address());
+      }
+      if (errno != 0) {
+        throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
+      }
+    }
+  }
+}

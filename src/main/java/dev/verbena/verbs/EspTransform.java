@@ -1,0 +1,234 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ib_uverbs_flow_action_esp;
+import dev.verbena.raw.ib_uverbs_flow_action_esp_encap;
+import dev.verbena.raw.ib_uverbs_flow_action_esp_keymat_aes_gcm;
+import dev.verbena.raw.ib_uverbs_flow_action_esp_replay_bmp;
+import dev.verbena.raw.ibv_flow_action_esp_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+
+/**
+ * How a device encrypts or decrypts the ESP packets of a flow: {@code struct
+ * ibv_flow_action_esp_attr}.
+ */
+public final class EspTransform {
+  private Association association;
+  private AesGcm key;
+  private int replayWindow;
+  private List<FlowMatch> encapsulation = List.of();
+  private Integer extendedSequence;
+
+  /** A transformation about which nothing is said yet. */
+  public EspTransform() {}
+
+  /** How the transformation works: {@code enum ib_uverbs_flow_action_esp_flags}. */
+  public enum Flag implements Flags.Flag {
+    /** The device adds and removes the headers too, not only the encryption. */
+    FULL_OFFLOAD(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_FULL_OFFLOAD()),
+    /** Transport mode instead of tunnel mode. */
+    TRANSPORT(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_TRANSPORT()),
+    /** Encrypts instead of decrypting. */
+    ENCRYPT(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ENCRYPT()),
+    /** The extended sequence number enters a new window. */
+    NEW_SEQUENCE_WINDOW(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ESN_NEW_WINDOW());
+
+    private final long bit;
+
+    Flag(int bit) {
+      this.bit = bit;
+    }
+
+    @Override
+    public long bit() {
+      return bit;
+    }
+  }
+
+  /**
+   * The security association: {@code struct ib_uverbs_flow_action_esp}. All but the flags counts
+   * with {@link Flag#FULL_OFFLOAD} only.
+   *
+   * @param flags how the transformation works
+   * @param index the security parameters index
+   * @param sequence the first sequence number
+   * @param padding how many bytes hide the length of the packet
+   * @param hardLimit after how many packets it ends
+   */
+  public record Association(Set<Flag> flags, int index, int sequence, int padding, long hardLimit) {
+    /** Keeps the flags. */
+    public Association {
+      flags = Set.copyOf(flags);
+    }
+  }
+
+  /**
+   * A key for AES-GCM: {@code struct ib_uverbs_flow_action_esp_keymat_aes_gcm}.
+   *
+   * @param key 16, 24 or 32 bytes
+   * @param salt the salt
+   * @param vector the first initialisation vector
+   * @param checkLength how many bytes the integrity check value has
+   */
+  @SuppressWarnings("ArrayRecordComponent") // Copied on the way in and out; never compared.
+  public record AesGcm(byte[] key, int salt, long vector, int checkLength) {
+    private static final Set<Integer> LENGTHS = Set.of(16, 24, 32);
+
+    /** Keeps a copy of the key. */
+    public AesGcm {
+      if (!LENGTHS.contains(key.length)) {
+        throw new IllegalArgumentException("an AES key of " + key.length + " bytes");
+      }
+      key = key.clone();
+    }
+
+    /** {@return a copy of the key} */
+    @Override
+    public byte[] key() {
+      return key.clone();
+    }
+
+    /** Two keys are never shown to be the same, nor shown at all. */
+    @Override
+    public String toString() {
+      return "AES-GCM key of " + key.length + " bytes";
+    }
+  }
+
+  /**
+   * Says which security association it is.
+   *
+   * @param association flags and numbers
+   * @return this
+   */
+  public EspTransform association(Association association) {
+    this.association = Objects.requireNonNull(association, "association");
+    return this;
+  }
+
+  /**
+   * Says which key is used.
+   *
+   * @param key a key
+   * @return this
+   */
+  public EspTransform key(AesGcm key) {
+    this.key = Objects.requireNonNull(key, "key");
+    return this;
+  }
+
+  /**
+   * Drops packets that were seen before, with {@link Flag#FULL_OFFLOAD}.
+   *
+   * @param size how many packets back the device remembers
+   * @return this
+   */
+  public EspTransform replayWindow(int size) {
+    if (size < 1) {
+      throw new IllegalArgumentException("a replay window of " + size + " packets");
+    }
+    this.replayWindow = size;
+    return this;
+  }
+
+  /**
+   * Says what ESP packets are wrapped in, with {@link Flag#FULL_OFFLOAD}.
+   *
+   * @param headers the headers, outermost first
+   * @return this
+   */
+  public EspTransform encapsulation(FlowMatch... headers) {
+    this.encapsulation = List.of(headers);
+    return this;
+  }
+
+  /**
+   * Says where the extended sequence number starts.
+   *
+   * @param number its upper 32 bits
+   * @return this
+   */
+  public EspTransform extendedSequence(int number) {
+    this.extendedSequence = number;
+    return this;
+  }
+
+  /** The C struct; a new action needs an association and a key, a change does not. */
+  MemorySegment allocate(Arena arena, boolean complete) {
+    if (complete && (association == null || key == null)) {
+      throw new IllegalStateException("ESP needs an association and a key");
+    }
+    MemorySegment attr = ibv_flow_action_esp_attr.allocate(arena);
+    if (association != null) {
+      ibv_flow_action_esp_attr.esp_attr(attr, allocateAssociation(arena));
+    }
+    if (key != null) {
+      MemorySegment material = allocateKey(arena);
+      ibv_flow_action_esp_attr.keymat_proto(attr, rdma_h.IBV_FLOW_ACTION_ESP_KEYMAT_AES_GCM());
+      ibv_flow_action_esp_attr.keymat_len(attr, (short) material.byteSize());
+      ibv_flow_action_esp_attr.keymat_ptr(attr, material);
+    }
+    if (replayWindow > 0) {
+      MemorySegment replay = ib_uverbs_flow_action_esp_replay_bmp.allocate(arena);
+      ib_uverbs_flow_action_esp_replay_bmp.size(replay, replayWindow);
+      ibv_flow_action_esp_attr.replay_proto(attr, rdma_h.IBV_FLOW_ACTION_ESP_REPLAY_BMP());
+      ibv_flow_action_esp_attr.replay_len(attr, (short) replay.byteSize());
+      ibv_flow_action_esp_attr.replay_ptr(attr, replay);
+    }
+    ibv_flow_action_esp_attr.esp_encap(attr, allocateEncapsulation(arena));
+    if (extendedSequence != null) {
+      ibv_flow_action_esp_attr.comp_mask(attr, rdma_h.IBV_FLOW_ACTION_ESP_MASK_ESN());
+      ibv_flow_action_esp_attr.esn(attr, extendedSequence);
+    }
+    return attr;
+  }
+
+  private MemorySegment allocateAssociation(Arena arena) {
+    MemorySegment esp = ib_uverbs_flow_action_esp.allocate(arena);
+    ib_uverbs_flow_action_esp.flags(esp, (int) Flags.mask(association.flags()));
+    ib_uverbs_flow_action_esp.spi(esp, association.index());
+    ib_uverbs_flow_action_esp.seq(esp, association.sequence());
+    ib_uverbs_flow_action_esp.tfc_pad(esp, association.padding());
+    ib_uverbs_flow_action_esp.hard_limit_pkts(esp, association.hardLimit());
+    return esp;
+  }
+
+  private MemorySegment allocateKey(Arena arena) {
+    MemorySegment material = ib_uverbs_flow_action_esp_keymat_aes_gcm.allocate(arena);
+    ib_uverbs_flow_action_esp_keymat_aes_gcm.iv(material, key.vector());
+    ib_uverbs_flow_action_esp_keymat_aes_gcm.iv_algo(
+        material, rdma_h.IBV_FLOW_ACTION_IV_ALGO_SEQ());
+    ib_uverbs_flow_action_esp_keymat_aes_gcm.salt(material, key.salt());
+    ib_uverbs_flow_action_esp_keymat_aes_gcm.icv_len(material, key.checkLength());
+    ib_uverbs_flow_action_esp_keymat_aes_gcm.key_len(material, key.key().length);
+    MemorySegment.copy(
+        key.key(),
+        0,
+        material,
+        ValueLayout.JAVA_BYTE,
+        ib_uverbs_flow_action_esp_keymat_aes_gcm.aes_key$offset(),
+        key.key().length);
+    return material;
+  }
+
+  /** A linked list, built from its end. */
+  private MemorySegment allocateEncapsulation(Arena arena) {
+    MemorySegment next = MemorySegment.NULL;
+    for (FlowMatch header : encapsulation.reversed()) {
+      MemorySegment values = arena.allocate(header.values().byteSize(), Long.BYTES);
+      values.copyFrom(header.values());
+      MemorySegment encap = ib_uverbs_flow_action_esp_encap.allocate(arena);
+      ib_uverbs_flow_action_esp_encap.val_ptr(encap, values);
+      ib_uverbs_flow_action_esp_encap.len(encap, (short) values.byteSize());
+      ib_uverbs_flow_action_esp_encap.type(encap, (short) header.type());
+      ib_uverbs_flow_action_esp_encap.next_ptr(encap, next);
+      next = encap;
+    }
+    return next;
+  }
+}

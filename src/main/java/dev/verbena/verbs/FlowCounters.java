@@ -1,0 +1,131 @@
+package dev.verbena.verbs;
+
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_counter_attach_attr;
+import dev.verbena.raw.ibv_counters_init_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Counters for the packets that flow rules match: {@code struct ibv_counters}. Each has an index
+ * that is chosen when it is attached.
+ */
+public final class FlowCounters extends Resource {
+  private final Context context;
+
+  private FlowCounters(Context context, long address) {
+    super(address, () -> context.verbs().ibv_destroy_counters(address), context);
+    this.context = context;
+  }
+
+  /** What is counted: {@code enum ibv_counter_description}. */
+  public enum Counted implements Codes.Code {
+    /** Packets. */
+    PACKETS(rdma_h.IBV_COUNTER_PACKETS()),
+    /** Bytes. */
+    BYTES(rdma_h.IBV_COUNTER_BYTES());
+
+    private final int code;
+
+    Counted(int code) {
+      this.code = code;
+    }
+
+    @Override
+    public int code() {
+      return code;
+    }
+  }
+
+  static FlowCounters create(Context context) {
+    try (Arena arena = Arena.ofConfined()) {
+      long attr = ibv_counters_init_attr.allocate(arena).address();
+      return new FlowCounters(
+          context, context.verbs().ibv_create_counters(context.address(), attr));
+    } catch (VerbsException e) {
+      throw e.isUnsupported() ? e.explained(context.device() + " has no counters for flows") : e;
+    }
+  }
+
+  /**
+   * Counts for the rules that will {@linkplain FlowRule.Builder#count name} these counters: {@code
+   * ibv_attach_counters_point_flow} without a flow. To be done before such a rule is made.
+   *
+   * @param counted what to count
+   * @param index where to count it
+   */
+  public void attach(Counted counted, int index) {
+    attach(counted, index, 0);
+  }
+
+  /**
+   * Counts for a rule that exists: {@code ibv_attach_counters_point_flow}.
+   *
+   * @param counted what to count
+   * @param index where to count it
+   * @param rule the rule
+   */
+  public void attach(Counted counted, int index, FlowRule rule) {
+    attach(counted, index, rule.address());
+  }
+
+  private void attach(Counted counted, int index, long flow) {
+    if (index < 0) {
+      throw new IllegalArgumentException("counter " + index);
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_counter_attach_attr.allocate(arena);
+      ibv_counter_attach_attr.counter_desc(attr, counted.code());
+      ibv_counter_attach_attr.index(attr, index);
+      context.verbs().ibv_attach_counters_point_flow(address(), attr.address(), flow);
+    }
+  }
+
+  /**
+   * Reads the counters from the device: {@code ibv_read_counters}.
+   *
+   * @param count how many, from index 0 on
+   * @return their values
+   */
+  public long[] read(int count) {
+    return read(count, 0);
+  }
+
+  /**
+   * Reads the counters as the driver last saw them, where it remembers: {@code ibv_read_counters}
+   * with {@code IBV_READ_COUNTERS_ATTR_PREFER_CACHED}.
+   *
+   * @param count how many, from index 0 on
+   * @return their values
+   */
+  public long[] readCached(int count) {
+    return read(count, rdma_h.IBV_READ_COUNTERS_ATTR_PREFER_CACHED());
+  }
+
+  private long[] read(int count, int flags) {
+    if (count < 1) {
+      throw new IllegalArgumentException("reading " + count + " counters");
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, count);
+      context.verbs().ibv_read_counters(address(), values.address(), count, flags);
+      return values.toArray(ValueLayout.JAVA_LONG);
+    }
+  }
+
+  /**
+   * The context that the counters were made from.
+   *
+   * @return the context
+   */
+  public Context context() {
+    return context;
+  }
+
+  @Override
+  public String toString() {
+    return "flow counters of " + context.device();
+  }
+}

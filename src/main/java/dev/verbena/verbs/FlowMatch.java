@@ -1,0 +1,713 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_flow_esp_filter;
+import dev.verbena.raw.ibv_flow_eth_filter;
+import dev.verbena.raw.ibv_flow_gre_filter;
+import dev.verbena.raw.ibv_flow_ipv4_ext_filter;
+import dev.verbena.raw.ibv_flow_ipv6_filter;
+import dev.verbena.raw.ibv_flow_mpls_filter;
+import dev.verbena.raw.ibv_flow_spec_esp;
+import dev.verbena.raw.ibv_flow_spec_eth;
+import dev.verbena.raw.ibv_flow_spec_gre;
+import dev.verbena.raw.ibv_flow_spec_ipv4;
+import dev.verbena.raw.ibv_flow_spec_ipv4_ext;
+import dev.verbena.raw.ibv_flow_spec_ipv6;
+import dev.verbena.raw.ibv_flow_spec_mpls;
+import dev.verbena.raw.ibv_flow_spec_tcp_udp;
+import dev.verbena.raw.ibv_flow_spec_tunnel;
+import dev.verbena.raw.ibv_flow_tcp_udp_filter;
+import dev.verbena.raw.ibv_flow_tunnel_filter;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.GroupLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.Inet4Address;
+import java.net.Inet6Address;
+import java.util.Arrays;
+
+/**
+ * One header of the packets that a {@linkplain FlowRule rule} is about, and what its fields must
+ * be: a {@code struct ibv_flow_spec}.
+ *
+ * <p>A field that nothing is said about, or that is said to be 0, may be anything; the forms with a
+ * mask can ask for zeros too. Numbers are values: C has them in network byte order.
+ */
+public abstract sealed class FlowMatch {
+  private static final int ALL = -1;
+
+  private final int type;
+  private final long val;
+  private final long mask;
+  private final long filterSize;
+  private final MemorySegment spec;
+
+  private FlowMatch(int type, GroupLayout layout, long val, long mask, GroupLayout filter) {
+    this.type = type;
+    this.val = val;
+    this.mask = mask;
+    this.filterSize = filter.byteSize();
+    // An array of longs, so that C's alignments hold in it.
+    this.spec =
+        MemorySegment.ofArray(new long[(int) Math.ceilDiv(layout.byteSize(), Long.BYTES)])
+            .asSlice(0, layout.byteSize());
+    ibv_flow_spec_eth.type(spec, type);
+    ibv_flow_spec_eth.size(spec, (short) layout.byteSize());
+  }
+
+  long size() {
+    return spec.byteSize();
+  }
+
+  /** Writes the spec, for the packet itself or for one that is wrapped in it. */
+  void writeTo(MemorySegment target, boolean inner) {
+    target.copyFrom(spec);
+    ibv_flow_spec_eth.type(target, inner ? type | rdma_h.IBV_FLOW_SPEC_INNER() : type);
+  }
+
+  int type() {
+    return type;
+  }
+
+  /** The fields alone, without type, size and mask. */
+  MemorySegment values() {
+    return spec.asSlice(val, filterSize);
+  }
+
+  /** Asks for the bits of a number that a mask has; the highest byte goes first. */
+  final void number(long field, int bytes, int value, int bits) {
+    for (int i = 0; i < bytes; i++) {
+      int shift = Byte.SIZE * (bytes - 1 - i);
+      spec.set(ValueLayout.JAVA_BYTE, val + field + i, (byte) (value >>> shift));
+      spec.set(ValueLayout.JAVA_BYTE, mask + field + i, (byte) (bits >>> shift));
+    }
+  }
+
+  /** Asks for a number unless it is 0. */
+  final void number(long field, int bytes, int value, String what) {
+    if (bytes < Integer.BYTES) {
+      Ranges.bits(value, bytes * Byte.SIZE, what);
+    }
+    number(field, bytes, value, value == 0 ? 0 : ALL);
+  }
+
+  final void bytes(long field, byte[] value, byte[] bits) {
+    MemorySegment.copy(value, 0, spec, ValueLayout.JAVA_BYTE, val + field, value.length);
+    MemorySegment.copy(bits, 0, spec, ValueLayout.JAVA_BYTE, mask + field, bits.length);
+  }
+
+  /** Asks for bytes unless they are all 0. */
+  final void bytes(long field, byte[] value, int length, String what) {
+    if (value.length != length) {
+      throw new IllegalArgumentException(what + " has " + length + " bytes, not " + value.length);
+    }
+    byte[] bits = new byte[length];
+    if (!Arrays.equals(value, bits)) {
+      Arrays.fill(bits, (byte) ALL);
+    }
+    bytes(field, value, bits);
+  }
+
+  /**
+   * An Ethernet header.
+   *
+   * @return a match of every such header
+   */
+  public static Ethernet ethernet() {
+    return new Ethernet();
+  }
+
+  /**
+   * An IPv4 header.
+   *
+   * @return a match of every such header
+   */
+  public static Ipv4 ipv4() {
+    return new Ipv4();
+  }
+
+  /**
+   * An IPv6 header.
+   *
+   * @return a match of every such header
+   */
+  public static Ipv6 ipv6() {
+    return new Ipv6();
+  }
+
+  /**
+   * A UDP header. To match every UDP packet, ask for the protocol of the IP header instead.
+   *
+   * @return a match of every such header
+   */
+  public static Ports udp() {
+    return new Ports(rdma_h.IBV_FLOW_SPEC_UDP());
+  }
+
+  /**
+   * A TCP header. To match every TCP packet, ask for the protocol of the IP header instead.
+   *
+   * @return a match of every such header
+   */
+  public static Ports tcp() {
+    return new Ports(rdma_h.IBV_FLOW_SPEC_TCP());
+  }
+
+  /**
+   * An ESP header.
+   *
+   * @return a match of every such header
+   */
+  public static Esp esp() {
+    return new Esp();
+  }
+
+  /**
+   * A VXLAN header.
+   *
+   * @return a match of every such header
+   */
+  public static Vxlan vxlan() {
+    return new Vxlan();
+  }
+
+  /**
+   * A GRE header.
+   *
+   * @return a match of every such header
+   */
+  public static Gre gre() {
+    return new Gre();
+  }
+
+  /**
+   * An MPLS label.
+   *
+   * @return a match of every such label
+   */
+  public static Mpls mpls() {
+    return new Mpls();
+  }
+
+  /** An Ethernet header: {@code struct ibv_flow_spec_eth}. */
+  public static final class Ethernet extends FlowMatch {
+    private static final int MAC = 6;
+
+    private Ethernet() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_ETH(),
+          ibv_flow_spec_eth.layout(),
+          ibv_flow_spec_eth.val$offset(),
+          ibv_flow_spec_eth.mask$offset(),
+          ibv_flow_eth_filter.layout());
+    }
+
+    /**
+     * Asks for a destination.
+     *
+     * @param address a MAC address of 6 bytes
+     * @return this
+     */
+    public Ethernet destination(byte... address) {
+      bytes(ibv_flow_eth_filter.dst_mac$offset(), address, MAC, "a MAC address");
+      return this;
+    }
+
+    /**
+     * Asks for a source.
+     *
+     * @param address a MAC address of 6 bytes
+     * @return this
+     */
+    public Ethernet source(byte... address) {
+      bytes(ibv_flow_eth_filter.src_mac$offset(), address, MAC, "a MAC address");
+      return this;
+    }
+
+    /**
+     * Asks for an EtherType.
+     *
+     * @param type such as 0x0800
+     * @return this
+     */
+    public Ethernet type(int type) {
+      number(ibv_flow_eth_filter.ether_type$offset(), Short.BYTES, type, "an EtherType");
+      return this;
+    }
+
+    /**
+     * Asks for a VLAN tag.
+     *
+     * @param tag priority (3 bits), CFI (1), identifier (12)
+     * @return this
+     */
+    public Ethernet vlan(int tag) {
+      number(ibv_flow_eth_filter.vlan_tag$offset(), Short.BYTES, tag, "a VLAN tag");
+      return this;
+    }
+
+    /**
+     * Asks for a part of the VLAN tag.
+     *
+     * @param tag priority (3 bits), CFI (1), identifier (12)
+     * @param mask which bits count
+     * @return this
+     */
+    public Ethernet vlan(int tag, int mask) {
+      Ranges.bits(tag, Short.SIZE, "a VLAN tag");
+      number(ibv_flow_eth_filter.vlan_tag$offset(), Short.BYTES, tag, mask);
+      return this;
+    }
+  }
+
+  /** An IPv4 header: {@code struct ibv_flow_spec_ipv4}, or {@code _ext} where more is asked for. */
+  public static final class Ipv4 extends FlowMatch {
+    private boolean addressesOnly = true;
+
+    private Ipv4() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_IPV4_EXT(),
+          ibv_flow_spec_ipv4_ext.layout(),
+          ibv_flow_spec_ipv4_ext.val$offset(),
+          ibv_flow_spec_ipv4_ext.mask$offset(),
+          ibv_flow_ipv4_ext_filter.layout());
+    }
+
+    /**
+     * Asks for a source.
+     *
+     * @param address such as 0x0a000123
+     * @return this
+     */
+    public Ipv4 source(int address) {
+      number(ibv_flow_ipv4_ext_filter.src_ip$offset(), Integer.BYTES, address, "an address");
+      return this;
+    }
+
+    /**
+     * Asks for a source.
+     *
+     * @param address an address
+     * @return this
+     */
+    public Ipv4 source(Inet4Address address) {
+      return source(address, Integer.SIZE);
+    }
+
+    /**
+     * Asks for a source network.
+     *
+     * @param address an address of it
+     * @param prefix how many bits count
+     * @return this
+     */
+    public Ipv4 source(Inet4Address address, int prefix) {
+      network(ibv_flow_ipv4_ext_filter.src_ip$offset(), address, prefix);
+      return this;
+    }
+
+    /**
+     * Asks for a destination.
+     *
+     * @param address such as 0x0a000123
+     * @return this
+     */
+    public Ipv4 destination(int address) {
+      number(ibv_flow_ipv4_ext_filter.dst_ip$offset(), Integer.BYTES, address, "an address");
+      return this;
+    }
+
+    /**
+     * Asks for a destination.
+     *
+     * @param address an address
+     * @return this
+     */
+    public Ipv4 destination(Inet4Address address) {
+      return destination(address, Integer.SIZE);
+    }
+
+    /**
+     * Asks for a destination network.
+     *
+     * @param address an address of it
+     * @param prefix how many bits count
+     * @return this
+     */
+    public Ipv4 destination(Inet4Address address, int prefix) {
+      network(ibv_flow_ipv4_ext_filter.dst_ip$offset(), address, prefix);
+      return this;
+    }
+
+    private void network(long field, Inet4Address address, int prefix) {
+      bytes(field, address.getAddress(), prefixMask(Integer.BYTES, prefix));
+    }
+
+    /**
+     * Asks for a protocol.
+     *
+     * @param protocol such as 17 for UDP
+     * @return this
+     */
+    public Ipv4 protocol(int protocol) {
+      return more(ibv_flow_ipv4_ext_filter.proto$offset(), protocol, "a protocol");
+    }
+
+    /**
+     * Asks for a type of service.
+     *
+     * @param tos the byte of DSCP and ECN
+     * @return this
+     */
+    public Ipv4 typeOfService(int tos) {
+      return more(ibv_flow_ipv4_ext_filter.tos$offset(), tos, "a type of service");
+    }
+
+    /**
+     * Asks for a time to live.
+     *
+     * @param ttl how many hops are left
+     * @return this
+     */
+    public Ipv4 timeToLive(int ttl) {
+      return more(ibv_flow_ipv4_ext_filter.ttl$offset(), ttl, "a time to live");
+    }
+
+    /**
+     * Asks for flags.
+     *
+     * @param flags the 3 bits before the fragment offset
+     * @return this
+     */
+    public Ipv4 flags(int flags) {
+      return more(ibv_flow_ipv4_ext_filter.flags$offset(), flags, "a set of flags");
+    }
+
+    private Ipv4 more(long field, int value, String what) {
+      number(field, Byte.BYTES, value, what);
+      addressesOnly &= value == 0;
+      return this;
+    }
+
+    @Override
+    int type() {
+      return addressesOnly ? rdma_h.IBV_FLOW_SPEC_IPV4() : super.type();
+    }
+
+    @Override
+    long size() {
+      return addressesOnly ? ibv_flow_spec_ipv4.sizeof() : super.size();
+    }
+
+    /** Every device knows the short form, which has the same fields in front. */
+    @Override
+    void writeTo(MemorySegment target, boolean inner) {
+      if (!addressesOnly) {
+        super.writeTo(target, inner);
+        return;
+      }
+      long filter = ibv_flow_spec_ipv4.mask$offset() - ibv_flow_spec_ipv4.val$offset();
+      MemorySegment whole = MemorySegment.ofArray(new long[(int) super.size()]);
+      super.writeTo(whole.asSlice(0, super.size()), inner);
+      ibv_flow_spec_ipv4.type(target, type() | (inner ? rdma_h.IBV_FLOW_SPEC_INNER() : 0));
+      ibv_flow_spec_ipv4.size(target, (short) size());
+      ibv_flow_spec_ipv4.val(target, whole.asSlice(ibv_flow_spec_ipv4_ext.val$offset(), filter));
+      ibv_flow_spec_ipv4.mask(target, whole.asSlice(ibv_flow_spec_ipv4_ext.mask$offset(), filter));
+    }
+  }
+
+  /** An IPv6 header: {@code struct ibv_flow_spec_ipv6}. */
+  public static final class Ipv6 extends FlowMatch {
+    private static final int ADDRESS = 16;
+    private static final int FLOW_LABEL_BITS = 20;
+
+    private Ipv6() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_IPV6(),
+          ibv_flow_spec_ipv6.layout(),
+          ibv_flow_spec_ipv6.val$offset(),
+          ibv_flow_spec_ipv6.mask$offset(),
+          ibv_flow_ipv6_filter.layout());
+    }
+
+    /**
+     * Asks for a source.
+     *
+     * @param address an address
+     * @return this
+     */
+    public Ipv6 source(Inet6Address address) {
+      return source(address, ADDRESS * Byte.SIZE);
+    }
+
+    /**
+     * Asks for a source network.
+     *
+     * @param address an address of it
+     * @param prefix how many bits count
+     * @return this
+     */
+    public Ipv6 source(Inet6Address address, int prefix) {
+      bytes(
+          ibv_flow_ipv6_filter.src_ip$offset(), address.getAddress(), prefixMask(ADDRESS, prefix));
+      return this;
+    }
+
+    /**
+     * Asks for a destination.
+     *
+     * @param address an address
+     * @return this
+     */
+    public Ipv6 destination(Inet6Address address) {
+      return destination(address, ADDRESS * Byte.SIZE);
+    }
+
+    /**
+     * Asks for a destination network.
+     *
+     * @param address an address of it
+     * @param prefix how many bits count
+     * @return this
+     */
+    public Ipv6 destination(Inet6Address address, int prefix) {
+      bytes(
+          ibv_flow_ipv6_filter.dst_ip$offset(), address.getAddress(), prefixMask(ADDRESS, prefix));
+      return this;
+    }
+
+    /**
+     * Asks for a flow label.
+     *
+     * @param label 20 bits
+     * @return this
+     */
+    public Ipv6 flowLabel(int label) {
+      Ranges.bits(label, FLOW_LABEL_BITS, "a flow label");
+      int bits = label == 0 ? 0 : (1 << FLOW_LABEL_BITS) - 1;
+      number(ibv_flow_ipv6_filter.flow_label$offset(), Integer.BYTES, label, bits);
+      return this;
+    }
+
+    /**
+     * Asks for a next header.
+     *
+     * @param protocol such as 17 for UDP
+     * @return this
+     */
+    public Ipv6 nextHeader(int protocol) {
+      number(ibv_flow_ipv6_filter.next_hdr$offset(), Byte.BYTES, protocol, "a next header");
+      return this;
+    }
+
+    /**
+     * Asks for a traffic class.
+     *
+     * @param trafficClass the byte of DSCP and ECN
+     * @return this
+     */
+    public Ipv6 trafficClass(int trafficClass) {
+      long field = ibv_flow_ipv6_filter.traffic_class$offset();
+      number(field, Byte.BYTES, trafficClass, "a traffic class");
+      return this;
+    }
+
+    /**
+     * Asks for a hop limit.
+     *
+     * @param limit how many hops are left
+     * @return this
+     */
+    public Ipv6 hopLimit(int limit) {
+      number(ibv_flow_ipv6_filter.hop_limit$offset(), Byte.BYTES, limit, "a hop limit");
+      return this;
+    }
+  }
+
+  private static byte[] prefixMask(int bytes, int prefix) {
+    if (prefix < 0 || prefix > bytes * Byte.SIZE) {
+      throw new IllegalArgumentException(
+          "a prefix of " + prefix + " bits in an address of " + bytes + " bytes");
+    }
+    byte[] mask = new byte[bytes];
+    for (int i = 0; i < prefix; i++) {
+      mask[i / Byte.SIZE] |= (byte) (0x80 >>> (i % Byte.SIZE));
+    }
+    return mask;
+  }
+
+  /** A TCP or UDP header: {@code struct ibv_flow_spec_tcp_udp}. */
+  public static final class Ports extends FlowMatch {
+    private Ports(int type) {
+      super(
+          type,
+          ibv_flow_spec_tcp_udp.layout(),
+          ibv_flow_spec_tcp_udp.val$offset(),
+          ibv_flow_spec_tcp_udp.mask$offset(),
+          ibv_flow_tcp_udp_filter.layout());
+    }
+
+    /**
+     * Asks for a destination port.
+     *
+     * @param port the port
+     * @return this
+     */
+    public Ports destination(int port) {
+      number(ibv_flow_tcp_udp_filter.dst_port$offset(), Short.BYTES, port, "a port");
+      return this;
+    }
+
+    /**
+     * Asks for a source port.
+     *
+     * @param port the port
+     * @return this
+     */
+    public Ports source(int port) {
+      number(ibv_flow_tcp_udp_filter.src_port$offset(), Short.BYTES, port, "a port");
+      return this;
+    }
+  }
+
+  /** An ESP header: {@code struct ibv_flow_spec_esp}. */
+  public static final class Esp extends FlowMatch {
+    private Esp() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_ESP(),
+          ibv_flow_spec_esp.layout(),
+          ibv_flow_spec_esp.val$offset(),
+          ibv_flow_spec_esp.mask$offset(),
+          ibv_flow_esp_filter.layout());
+    }
+
+    /**
+     * Asks for a security parameters index.
+     *
+     * @param index the index
+     * @return this
+     */
+    public Esp securityParametersIndex(int index) {
+      number(ibv_flow_esp_filter.spi$offset(), Integer.BYTES, index, "an index");
+      return this;
+    }
+
+    /**
+     * Asks for a sequence number.
+     *
+     * @param number the number
+     * @return this
+     */
+    public Esp sequence(int number) {
+      number(ibv_flow_esp_filter.seq$offset(), Integer.BYTES, number, "a sequence number");
+      return this;
+    }
+  }
+
+  /** A VXLAN header: {@code struct ibv_flow_spec_tunnel}. */
+  public static final class Vxlan extends FlowMatch {
+    private Vxlan() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_VXLAN_TUNNEL(),
+          ibv_flow_spec_tunnel.layout(),
+          ibv_flow_spec_tunnel.val$offset(),
+          ibv_flow_spec_tunnel.mask$offset(),
+          ibv_flow_tunnel_filter.layout());
+    }
+
+    /**
+     * Asks for a network.
+     *
+     * @param identifier the VNI
+     * @return this
+     */
+    public Vxlan network(int identifier) {
+      number(ibv_flow_tunnel_filter.tunnel_id$offset(), Integer.BYTES, identifier, "a VNI");
+      return this;
+    }
+  }
+
+  /** A GRE header: {@code struct ibv_flow_spec_gre}. */
+  public static final class Gre extends FlowMatch {
+    private Gre() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_GRE(),
+          ibv_flow_spec_gre.layout(),
+          ibv_flow_spec_gre.val$offset(),
+          ibv_flow_spec_gre.mask$offset(),
+          ibv_flow_gre_filter.layout());
+    }
+
+    /**
+     * Asks for a protocol.
+     *
+     * @param protocol an EtherType
+     * @return this
+     */
+    public Gre protocol(int protocol) {
+      number(ibv_flow_gre_filter.protocol$offset(), Short.BYTES, protocol, "a protocol");
+      return this;
+    }
+
+    /**
+     * Asks for a key.
+     *
+     * @param key the key
+     * @return this
+     */
+    public Gre key(int key) {
+      number(ibv_flow_gre_filter.key$offset(), Integer.BYTES, key, "a key");
+      return this;
+    }
+
+    /**
+     * Asks for flags and version: the first 16 bits of the header.
+     *
+     * @param flags what they are to be
+     * @param mask which bits count
+     * @return this
+     */
+    public Gre flags(int flags, int mask) {
+      Ranges.bits(flags, Short.SIZE, "a set of flags");
+      number(ibv_flow_gre_filter.c_ks_res0_ver$offset(), Short.BYTES, flags, mask);
+      return this;
+    }
+  }
+
+  /** An MPLS label: {@code struct ibv_flow_spec_mpls}. */
+  public static final class Mpls extends FlowMatch {
+    private static final int LABEL_BITS = 20;
+    private static final int BEHIND = 12;
+
+    private Mpls() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_MPLS(),
+          ibv_flow_spec_mpls.layout(),
+          ibv_flow_spec_mpls.val$offset(),
+          ibv_flow_spec_mpls.mask$offset(),
+          ibv_flow_mpls_filter.layout());
+    }
+
+    /**
+     * Asks for a label.
+     *
+     * @param label its 20 bits
+     * @return this
+     */
+    public Mpls label(int label) {
+      Ranges.bits(label, LABEL_BITS, "an MPLS label");
+      return entry(label << BEHIND, label == 0 ? 0 : ALL << BEHIND);
+    }
+
+    /**
+     * Asks for a part of the whole entry.
+     *
+     * @param entry label (20 bits), traffic class (3), bottom of stack (1), time to live (8)
+     * @param mask which bits count
+     * @return this
+     */
+    public Mpls entry(int entry, int mask) {
+      number(ibv_flow_mpls_filter.label$offset(), Integer.BYTES, entry, mask);
+      return this;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_rx_hash_conf;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
+import java.lang.foreign.ValueLayout;
+import java.util.Objects;
+import java.util.Set;
+
+/** How a queue pair chooses the work queue for a packet: {@code struct ibv_rx_hash_conf}. */
+public final class ReceiveHash {
+  private static final int MAX_KEY = 255;
+
+  private final ReceiveHashFunction function;
+  private final byte[] key;
+  private final Set<ReceiveHashField> fields;
+
+  /**
+   * A hash.
+   *
+   * @param function how the hash is computed
+   * @param key the secret it depends on; 40 bytes for the Toeplitz function
+   * @param fields what of the packet it depends on; empty sends everything to the first queue
+   */
+  public ReceiveHash(ReceiveHashFunction function, byte[] key, Set<ReceiveHashField> fields) {
+    if (key.length > MAX_KEY) {
+      throw new IllegalArgumentException("a key of " + key.length + " bytes: 255 are possible");
+    }
+    this.function = Objects.requireNonNull(function, "function");
+    this.key = key.clone();
+    this.fields = Set.copyOf(fields);
+  }
+
+  /** Writes this into {@code rx_hash_conf}; the key goes to memory of the allocator. */
+  void writeTo(MemorySegment conf, SegmentAllocator allocator) {
+    ibv_rx_hash_conf.rx_hash_function(conf, (byte) Flags.mask(function));
+    ibv_rx_hash_conf.rx_hash_key_len(conf, (byte) key.length);
+    ibv_rx_hash_conf.rx_hash_key(conf, allocator.allocateFrom(ValueLayout.JAVA_BYTE, key));
+    ibv_rx_hash_conf.rx_hash_fields_mask(conf, Flags.mask(fields));
+  }
+
+  @Override
+  public String toString() {
+    return function + " over " + fields + " with a key of " + key.length + " bytes";
+  }
+}

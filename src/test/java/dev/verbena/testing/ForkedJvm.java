@@ -1,0 +1,114 @@
+package dev.verbena.testing;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.JarURLConnection;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+
+/** A JVM of its own for what must not happen in the one that runs the tests. */
+public final class ForkedJvm {
+  private static final long TIMEOUT_SECONDS = 120;
+
+  private final List<String> options = new ArrayList<>();
+  private final Map<String, String> environment = new TreeMap<>();
+  private boolean modular;
+
+  /** What a JVM said, and how it ended. */
+  public record Result(int exit, String output) {
+    /** The output, of a JVM that must have ended well. */
+    public String succeeded() {
+      if (exit != 0) {
+        throw new AssertionError("exit " + exit + ":\n" + output);
+      }
+      return output;
+    }
+  }
+
+  /** Adds options of the JVM. */
+  public ForkedJvm with(String... more) {
+    options.addAll(List.of(more));
+    return this;
+  }
+
+  /** Lets the library and its tests call C. */
+  public ForkedJvm withNativeAccess() {
+    return with("--enable-native-access=" + (modular ? "dev.verbena" : "ALL-UNNAMED"));
+  }
+
+  /** Sets a variable of the environment. */
+  public ForkedJvm withVariable(String name, String value) {
+    environment.put(name, value);
+    return this;
+  }
+
+  /** Puts the library on the module path; the tests' classes become part of its module. */
+  public ForkedJvm asModule() {
+    modular = true;
+    return this;
+  }
+
+  /** Runs a class of the tests and waits for its end. */
+  public Result run(Class<?> main, String... arguments) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(options);
+    String library = root("dev/verbena/verbs/Verbena.class");
+    String tests = root("dev/verbena/testing/ForkedJvm.class");
+    if (modular) {
+      command.addAll(List.of("--module-path", library, "--patch-module", "dev.verbena=" + tests));
+      command.addAll(List.of("--module", "dev.verbena/" + main.getName()));
+    } else {
+      command.addAll(List.of("-cp", library + File.pathSeparator + tests, main.getName()));
+    }
+    command.addAll(List.of(arguments));
+    try {
+      ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+      builder.environment().putAll(environment);
+      Process process = builder.start();
+      process.getOutputStream().close();
+      var killer =
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+                        process.destroyForcibly();
+                      }
+                    } catch (InterruptedException e) {
+                      process.destroyForcibly();
+                    }
+                  });
+      String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+      killer.join();
+      return new Result(process.waitFor(), output);
+    } catch (IOException e) {
+      throw new AssertionError(command.toString(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError(e);
+    }
+  }
+
+  /** The folder or jar that a class comes from. */
+  private static String root(String resource) {
+    URL url = Objects.requireNonNull(ForkedJvm.class.getResource("/" + resource), resource);
+    try {
+      if (url.openConnection() instanceof JarURLConnection jar) {
+        return Path.of(jar.getJarFileURL().toURI()).toString();
+      }
+      String file = Path.of(url.toURI()).toString();
+      return file.substring(0, file.length() - resource.length() - 1);
+    } catch (IOException | URISyntaxException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
