@@ -82,7 +82,8 @@ final class Demo implements Callable<Integer> {
       throw new UnsupportedOperationException(
           "no RDMA device here, and no lab: run ./verbena demo in a clone of the repository");
     }
-    out.println("Starting the lab: a virtual machine with a stock kernel and two software devices.");
+    out.println(
+        "Starting the lab: a virtual machine with a stock kernel and two software devices.");
     out.println("The first time its parts are downloaded and built, which takes some minutes.");
     out.println();
     List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--"));

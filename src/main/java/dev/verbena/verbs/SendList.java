@@ -26,7 +26,8 @@ import java.util.Objects;
  * taken = queuePair.post(sends, 1, 1);
  * }
  *
- * <p>Remote flush and atomic write have no place in C's struct.
+ * <p>Remote flush and atomic write have no place in C's struct: they are posted through {@link
+ * Posting}.
  */
 public final class SendList extends RequestList {
   static final int SIGNALED = rdma_h.IBV_SEND_SIGNALED();
@@ -269,28 +270,28 @@ public final class SendList extends RequestList {
     return cursor;
   }
 
-  /** Makes a request the binding of a memory window of type 2. */
-  SendRequest bind(
-      int request,
-      Resource window,
-      int rkey,
-      MemoryRegion region,
-      long offset,
-      long length,
-      int access) {
-    long windowAddress = window.address();
-    long regionAddress = region.address();
-    long start = region.addressOf(offset, length);
+  /**
+   * Makes a request the binding of a memory window of type 2. Once it completed, the window must be
+   * {@linkplain MemoryWindow#bound told} its key.
+   *
+   * @param request the index of a request
+   * @param window a window of type 2
+   * @param rkey its new key: {@link MemoryWindow#nextKey} of the old one
+   * @param binding what to show, and to whom
+   * @return the request, for what else there is to say about it
+   */
+  public SendRequest bindMemoryWindow(
+      int request, MemoryWindow window, int rkey, WindowBinding binding) {
+    if (window.type() != MemoryWindowType.TYPE_2) {
+      throw new IllegalArgumentException(window + " is not of type 2: it is bound by bind()");
+    }
+    final long address = window.address();
     format(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
     name(request, TARGET, OTHERS, window);
-    name(request, BOUND_REGION, OTHERS, region);
-    long at = at(request);
-    putLong(at + BIND_WINDOW, windowAddress);
-    putInt(at + BIND_KEY, rkey);
-    putLong(at + BIND_INFO + ibv_mw_bind_info.mr$offset(), regionAddress);
-    putLong(at + BIND_INFO + ibv_mw_bind_info.addr$offset(), start);
-    putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), length);
-    putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), access);
+    name(request, BOUND_REGION, OTHERS, binding.region());
+    binding.writeTo(Memory.at(at(request) + BIND_INFO, ibv_mw_bind_info.sizeof()));
+    putLong(at(request) + BIND_WINDOW, address);
+    putInt(at(request) + BIND_KEY, rkey);
     return cursor;
   }
 
@@ -356,8 +357,7 @@ public final class SendList extends RequestList {
    */
   public void invalidated(int request, int rkey) {
     switch (opcodes[checked(request)]) {
-      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE ->
-          putInt(at(request) + INVALIDATED_KEY, rkey);
+      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE -> putInt(at(request) + INVALIDATED_KEY, rkey);
       case null, default -> throw unfit(request, "a key to invalidate");
     }
   }
@@ -410,8 +410,15 @@ public final class SendList extends RequestList {
     putInt(at(checked(request)) + XRC_NUMBER, number);
   }
 
-  /** Sets where a datagram goes. */
-  void to(int request, Resource handle, int number, int key) {
+  /**
+   * Sets where a datagram goes.
+   *
+   * @param request the index of a send
+   * @param handle the path to the peer
+   * @param number the number of the peer's queue pair
+   * @param key the Q_Key of the peer's queue pair
+   */
+  public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {
       case SEND, SEND_WITH_IMMEDIATE, TSO -> {}
       case null, default -> throw unfit(request, "an address handle");
