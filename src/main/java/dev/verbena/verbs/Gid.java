@@ -65,6 +65,10 @@ public record Gid(long subnetPrefix, long interfaceId) {
     if (text.indexOf('%') >= 0) {
       throw new IllegalArgumentException("a GID names no interface: " + text);
     }
+    // Java reads 1.2.3 as 1.2.0.3; nobody who writes a GID means that.
+    if (text.indexOf(':') < 0 && text.chars().filter(c -> c == '.').count() != 3) {
+      throw new IllegalArgumentException("neither an IPv6 nor an IPv4 address: " + text);
+    }
     return of(InetAddress.ofLiteral(text));
   }
 
