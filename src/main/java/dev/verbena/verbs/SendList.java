@@ -408,8 +408,15 @@ public final class SendList extends RequestList {
     memory.putInt(at(checked(request)) + XRC_NUMBER, number);
   }
 
-  /** Sets where a datagram goes. */
-  void to(int request, Resource handle, int number, int key) {
+  /**
+   * Sets where a datagram goes.
+   *
+   * @param request the index of a request
+   * @param handle the path to the peer
+   * @param number the peer's queue pair
+   * @param key the Q_Key that the peer's queue pair has
+   */
+  public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {
       case SEND, SEND_WITH_IMMEDIATE, TSO -> {}
       case null, default -> throw unfit(request, "an address handle");
