@@ -377,7 +377,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     if (!region.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + region + ", which is closed");
     }
-    if (region.domain() != limits.domain()) {
+    if (region.domain().root() != limits.domain().root()) {
       throw new IllegalArgumentException(
           describe(request)
               + " names "

@@ -267,18 +267,21 @@ public final class SendList extends RequestList {
     return cursor;
   }
 
-  /** Makes a request the binding of a memory window of type 2. */
-  SendRequest bind(
-      int request,
-      Resource window,
-      int rkey,
-      MemoryRegion region,
-      long offset,
-      long length,
-      int access) {
+  /**
+   * Makes a request the binding of a memory window of type 2.
+   *
+   * @param request the index of a request
+   * @param window the window; tell it when it is {@linkplain MemoryWindow#bound bound}
+   * @param rkey the new key: the {@linkplain MemoryWindow#nextKey next} after the window's
+   * @param binding what to show, and to whom
+   * @return the request, for what else there is to say about it
+   */
+  public SendRequest bind(int request, MemoryWindow window, int rkey, WindowBinding binding) {
+    window.requireType(MemoryWindowType.TYPE_2);
     long windowAddress = window.address();
+    MemoryRegion region = binding.region();
     long regionAddress = region.address();
-    long start = region.addressOf(offset, length);
+    long start = region.addressOf(binding.offset(), binding.length());
     format(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
     name(request, TARGET, OTHERS, window);
     name(request, BOUND_REGION, OTHERS, region);
@@ -287,8 +290,8 @@ public final class SendList extends RequestList {
     memory.putInt(at + BIND_KEY, rkey);
     memory.putLong(at + BIND_INFO + ibv_mw_bind_info.mr$offset(), regionAddress);
     memory.putLong(at + BIND_INFO + ibv_mw_bind_info.addr$offset(), start);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), length);
-    memory.putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), access);
+    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), binding.length());
+    memory.putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), binding.accessMask());
     return cursor;
   }
 
