@@ -66,7 +66,7 @@ final class Demo implements Callable<Integer> {
   public Integer call() throws IOException, InterruptedException {
     out = spec.commandLine().getOut();
     Optional<Unsupported> missing = Verbena.unsupportedReason();
-    if (lab || missing.isPresent() && name == null) {
+    if (lab || (missing.isPresent() && name == null)) {
       missing.ifPresent(because -> out.println("No RDMA on this machine: " + because));
       return runInLab();
     }
