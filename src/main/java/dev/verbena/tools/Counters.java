@@ -37,7 +37,8 @@ final class Counters {
     String changes =
         read().entrySet().stream()
             .filter(now -> now.getValue() > then.getOrDefault(now.getKey(), 0L))
-            .map(now -> now.getKey() + " +" + (now.getValue() - then.getOrDefault(now.getKey(), 0L)))
+            .map(
+                now -> now.getKey() + " +" + (now.getValue() - then.getOrDefault(now.getKey(), 0L)))
             .collect(Collectors.joining(", "));
     return changes.isEmpty() ? Optional.empty() : Optional.of(changes);
   }

@@ -66,7 +66,7 @@ final class Demo implements Callable<Integer> {
   public Integer call() throws IOException, InterruptedException {
     out = spec.commandLine().getOut();
     Optional<Unsupported> missing = Verbena.unsupportedReason();
-    if (lab || missing.isPresent() && name == null) {
+    if (lab || (missing.isPresent() && name == null)) {
       missing.ifPresent(because -> out.println("No RDMA on this machine: " + because));
       return runInLab();
     }
@@ -82,7 +82,8 @@ final class Demo implements Callable<Integer> {
       throw new UnsupportedOperationException(
           "no RDMA device here, and no lab: run ./verbena demo in a clone of the repository");
     }
-    out.println("Starting the lab: a virtual machine with a stock kernel and two software devices.");
+    out.println(
+        "Starting the lab: a virtual machine with a stock kernel and two software devices.");
     out.println("The first time its parts are downloaded and built, which takes some minutes.");
     out.println();
     List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--"));

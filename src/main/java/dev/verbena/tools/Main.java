@@ -29,7 +29,7 @@ import picocli.CommandLine.Spec;
       " 2:wrong usage",
       " 3:this machine lacks what is needed: see verbena doctor"
     },
-    subcommands = {Demo.class, Doctor.class, DevInfo.class, RcExample.class, PingPong.class})
+    subcommands = {Demo.class, Doctor.class, DevInfo.class, RcExample.class, PingPong.class, Perf.class})
 public final class Main implements Runnable {
   /** Exit status when something failed. */
   static final int FAILED = 1;
@@ -53,8 +53,8 @@ public final class Main implements Runnable {
    * @param args the command and its options
    */
   public static void main(String[] args) {
-    PrintWriter out = new PrintWriter(System.out, true);
-    PrintWriter err = new PrintWriter(System.err, true);
+    PrintWriter out = new PrintWriter(System.out, true, System.out.charset());
+    PrintWriter err = new PrintWriter(System.err, true, System.err.charset());
     System.exit(run(out, err, args));
   }
 
@@ -81,7 +81,7 @@ public final class Main implements Runnable {
     }
     boolean unsupported =
         e instanceof UnsupportedOperationException
-            || e instanceof VerbsException verbs && verbs.isUnsupported();
+            || (e instanceof VerbsException verbs && verbs.isUnsupported());
     return unsupported ? UNSUPPORTED : FAILED;
   }
 

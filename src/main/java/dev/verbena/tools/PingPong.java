@@ -27,7 +27,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Messages back and forth, with either end maybe rdma-core's ibv_rc_pingpong or ibv_uc_pingpong. */
+/**
+ * Messages back and forth, with either end maybe rdma-core's ibv_rc_pingpong or ibv_uc_pingpong.
+ */
 @Command(
     name = "pingpong",
     header = "Messages back and forth; the other end may be ibv_rc_pingpong or ibv_uc_pingpong.",
@@ -114,8 +116,7 @@ final class PingPong implements Callable<Integer> {
     try (Arena arena = Arena.ofConfined();
         Context context = options.open();
         ProtectionDomain domain = context.allocateProtectionDomain();
-        MemoryRegion region =
-            domain.registerMemory(arena.allocate(size), AccessFlag.LOCAL_WRITE)) {
+        MemoryRegion region = domain.registerMemory(arena.allocate(size), AccessFlag.LOCAL_WRITE)) {
       create(domain, region);
       QueuePairAddress local = queuePair.localAddress();
       queuePair.bringUp().init();
