@@ -9,6 +9,7 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.RdmaVerbs;
 import dev.verbena.internal.SocketAddresses;
 import dev.verbena.raw.ibv_ece;
+import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
@@ -20,7 +21,9 @@ import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairAttributes;
 import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairState;
 import dev.verbena.verbs.Resource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -779,6 +782,17 @@ public final class ConnectionId extends Resource {
     return made(receiveCompletions);
   }
 
+  /**
+   * Single requests on the identifier's queue pair, and waiting for them.
+   *
+   * @return the functions of {@code rdma_verbs.h}
+   * @throws IllegalStateException if librdmacm made no queue pair with completion queues
+   */
+  public Transfers transfers() {
+    CompletionQueue sends = sendCompletions();
+    return new Transfers(queuePair, sends, receiveCompletions());
+  }
+
   private CompletionQueue made(CompletionQueue queue) {
     if (queue == null || !queue.isOpen()) {
       throw new IllegalStateException(this + " has no completion queues of its own");
@@ -804,6 +818,26 @@ public final class ConnectionId extends Resource {
     release(sendCompletions);
     release(receiveCompletions);
     handle.whileNobodyReads(() -> rdmacm.rdma_destroy_qp(handle.address()));
+  }
+
+  /**
+   * What a queue pair needs to be moved to a state by the caller, instead of by librdmacm: {@code
+   * rdma_init_qp_attr}. For queue pairs that are not the identifier's.
+   *
+   * @param state INIT, RTR or RTS
+   * @return attributes for {@link QueuePair#modify}
+   */
+  public QueuePairAttributes attributesFor(QueuePairState state) {
+    requireDevice();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_qp_attr.allocate(arena);
+      MemorySegment mask = arena.allocate(ValueLayout.JAVA_INT);
+      ibv_qp_attr.qp_state(attr, state.code());
+      explain(
+          "attributes for " + state,
+          () -> rdmacm.rdma_init_qp_attr(address(), attr.address(), mask.address()));
+      return QueuePairAttributes.copyOf(attr, mask.get(ValueLayout.JAVA_INT, 0));
+    }
   }
 
   private static void release(CompletionQueue borrowed) {

@@ -4,7 +4,8 @@ import java.time.Duration;
 
 /** When a wait must end. */
 final class Deadline {
-  private static final Duration FOR_EVER = Duration.ofDays(100_000);
+  /** A timeout that stands for none. */
+  static final Duration FOR_EVER = Duration.ofDays(100_000);
 
   /** No end. */
   static final Deadline NEVER = new Deadline(Long.MAX_VALUE);
@@ -20,7 +21,7 @@ final class Deadline {
     if (timeout.isNegative()) {
       throw new IllegalArgumentException("a negative timeout: " + timeout);
     }
-    return new Deadline(timeout.compareTo(FOR_EVER) > 0 ? Long.MAX_VALUE : timeout.toNanos());
+    return new Deadline(timeout.compareTo(FOR_EVER) >= 0 ? Long.MAX_VALUE : timeout.toNanos());
   }
 
   boolean isOver() {

@@ -26,6 +26,22 @@ public final class AddressHandle extends Resource {
     }
   }
 
+  static AddressHandle toSender(
+      ProtectionDomain domain, Port port, Completions completions, int index, MemorySegment buffer) {
+    if (port.context() != domain.context()) {
+      throw new IllegalArgumentException(port + " is not of " + domain.context());
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      long completion = ReceivedDatagram.completion(arena, completions, index).address();
+      long route = ReceivedDatagram.route(buffer).address();
+      long handle =
+          domain
+              .verbs()
+              .ibv_create_ah_from_wc(domain.address(), completion, route, (byte) port.number());
+      return new AddressHandle(domain, handle);
+    }
+  }
+
   private static VerbsException explained(VerbsException e, AddressVector path, Context context) {
     boolean unroutable =
         e.errno() == Errno.EINVAL

@@ -108,7 +108,7 @@ public final class MemoryWindow extends Resource {
     }
   }
 
-  private void requireType(MemoryWindowType needed) {
+  void requireType(MemoryWindowType needed) {
     if (type != needed) {
       throw new IllegalStateException(this + " is of " + type + ", this is for " + needed);
     }

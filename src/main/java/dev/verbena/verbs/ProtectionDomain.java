@@ -233,6 +233,21 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
+   * Makes an address handle to answer a datagram: {@code ibv_create_ah_from_wc}.
+   *
+   * @param port the port that the datagram came in on
+   * @param completions where its completion is
+   * @param index which one of them
+   * @param buffer where it was received: its first 40 bytes are its GRH, if it has one
+   * @return a handle, to be closed once no request that names it is outstanding
+   * @throws IllegalArgumentException if the buffer is too short for a GRH
+   */
+  public AddressHandle createAddressHandle(
+      Port port, Completions completions, int index, MemorySegment buffer) {
+    return AddressHandle.toSender(this, port, completions, index, buffer);
+  }
+
+  /**
    * The number that another process {@linkplain Context#importProtectionDomain imports} the domain
    * by.
    *

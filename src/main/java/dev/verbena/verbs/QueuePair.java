@@ -14,6 +14,7 @@ import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -661,6 +662,8 @@ public final class QueuePair extends Resource {
       context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.mask());
     } catch (VerbsException e) {
       throw new ModifyFailure(this, attributes).explain(e);
+    } finally {
+      Reference.reachabilityFence(attributes); // C reads what it owns.
     }
   }
 

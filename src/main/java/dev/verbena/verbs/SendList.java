@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
@@ -261,49 +262,53 @@ public final class SendList extends RequestList {
     }
     format(request, WorkRequestOpcode.TSO);
     copy.copyFrom(header);
-    memory.putLong(at(request) + TSO_HEADER, copy.address());
-    memory.putShort(at(request) + TSO_HEADER_SIZE, (short) header.byteSize());
-    memory.putShort(at(request) + TSO_SEGMENT_SIZE, (short) segmentSize);
+    putLong(at(request) + TSO_HEADER, copy.address());
+    Memory.putShort(at(request) + TSO_HEADER_SIZE, (short) header.byteSize());
+    Memory.putShort(at(request) + TSO_SEGMENT_SIZE, (short) segmentSize);
+    memory.keep();
     return cursor;
   }
 
-  /** Makes a request the binding of a memory window of type 2. */
-  SendRequest bind(
-      int request,
-      Resource window,
-      int rkey,
-      MemoryRegion region,
-      long offset,
-      long length,
-      int access) {
+  /**
+   * Makes a request the binding of a memory window of type 2.
+   *
+   * @param request the index of a request
+   * @param window the window; tell it when it is {@linkplain MemoryWindow#bound bound}
+   * @param rkey the new key: the {@linkplain MemoryWindow#nextKey next} after the window's
+   * @param binding what to show, and to whom
+   * @return the request, for what else there is to say about it
+   */
+  public SendRequest bind(int request, MemoryWindow window, int rkey, WindowBinding binding) {
+    window.requireType(MemoryWindowType.TYPE_2);
     long windowAddress = window.address();
+    MemoryRegion region = binding.region();
     long regionAddress = region.address();
-    long start = region.addressOf(offset, length);
+    long start = region.addressOf(binding.offset(), binding.length());
     format(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
     name(request, TARGET, OTHERS, window);
     name(request, BOUND_REGION, OTHERS, region);
     long at = at(request);
-    memory.putLong(at + BIND_WINDOW, windowAddress);
-    memory.putInt(at + BIND_KEY, rkey);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.mr$offset(), regionAddress);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.addr$offset(), start);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), length);
-    memory.putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), access);
+    putLong(at + BIND_WINDOW, windowAddress);
+    putInt(at + BIND_KEY, rkey);
+    putLong(at + BIND_INFO + ibv_mw_bind_info.mr$offset(), regionAddress);
+    putLong(at + BIND_INFO + ibv_mw_bind_info.addr$offset(), start);
+    putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), binding.length());
+    putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), binding.accessMask());
     return cursor;
   }
 
   /** Clears everything that another operation may have left, then sets the operation. */
   private SendRequest format(int request, WorkRequestOpcode opcode) {
     long at = at(Objects.checkIndex(request, size()));
-    memory.putLong(at + ID, 0);
+    putLong(at + ID, 0);
     setEntries(request, 0);
     for (long offset = OPCODE; offset < SIZE; offset += Integer.BYTES) {
-      memory.putInt(at + offset, 0);
+      putInt(at + offset, 0);
     }
     for (int other = 0; other < OTHERS; other++) {
       name(request, other, OTHERS, null);
     }
-    memory.putInt(at + OPCODE, opcode.code());
+    putInt(at + OPCODE, opcode.code());
     opcodes[request] = opcode;
     return cursor.at(request);
   }
@@ -320,16 +325,16 @@ public final class SendList extends RequestList {
   public void remote(int request, long address, int rkey) {
     long at = at(checked(request));
     switch (opcodes[request]) {
-      case RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE, RDMA_READ -> memory.putInt(at + RDMA_KEY, rkey);
+      case RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
       case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
         if ((address & (Long.BYTES - 1)) != 0) {
           throw new IllegalArgumentException("an atomic needs a remote address divisible by 8");
         }
-        memory.putInt(at + ATOMIC_KEY, rkey);
+        putInt(at + ATOMIC_KEY, rkey);
       }
       case null, default -> throw unfit(request, "a remote address");
     }
-    memory.putLong(at + RDMA_ADDRESS, address); // Atomics have it at the same place.
+    putLong(at + RDMA_ADDRESS, address); // Atomics have it at the same place.
   }
 
   /**
@@ -341,7 +346,7 @@ public final class SendList extends RequestList {
   public void immediate(int request, int value) {
     switch (opcodes[checked(request)]) {
       case SEND_WITH_IMMEDIATE, RDMA_WRITE_WITH_IMMEDIATE ->
-          memory.putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
+          putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
       case null, default -> throw unfit(request, "immediate data");
     }
   }
@@ -355,7 +360,7 @@ public final class SendList extends RequestList {
   public void invalidated(int request, int rkey) {
     switch (opcodes[checked(request)]) {
       case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE ->
-          memory.putInt(at(request) + INVALIDATED_KEY, rkey);
+          putInt(at(request) + INVALIDATED_KEY, rkey);
       case null, default -> throw unfit(request, "a key to invalidate");
     }
   }
@@ -371,8 +376,8 @@ public final class SendList extends RequestList {
     if (opcodes[checked(request)] != WorkRequestOpcode.COMPARE_AND_SWAP) {
       throw unfit(request, "two operands");
     }
-    memory.putLong(at(request) + COMPARE_ADD, expected);
-    memory.putLong(at(request) + SWAP, desired);
+    putLong(at(request) + COMPARE_ADD, expected);
+    putLong(at(request) + SWAP, desired);
   }
 
   /**
@@ -385,7 +390,7 @@ public final class SendList extends RequestList {
     if (opcodes[checked(request)] != WorkRequestOpcode.FETCH_AND_ADD) {
       throw unfit(request, "one operand");
     }
-    memory.putLong(at(request) + COMPARE_ADD, add);
+    putLong(at(request) + COMPARE_ADD, add);
   }
 
   /**
@@ -405,11 +410,18 @@ public final class SendList extends RequestList {
    * @param number the number of the peer's shared receive queue
    */
   public void sharedReceiveQueue(int request, int number) {
-    memory.putInt(at(checked(request)) + XRC_NUMBER, number);
+    putInt(at(checked(request)) + XRC_NUMBER, number);
   }
 
-  /** Sets where a datagram goes. */
-  void to(int request, Resource handle, int number, int key) {
+  /**
+   * Sets where a datagram goes.
+   *
+   * @param request the index of a request
+   * @param handle the path to the peer
+   * @param number the peer's queue pair
+   * @param key the Q_Key that the peer's queue pair has
+   */
+  public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {
       case SEND, SEND_WITH_IMMEDIATE, TSO -> {}
       case null, default -> throw unfit(request, "an address handle");
@@ -417,9 +429,9 @@ public final class SendList extends RequestList {
     long at = at(request);
     long address = handle.address();
     name(request, TARGET, OTHERS, handle);
-    memory.putLong(at + UD_HANDLE, address);
-    memory.putInt(at + UD_NUMBER, number);
-    memory.putInt(at + UD_KEY, key);
+    putLong(at + UD_HANDLE, address);
+    putInt(at + UD_NUMBER, number);
+    putInt(at + UD_KEY, key);
   }
 
   /**
@@ -472,11 +484,11 @@ public final class SendList extends RequestList {
 
   final void flag(int request, int flag, boolean set) {
     int flags = flags(request);
-    memory.putInt(at(request) + FLAGS, set ? flags | flag : flags & ~flag);
+    putInt(at(request) + FLAGS, set ? flags | flag : flags & ~flag);
   }
 
   private int flags(int request) {
-    return memory.getInt(at(request) + FLAGS);
+    return getInt(at(request) + FLAGS);
   }
 
   // Judging

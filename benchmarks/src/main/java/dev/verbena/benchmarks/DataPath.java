@@ -46,7 +46,6 @@ public class DataPath {
   private SendList inline;
   private MemorySegment[] inlineData;
   private ReceiveList receives;
-  private long id;
 
   @Setup
   public void open() {
@@ -80,7 +79,7 @@ public class DataPath {
     ring.close();
   }
 
-  private long offset() {
+  private static long offset(long id) {
     return (id & (BUFFERS - 1)) * BUFFER_SIZE;
   }
 
@@ -93,10 +92,11 @@ public class DataPath {
   @Benchmark
   public long sendJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         sends.id(i, id++);
-        sends.local(i, ring.region, offset(), BUFFER_SIZE);
+        sends.local(i, ring.region, offset(id), BUFFER_SIZE);
       }
       all(ring.pair.post(sends), batch);
       sum += Ring.pollAll(ring.completions, completions, batch);
@@ -113,11 +113,12 @@ public class DataPath {
   @Benchmark
   public long fourEntriesJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         gathering.id(i, id++);
         for (int entry = 0; entry < 4; entry++) {
-          gathering.local(i, entry, ring.region, offset(), BUFFER_SIZE);
+          gathering.local(i, entry, ring.region, offset(id), BUFFER_SIZE);
         }
       }
       all(ring.pair.post(gathering), batch);
@@ -135,6 +136,7 @@ public class DataPath {
   @Benchmark
   public long inlineJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         inline.id(i, id++);
@@ -154,10 +156,11 @@ public class DataPath {
 
   @Benchmark
   public long postJava() {
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         silent.id(i, id++);
-        silent.local(i, ring.region, offset(), BUFFER_SIZE);
+        silent.local(i, ring.region, offset(id), BUFFER_SIZE);
       }
       all(ring.pair.post(silent), batch);
     }
@@ -172,10 +175,11 @@ public class DataPath {
   @Benchmark
   public long receiveJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         receives.id(i, id++);
-        receives.local(i, ring.region, offset(), BUFFER_SIZE);
+        receives.local(i, ring.region, offset(id), BUFFER_SIZE);
       }
       all(ring.pair.post(receives), batch);
       sum += Ring.pollAll(ring.completions, completions, batch);
@@ -192,6 +196,7 @@ public class DataPath {
   @Benchmark
   public long pollJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       sum += Ring.pollAll(ring.endless, completions, batch);
     }
@@ -206,6 +211,7 @@ public class DataPath {
   @Benchmark
   public long emptyPollJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       sum += ring.completions.poll(completions);
     }
