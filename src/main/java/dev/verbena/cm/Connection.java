@@ -76,9 +76,7 @@ public final class Connection implements AutoCloseable {
       throws InterruptedException {
     ConnectionParameters parameters = settings.parameters();
     if (active) {
-      return endpoint
-          .connect(parameters, settings.privateData(), settings.timeout())
-          .privateData();
+      return endpoint.connect(parameters, settings.privateData(), settings.timeout()).privateData();
     }
     endpoint.accept(parameters, settings.privateData(), settings.timeout());
     return endpoint.request().orElseThrow().privateData();

@@ -21,7 +21,8 @@ final class PerfOptions {
   @Option(
       names = {"-s", "--size"},
       paramLabel = "BYTES",
-      description = "Size of a message; 8 for atomics. Default: 64 for latency, 65536 for bandwidth.")
+      description =
+          "Size of a message; 8 for atomics. Default: 64 for latency, 65536 for bandwidth.")
   private Integer size;
 
   @Option(

@@ -27,7 +27,11 @@ public final class AddressHandle extends Resource {
   }
 
   static AddressHandle toSender(
-      ProtectionDomain domain, Port port, Completions completions, int index, MemorySegment buffer) {
+      ProtectionDomain domain,
+      Port port,
+      Completions completions,
+      int index,
+      MemorySegment buffer) {
     if (port.context() != domain.context()) {
       throw new IllegalArgumentException(port + " is not of " + domain.context());
     }

@@ -359,8 +359,7 @@ public final class SendList extends RequestList {
    */
   public void invalidated(int request, int rkey) {
     switch (opcodes[checked(request)]) {
-      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE ->
-          putInt(at(request) + INVALIDATED_KEY, rkey);
+      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE -> putInt(at(request) + INVALIDATED_KEY, rkey);
       case null, default -> throw unfit(request, "a key to invalidate");
     }
   }

@@ -96,8 +96,7 @@ class ConnectionTest {
       assertEquals(7, target.get(ValueLayout.JAVA_BYTE, longest.length - 1));
       var tooLong =
           assertThrows(
-              IllegalArgumentException.class,
-              () -> pair.client.send(new byte[longest.length + 1]));
+              IllegalArgumentException.class, () -> pair.client.send(new byte[longest.length + 1]));
       assertTrue(tooLong.getMessage().contains("4096"), tooLong.getMessage());
     }
   }
@@ -130,10 +129,7 @@ class ConnectionTest {
               .id()
               .domain()
               .registerMemory(
-                  memory,
-                  AccessFlag.LOCAL_WRITE,
-                  AccessFlag.REMOTE_READ,
-                  AccessFlag.REMOTE_WRITE);
+                  memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE);
       pair.server.send(RemoteMemory.of(exposed).toBytes());
       RemoteMemory remote = RemoteMemory.from(pair.client.receive(SOON));
       assertEquals(64, remote.length());
@@ -169,10 +165,8 @@ class ConnectionTest {
       pair.client.close();
       assertNull(waiting.get(20, TimeUnit.SECONDS));
       assertNull(pair.server.receive(SOON), "the end is no longer known");
-      assertEquals(
-          EventType.DISCONNECTED, pair.server.endpoint().end().orElseThrow().type());
-      var ended =
-          assertThrows(ConnectionException.class, () -> pair.server.send(new byte[1]));
+      assertEquals(EventType.DISCONNECTED, pair.server.endpoint().end().orElseThrow().type());
+      var ended = assertThrows(ConnectionException.class, () -> pair.server.send(new byte[1]));
       assertEquals(EventType.DISCONNECTED, ended.event().type());
     }
   }
@@ -182,8 +176,7 @@ class ConnectionTest {
   void waitsEnd() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       var late =
-          assertThrows(
-              VerbsException.class, () -> pair.server.receive(Duration.ofMillis(50)));
+          assertThrows(VerbsException.class, () -> pair.server.receive(Duration.ofMillis(50)));
       assertEquals(Errno.ETIMEDOUT, late.errno());
 
       FutureTask<Void> task = new FutureTask<>(() -> assertInterrupted(pair.server), null);
@@ -196,8 +189,7 @@ class ConnectionTest {
       FutureTask<byte[]> closing = inBackground(() -> pair.server.receive());
       Thread.sleep(100);
       pair.server.close();
-      var closed =
-          assertThrows(ExecutionException.class, () -> closing.get(20, TimeUnit.SECONDS));
+      var closed = assertThrows(ExecutionException.class, () -> closing.get(20, TimeUnit.SECONDS));
       assertInstanceOf(IllegalStateException.class, closed.getCause());
       assertThrows(IllegalStateException.class, () -> pair.server.send(new byte[1]));
       pair.server.close();

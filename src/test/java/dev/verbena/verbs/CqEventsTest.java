@@ -165,8 +165,7 @@ class CqEventsTest {
       assertSame(cq, channel.poll(LONG));
       CompletionChannel another = context.createCompletionChannel();
       assertThrows(
-          IllegalArgumentException.class,
-          () -> CompletionQueue.borrow(another, loop.cq.segment()));
+          IllegalArgumentException.class, () -> CompletionQueue.borrow(another, loop.cq.segment()));
       cq.close();
       channel.close();
       loop.close();

@@ -75,8 +75,7 @@ class CqTest {
   void tooManyEntriesAreExplained() {
     try (Context context = Rig.a().open()) {
       int tooMany = Integer.MAX_VALUE;
-      var thrown =
-          assertThrows(VerbsException.class, () -> context.createCompletionQueue(tooMany));
+      var thrown = assertThrows(VerbsException.class, () -> context.createCompletionQueue(tooMany));
       assertEquals(Errno.EINVAL, thrown.errno());
       assertTrue(thrown.getMessage().contains("max_cqe"), thrown.getMessage());
     }
