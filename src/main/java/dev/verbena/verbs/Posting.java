@@ -385,7 +385,7 @@ public final class Posting implements AutoCloseable {
    * @param binding what to show, and to whom
    * @return this
    */
-  public Posting bind(MemoryWindow window, int rkey, WindowBinding binding) {
+  public Posting bindMemoryWindow(MemoryWindow window, int rkey, WindowBinding binding) {
     window.requireType(MemoryWindowType.TYPE_2);
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
     next(WorkRequestOpcode.BIND_MEMORY_WINDOW)

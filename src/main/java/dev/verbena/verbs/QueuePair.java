@@ -777,6 +777,35 @@ public final class QueuePair extends Resource {
   }
 
   /**
+   * Whether the data of each operation arrives in order, so that memory may be polled instead of
+   * completions: {@code ibv_query_qp_data_in_order}.
+   *
+   * @param opcode a send or write of the peer's, or a read of this side's
+   * @return what is in order; empty where nothing is, or where the processor may reorder
+   */
+  public Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
+    return dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
+  }
+
+  /**
+   * The same as far as the device goes, whatever the processor does.
+   *
+   * @param opcode a send or write of the peer's, or a read of this side's
+   * @return what the device writes in order
+   */
+  public Set<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
+    return dataInOrder(
+        opcode,
+        rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
+            | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY());
+  }
+
+  private Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode, int flags) {
+    int caps = context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags);
+    return Flags.of(DataInOrder.class, caps);
+  }
+
+  /**
    * Holds the queue pair down to a rate: {@code ibv_modify_qp_rate_limit}.
    *
    * @param limit the rate

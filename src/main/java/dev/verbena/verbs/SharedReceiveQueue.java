@@ -27,8 +27,9 @@ public final class SharedReceiveQueue extends Resource {
       SharedReceiveQueueType type,
       int entries,
       long address,
+      Runnable release,
       Resource... parents) {
-    super(address, () -> domain.verbs().ibv_destroy_srq(address), parents);
+    super(address, release, parents);
     this.domain = domain;
     this.type = type;
     this.entries = entries;
@@ -124,15 +125,43 @@ public final class SharedReceiveQueue extends Resource {
     public SharedReceiveQueue create() {
       Context context = domain.context();
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment init = ibv_srq_init_attr_ex.allocate(arena);
-        MemorySegment attr = ibv_srq_init_attr_ex.attr(init);
-        new SharedReceiveQueueAttributes(requests, entries, 0).writeTo(attr);
-        writeTo(init);
+        MemorySegment init = attributes(arena);
         long srq = context.verbs().ibv_create_srq_ex(context.address(), init.address());
-        return new SharedReceiveQueue(domain, type, ibv_srq_attr.max_sge(attr), srq, parents());
+        int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
+        return new SharedReceiveQueue(
+            domain, type, madeFor, srq, () -> context.verbs().ibv_destroy_srq(srq), parents());
       } catch (VerbsException e) {
         throw explained(e);
       }
+    }
+
+    /**
+     * Makes the queue with C code elsewhere, such as librdmacm's.
+     *
+     * @param owner what the queue belongs to besides its domain
+     * @param maker makes the queue and gives it back
+     * @return a queue, to be closed
+     */
+    public SharedReceiveQueue create(Resource owner, Maker maker) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment init = attributes(arena);
+        long srq = maker.create(init).address();
+        int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
+        Resource[] all =
+            Stream.concat(Stream.of(owner), Stream.of(parents())).toArray(Resource[]::new);
+        return new SharedReceiveQueue(domain, type, madeFor, srq, maker::destroy, all);
+      } catch (VerbsException e) {
+        throw explained(e);
+      }
+    }
+
+    /** The {@code struct ibv_srq_init_attr_ex}, which begins with {@code ibv_srq_init_attr}. */
+    private MemorySegment attributes(Arena arena) {
+      MemorySegment init = ibv_srq_init_attr_ex.allocate(arena);
+      new SharedReceiveQueueAttributes(requests, entries, 0)
+          .writeTo(ibv_srq_init_attr_ex.attr(init));
+      writeTo(init);
+      return init;
     }
 
     private void writeTo(MemorySegment init) {
@@ -181,6 +210,20 @@ public final class SharedReceiveQueue extends Resource {
                   device.maxSharedReceiveQueueRequests(),
                   device.maxSharedReceiveQueueEntries()));
     }
+  }
+
+  /** C code that makes a shared receive queue in a way of its own. */
+  public interface Maker {
+    /**
+     * Makes the queue.
+     *
+     * @param attributes the {@code struct ibv_srq_init_attr_ex}; what C changes in it is heeded
+     * @return the {@code struct ibv_srq}
+     */
+    MemorySegment create(MemorySegment attributes);
+
+    /** Gives the queue back; throws if C refuses. */
+    void destroy();
   }
 
   /**

@@ -142,7 +142,7 @@ class PostTest {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     SendList sends = new SendList(1, 0);
     WindowBinding binding = new WindowBinding(region, 64, 128, Set.of(AccessFlag.REMOTE_WRITE));
-    sends.bind(0, window, 0x123, binding);
+    sends.bindMemoryWindow(0, window, 0x123, binding);
     assertEquals(1, rc.post(sends));
     MemorySegment bind = ibv_send_wr.bind_mw(device.send(0));
     assertEquals(window.segment().address(), ibv_send_wr.bind_mw.mw(bind).address());
