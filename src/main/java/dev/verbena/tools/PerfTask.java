@@ -2,6 +2,7 @@ package dev.verbena.tools;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Locale;
 
 /**
@@ -33,6 +34,9 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
     }
   }
 
+  /** What travels is the place in this list. */
+  private static final List<Operation> OPERATIONS = List.of(Operation.values());
+
   PerfTask {
     if (size < 1 || size > MAX_SIZE || warmUp < 0 || iterations < 1) {
       throw new IllegalArgumentException(
@@ -47,7 +51,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   void sendTo(Peer peer) throws IOException {
     peer.send(
         ByteBuffer.allocate(BYTES)
-            .putInt(operation.ordinal())
+            .putInt(OPERATIONS.indexOf(operation))
             .putInt(size)
             .putInt(warmUp)
             .putInt(iterations)
@@ -57,10 +61,9 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   static PerfTask receiveFrom(Peer peer) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(peer.receive(BYTES));
     int operation = bytes.getInt();
-    if (operation < 0 || operation >= Operation.values().length) {
+    if (operation < 0 || operation >= OPERATIONS.size()) {
       throw new IOException("the client asks for an unknown operation: " + operation);
     }
-    return new PerfTask(
-        Operation.values()[operation], bytes.getInt(), bytes.getInt(), bytes.getInt());
+    return new PerfTask(OPERATIONS.get(operation), bytes.getInt(), bytes.getInt(), bytes.getInt());
   }
 }

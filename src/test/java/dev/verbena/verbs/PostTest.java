@@ -387,6 +387,7 @@ class PostTest {
   }
 
   @Test
+  @SuppressWarnings("try") // The arena is closed too early, which is the point.
   void theMemoryOfARegionMustStillBeThere() {
     try (Arena gone = Arena.ofShared()) {
       MemoryRegion other = domain.registerMemory(gone.allocate(64), AccessFlag.LOCAL_WRITE);
