@@ -69,6 +69,15 @@ final class Histograms {
     return tree;
   }
 
+  /** Time by percentile; the slowest thousandth would dwarf the rest. */
+  static Chart chart(Histogram times, String title) {
+    List<double[]> points = new ArrayList<>();
+    for (double percentile = 0; percentile <= 99.9; percentile += 0.1) {
+      points.add(new double[] {percentile, times.getValueAtPercentile(percentile) / 1000.0});
+    }
+    return new Chart(title, "percentile", "us", points);
+  }
+
   private static String micros(long nanos) {
     return String.format(Locale.ROOT, "%.1f", nanos / 1000.0);
   }

@@ -29,7 +29,14 @@ import picocli.CommandLine.Spec;
       " 2:wrong usage",
       " 3:this machine lacks what is needed: see verbena doctor"
     },
-    subcommands = {Demo.class, Doctor.class, DevInfo.class, RcExample.class, PingPong.class})
+    subcommands = {
+      Demo.class,
+      Doctor.class,
+      DevInfo.class,
+      RcExample.class,
+      PingPong.class,
+      Perf.class
+    })
 public final class Main implements Runnable {
   /** Exit status when something failed. */
   static final int FAILED = 1;
