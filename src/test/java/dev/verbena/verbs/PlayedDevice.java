@@ -92,7 +92,7 @@ final class PlayedDevice implements AutoCloseable {
       MethodHandle handle = MethodHandles.lookup().findVirtual(PlayedDevice.class, method, type);
       return upcalls.stub(handle.bindTo(this));
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(e);
+      throw new LinkageError("no such method", e);
     }
   }
 
