@@ -25,6 +25,7 @@ import dev.verbena.verbs.QueuePairAttributes;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairState;
 import dev.verbena.verbs.Resource;
+import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -33,6 +34,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * One end of a connection, a listener, or a datagram service: {@code struct rdma_cm_id}, RDMA's
@@ -58,6 +60,7 @@ public final class ConnectionId extends Resource {
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
+  private SharedReceiveQueue sharedReceives;
 
   /** Of an endpoint that listens: what librdmacm makes for each request. */
   private QueuePairCapacity requestCapacity;
@@ -711,9 +714,12 @@ public final class ConnectionId extends Resource {
     if (!hasQueuePair()) {
       return;
     }
+    Resource[] parents =
+        sharedReceives == null
+            ? new Resource[] {this, domain()}
+            : new Resource[] {this, domain(), sharedReceives};
     queuePair =
-        QueuePair.adopt(
-            domain(), rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, domain(), this);
+        QueuePair.adopt(domain(), rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
     sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
     receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
   }
@@ -754,6 +760,58 @@ public final class ConnectionId extends Resource {
   }
 
   /**
+   * Makes a shared receive queue on the identifier, which its queue pair then receives from: {@code
+   * rdma_create_srq}.
+   *
+   * @param requests how many receives it holds
+   * @return the queue, which is closed with the identifier
+   * @throws IllegalStateException if the identifier has no device, or has queues already
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    return createSharedReceiveQueue(
+        domain().sharedReceiveQueue(requests),
+        attributes ->
+            rdmacm.rdma_create_srq(address(), domain().segment().address(), attributes.address()));
+  }
+
+  /**
+   * Makes a shared receive queue on the identifier with everything that can be asked for: {@code
+   * rdma_create_srq_ex}.
+   *
+   * @param builder what is asked for, on a domain of the identifier's {@link #context}
+   * @return the queue, which is closed with the identifier
+   * @throws IllegalStateException if the identifier has no device, or has queues already
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
+    return createSharedReceiveQueue(
+        builder, attributes -> rdmacm.rdma_create_srq_ex(address(), attributes.address()));
+  }
+
+  private SharedReceiveQueue createSharedReceiveQueue(
+      SharedReceiveQueue.Builder builder, Consumer<MemorySegment> create) {
+    requireRoomForQueuePair();
+    if (rdma_cm_id.srq(struct).address() != 0) {
+      throw new IllegalStateException(this + " already has a shared receive queue");
+    }
+    sharedReceives =
+        builder.create(
+            this,
+            new SharedReceiveQueue.Maker() {
+              @Override
+              public MemorySegment create(MemorySegment attributes) {
+                explain("creating the shared receive queue", () -> create.accept(attributes));
+                return rdma_cm_id.srq(struct);
+              }
+
+              @Override
+              public void destroy() {
+                handle.whileNobodyReads(() -> rdmacm.rdma_destroy_srq(handle.address()));
+              }
+            });
+    return sharedReceives;
+  }
+
+  /**
    * The queue pair of the identifier.
    *
    * @return the queue pair that was made last, or empty if there is none
@@ -790,7 +848,7 @@ public final class ConnectionId extends Resource {
    */
   public Transfers transfers() {
     CompletionQueue sends = sendCompletions();
-    return new Transfers(queuePair, sends, receiveCompletions());
+    return new Transfers(queuePair, sharedReceives, sends, receiveCompletions());
   }
 
   private CompletionQueue made(CompletionQueue queue) {

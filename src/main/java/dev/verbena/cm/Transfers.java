@@ -1,6 +1,8 @@
 package dev.verbena.cm;
 
+import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
@@ -9,6 +11,7 @@ import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 
@@ -24,13 +27,19 @@ import java.time.Duration;
 public final class Transfers {
   private final ProtectionDomain domain;
   private final QueuePair queuePair;
+  private final SharedReceiveQueue sharedReceives;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
   private final SendList send = new SendList(1, 1);
   private final ReceiveList receive = new ReceiveList(1, 1);
 
+  /** On a queue pair, and the shared queue it receives from, or null. */
   Transfers(
-      QueuePair queuePair, CompletionQueue sendCompletions, CompletionQueue receiveCompletions) {
+      QueuePair queuePair,
+      SharedReceiveQueue sharedReceives,
+      CompletionQueue sendCompletions,
+      CompletionQueue receiveCompletions) {
+    this.sharedReceives = sharedReceives;
     this.domain = queuePair.domain();
     this.queuePair = queuePair;
     this.sendCompletions = sendCompletions;
@@ -68,7 +77,7 @@ public final class Transfers {
   }
 
   /**
-   * Posts a receive: {@code rdma_post_recv}.
+   * Posts a receive, to the shared queue where there is one: {@code rdma_post_recv}.
    *
    * @param id comes back with the completion
    * @param region where to
@@ -80,7 +89,7 @@ public final class Transfers {
     synchronized (receive) {
       receive.id(0, id);
       receive.local(0, region, offset, length);
-      return queuePair.post(receive) == 1;
+      return (sharedReceives == null ? queuePair.post(receive) : sharedReceives.post(receive)) == 1;
     }
   }
 
@@ -148,6 +157,29 @@ public final class Transfers {
       long id, MemoryRegion region, long offset, long length, long remoteAddress, int rkey) {
     synchronized (send) {
       send.write(0).id(id).local(region, offset, length).remote(remoteAddress, rkey).signaled();
+      return queuePair.post(send) == 1;
+    }
+  }
+
+  /**
+   * Posts a datagram: {@code rdma_post_ud_send}.
+   *
+   * @param id comes back with the completion
+   * @param region where from
+   * @param offset where in the region
+   * @param length how much
+   * @param handle the path to the peer or group
+   * @param number the peer's queue pair; of a group 0xffffff
+   * @return false if the queue is full
+   */
+  public boolean sendDatagram(
+      long id, MemoryRegion region, long offset, long length, AddressHandle handle, int number) {
+    synchronized (send) {
+      send.send(0)
+          .id(id)
+          .local(region, offset, length)
+          .to(handle, number, rdma_h.RDMA_UDP_QKEY())
+          .signaled();
       return queuePair.post(send) == 1;
     }
   }

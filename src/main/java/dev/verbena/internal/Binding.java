@@ -25,7 +25,7 @@ import java.util.function.Supplier;
  * <p>Functions are linked on their first call, so that a library without some of them serves for
  * all the others. For control calls only: arguments are boxed on the way.
  */
-final class Binding implements InvocationHandler {
+public final class Binding implements InvocationHandler {
   private static final Linker LINKER = Linker.nativeLinker();
   private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
   private static final VarHandle ERRNO =
@@ -62,7 +62,7 @@ final class Binding implements InvocationHandler {
   }
 
   /** Binds an interface to an object that implements the exported functions in Java. */
-  static <T> T toJava(Class<T> functions, Object exported) {
+  public static <T> T toJava(Class<T> functions, Object exported) {
     return bind(
         functions,
         (method, arguments) -> {
@@ -83,7 +83,12 @@ final class Binding implements InvocationHandler {
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
-    if (method.isAnnotationPresent(Symbol.class)) {
+    Symbol symbol = method.getAnnotation(Symbol.class);
+    // C follows its first argument without a look at it.
+    if (arguments != null && arguments[0].equals(0L) && (symbol == null || !symbol.nullable())) {
+      throw new NullPointerException(method.getName() + ": NULL as first argument");
+    }
+    if (symbol != null) {
       return symbols.call(method, arguments);
     }
     ContextOp op = method.getAnnotation(ContextOp.class);

@@ -20,7 +20,7 @@ public final class CompletionQueueCalls {
    * @param critical whether polling never blocks nor calls back, so that it may be linked as such
    */
   public CompletionQueueCalls(long cq, boolean critical) {
-    long ops = Memory.getLong(cq) + OPS;
+    long ops = Memory.contextOf(cq) + OPS;
     this.cq = cq;
     this.pollCq = Memory.function(ops + ibv_context_ops.poll_cq$offset(), "ibv_poll_cq");
     this.reqNotifyCq =

@@ -25,9 +25,6 @@ final class ContextOps {
    * @throws VerbsException EOPNOTSUPP if the library or the provider lacks it
    */
   static MemorySegment find(ContextOp op, String function, long first, Supplier<String> library) {
-    if (first == 0) {
-      throw new NullPointerException(function + ": NULL as first argument");
-    }
     long context =
         switch (op.of()) {
           case CONTEXT -> first;

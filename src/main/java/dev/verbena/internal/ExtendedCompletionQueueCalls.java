@@ -40,7 +40,7 @@ public final class ExtendedCompletionQueueCalls {
    * @param cqEx the {@code ibv_cq_ex}
    */
   public ExtendedCompletionQueueCalls(long cqEx) {
-    this.cqEx = cqEx;
+    this.cqEx = Memory.notNull(cqEx);
     startPoll = pointer(cqEx, "start_poll");
     nextPoll = pointer(cqEx, "next_poll");
     endPoll = pointer(cqEx, "end_poll");

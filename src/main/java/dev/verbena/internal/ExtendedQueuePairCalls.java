@@ -46,7 +46,7 @@ public final class ExtendedQueuePairCalls {
    * @param sendOps the {@code IBV_QP_EX_WITH_*} flags that it was created with
    */
   public ExtendedQueuePairCalls(long qpEx, long sendOps) {
-    this.qpEx = qpEx;
+    this.qpEx = Memory.notNull(qpEx);
     this.sendOps = sendOps;
     wrAbort = pointer("wr_abort");
     wrAtomicCmpSwp = operation("wr_atomic_cmp_swp", rdma_h.IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP());

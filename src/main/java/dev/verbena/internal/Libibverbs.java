@@ -16,7 +16,7 @@ import static dev.verbena.internal.Fails.NULL;
  */
 public interface Libibverbs {
   // Devices
-  @Symbol(fails = NULL)
+  @Symbol(fails = NULL, nullable = true)
   long ibv_get_device_list(long numDevices);
 
   @Symbol(fails = NEVER)

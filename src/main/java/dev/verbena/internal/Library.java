@@ -9,6 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -16,6 +17,17 @@ import java.util.stream.Stream;
 
 /** One of the two C libraries, loaded for as long as the JVM lives. */
 final class Library {
+  private static final String VERBS = "libibverbs.so.1";
+  private static final String CM = "librdmacm.so.1";
+
+  /** A symbol that every release of a library has. */
+  private static final Map<String, String> ANCHORS =
+      Map.of(VERBS, "ibv_open_device", CM, "rdma_create_id");
+
+  /** A line of /proc/self/maps with a file of rdma-core: from, to, release. */
+  private static final Pattern MAPPED =
+      Pattern.compile("(\\p{XDigit}+)-(\\p{XDigit}+) .*\\.so\\.1\\.\\d+\\.(\\d+\\.\\d+)");
+
   private final String soname;
   private final String path;
   private final SymbolLookup symbols;
@@ -26,13 +38,23 @@ final class Library {
     this.symbols = symbols;
   }
 
+  /** libibverbs, or what the property {@code dev.verbena.libibverbs} names. */
+  static Library libibverbs() {
+    return load(VERBS, "dev.verbena.libibverbs");
+  }
+
+  /** librdmacm, or what the property {@code dev.verbena.librdmacm} names. */
+  static Library librdmacm() {
+    return load(CM, "dev.verbena.librdmacm");
+  }
+
   /**
    * Loads a library by its soname, or from the path in a system property.
    *
    * @throws IllegalCallerException if the JVM denies native access
    * @throws VerbsException ENOENT if there is no such library or the file is not one
    */
-  static Library load(String soname, String property) {
+  private static Library load(String soname, String property) {
     NativeAccess.require();
     String path = System.getProperty(property, soname);
     try {
@@ -42,7 +64,7 @@ final class Library {
       String hint =
           path.equals(soname)
               ? "install the distribution's package (Debian: "
-                  + (soname.startsWith("librdmacm") ? "librdmacm1" : "libibverbs1")
+                  + (soname.equals(CM) ? "librdmacm1" : "libibverbs1")
                   + " and ibverbs-providers) or name the file with -D"
                   + property
                   + "=PATH"
@@ -81,9 +103,20 @@ final class Library {
    * @return such as {@code 44.0}; empty where the file is named otherwise
    */
   Optional<String> release() {
-    Pattern mapped = Pattern.compile("/" + Pattern.quote(soname) + "\\.\\d+\\.(\\d+\\.\\d+)$");
+    return Optional.ofNullable(ANCHORS.get(soname))
+        .flatMap(symbols::find)
+        .flatMap(symbol -> release(symbol.address()));
+  }
+
+  /** Looks for the file that is mapped where the symbol is: links tell no release. */
+  private static Optional<String> release(long symbol) {
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
-      return maps.map(mapped::matcher).filter(Matcher::find).map(m -> m.group(1)).findFirst();
+      return maps.map(MAPPED::matcher)
+          .filter(Matcher::matches)
+          .filter(m -> Long.parseUnsignedLong(m.group(1), 16) <= symbol)
+          .filter(m -> Long.parseUnsignedLong(m.group(2), 16) > symbol)
+          .map(m -> m.group(3))
+          .findFirst();
     } catch (IOException | UncheckedIOException e) {
       return Optional.empty(); // Without /proc nothing tells; whoever asks says "unknown".
     }

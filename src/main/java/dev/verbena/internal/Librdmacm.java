@@ -27,7 +27,7 @@ public interface Librdmacm {
   long rdma_event_str(int eventType);
 
   // Identifiers
-  @Symbol(fails = MINUS_ONE)
+  @Symbol(fails = MINUS_ONE, nullable = true)
   void rdma_create_id(long channel, long id, long context, int portSpace);
 
   @Symbol(fails = MINUS_ONE)
@@ -52,10 +52,10 @@ public interface Librdmacm {
   short rdma_get_dst_port(long id);
 
   // Addresses and routes
-  @Symbol(fails = ADDRINFO)
+  @Symbol(fails = ADDRINFO, nullable = true)
   void rdma_getaddrinfo(long node, long service, long hints, long result);
 
-  @Symbol(fails = NEVER)
+  @Symbol(fails = NEVER, nullable = true)
   void rdma_freeaddrinfo(long addrinfo);
 
   @Symbol(fails = MINUS_ONE)
@@ -140,7 +140,7 @@ public interface Librdmacm {
   void rdma_leave_multicast(long id, long address);
 
   // Devices
-  @Symbol(fails = NULL)
+  @Symbol(fails = NULL, nullable = true)
   long rdma_get_devices(long numDevices);
 
   @Symbol(fails = NEVER)

@@ -48,6 +48,23 @@ public final class Memory {
     assert unused.address() == 0;
   }
 
+  /**
+   * The {@code ibv_context} of a C object: what the object's first field points to.
+   *
+   * @throws NullPointerException if there is no object
+   */
+  static long contextOf(long object) {
+    return getLong(notNull(object));
+  }
+
+  /** Passes on the address of a C object that must be there. */
+  static long notNull(long object) {
+    if (object == 0) {
+      throw new NullPointerException("a NULL pointer where C needs an object");
+    }
+    return object;
+  }
+
   /** Reads a pointer or another 64-bit number. */
   public static long getLong(long address) {
     return (long) LONG.get(ALL, address);

@@ -44,7 +44,7 @@ final class NativeProvider implements Provider {
   synchronized Library libibverbs() {
     if (libibverbs == null) {
       Platform.current().requireSupported();
-      libibverbs = Library.load("libibverbs.so.1", "dev.verbena.libibverbs");
+      libibverbs = Library.libibverbs();
     }
     return libibverbs;
   }
@@ -57,7 +57,7 @@ final class NativeProvider implements Provider {
   synchronized Library librdmacm() {
     if (librdmacm == null) {
       Platform.current().requireSupported();
-      librdmacm = Library.load("librdmacm.so.1", "dev.verbena.librdmacm");
+      librdmacm = Library.librdmacm();
     }
     return librdmacm;
   }

@@ -20,7 +20,7 @@ public final class QueuePairCalls {
    * @param critical whether posting stays in user space, so that it may be linked as such
    */
   public QueuePairCalls(long qp, boolean critical) {
-    long ops = Memory.getLong(qp) + OPS;
+    long ops = Memory.contextOf(qp) + OPS;
     this.qp = qp;
     this.postSend = Memory.function(ops + ibv_context_ops.post_send$offset(), "ibv_post_send");
     this.postRecv = Memory.function(ops + ibv_context_ops.post_recv$offset(), "ibv_post_recv");

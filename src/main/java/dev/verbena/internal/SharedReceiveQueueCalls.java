@@ -21,7 +21,7 @@ public final class SharedReceiveQueueCalls {
    */
   public SharedReceiveQueueCalls(long srq, boolean critical) {
     this.srq = srq;
-    this.postSrqRecv = Memory.function(Memory.getLong(srq) + POST_SRQ_RECV, "ibv_post_srq_recv");
+    this.postSrqRecv = Memory.function(Memory.contextOf(srq) + POST_SRQ_RECV, "ibv_post_srq_recv");
     this.critical = critical;
   }
 

@@ -14,4 +14,7 @@ import java.lang.annotation.Target;
 
   /** The first rdma-core release that exports it; 0 where every release does. */
   int since() default 0;
+
+  /** Whether NULL is a good first argument. */
+  boolean nullable() default false;
 }

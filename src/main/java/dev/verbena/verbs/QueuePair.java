@@ -35,6 +35,8 @@ public final class QueuePair extends Resource {
   private final BringUp bringUp = new BringUp(this);
   private final QueueLimits sends;
   private final QueueLimits receives;
+  private final boolean sharesReceives;
+  private final Posting posting;
 
   /**
    * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
@@ -73,8 +75,11 @@ public final class QueuePair extends Resource {
     this.sendOperations = made.sendOperations();
     this.number = ibv_qp.qp_num(qp);
     this.calls = new QueuePairCalls(made.address(), context.linking().isCritical());
-    this.sends = new QueueLimits(this, domain, type, capacity.sendEntries(), capacity.inlineData());
-    this.receives = new QueueLimits(this, domain, null, capacity.receiveEntries(), 0);
+    ProtectionDomain root = domain == null ? null : domain.root();
+    this.sends = new QueueLimits(this, root, type, capacity.sendEntries(), capacity.inlineData());
+    this.receives = new QueueLimits(this, root, null, capacity.receiveEntries(), 0);
+    this.sharesReceives = ibv_qp.srq(qp).address() != 0;
+    this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
   }
 
   /** A queue pair that C made: what it was made on, what it holds, and how it is given back. */
@@ -437,8 +442,14 @@ public final class QueuePair extends Resource {
    *     were taken, and {@link RequestList#refused} tells which it was
    */
   public int post(SendList list, int from, int count) {
-    if (Checks.ON && !list.isAdmitted(this, from, count)) {
-      list.admit(sends, from, count);
+    if (Checks.ON) {
+      if (!list.isAdmitted(this, from, count)) {
+        list.admit(sends, from, count);
+      }
+      if (posting != null && posting.isOpen()) {
+        throw new IllegalStateException(
+            "a posting is open on " + this + ": C would wait for its end");
+      }
     }
     if (count == 0) {
       return 0;
@@ -446,6 +457,22 @@ public final class QueuePair extends Resource {
     int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
     list.memory.keep();
     return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
+  }
+
+  /**
+   * Begins to post requests one by one: {@code ibv_wr_start}. Slower than {@link #post(SendList)},
+   * since each step is a call of its own: for what only this interface can do.
+   *
+   * @return the one posting of this queue pair, to be completed or closed
+   * @throws IllegalStateException if it is open already, or if the queue pair was made without
+   *     {@link Builder#sendOperations}
+   */
+  public Posting startPosting() {
+    requireOpen();
+    if (posting == null) {
+      throw new IllegalStateException(this + " was made without send operations to be built");
+    }
+    return posting.start();
   }
 
   /**
@@ -475,6 +502,9 @@ public final class QueuePair extends Resource {
    */
   public int post(ReceiveList list, int from, int count) {
     if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      if (sharesReceives || type == QueuePairType.XRC_SEND || type == QueuePairType.XRC_RECEIVE) {
+        throw new IllegalStateException(this + " has no receive queue of its own");
+      }
       list.admit(receives, from, count);
     }
     if (count == 0) {
@@ -747,6 +777,35 @@ public final class QueuePair extends Resource {
   }
 
   /**
+   * Whether the data of each operation arrives in order, so that memory may be polled instead of
+   * completions: {@code ibv_query_qp_data_in_order}.
+   *
+   * @param opcode a send or write of the peer's, or a read of this side's
+   * @return what is in order; empty where nothing is, or where the processor may reorder
+   */
+  public Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
+    return dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
+  }
+
+  /**
+   * The same as far as the device goes, whatever the processor does.
+   *
+   * @param opcode a send or write of the peer's, or a read of this side's
+   * @return what the device writes in order
+   */
+  public Set<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
+    return dataInOrder(
+        opcode,
+        rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
+            | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY());
+  }
+
+  private Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode, int flags) {
+    int caps = context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags);
+    return Flags.of(DataInOrder.class, caps);
+  }
+
+  /**
    * Holds the queue pair down to a rate: {@code ibv_modify_qp_rate_limit}.
    *
    * @param limit the rate
@@ -802,10 +861,6 @@ public final class QueuePair extends Resource {
    */
   public FlowRule.Builder flowRule(int port) {
     return new FlowRule.Builder(this, port);
-  }
-
-  QueuePairCalls calls() {
-    return calls;
   }
 
   @Override

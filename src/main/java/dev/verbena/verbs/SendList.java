@@ -26,7 +26,8 @@ import java.util.Objects;
  * taken = queuePair.post(sends, 1, 1);
  * }
  *
- * <p>Remote flush and atomic write have no place in C's struct.
+ * <p>Remote flush and atomic write have no place in C's struct: they are posted through {@link
+ * Posting}.
  */
 public final class SendList extends RequestList {
   static final int SIGNALED = rdma_h.IBV_SEND_SIGNALED();
@@ -270,30 +271,27 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request the binding of a memory window of type 2.
+   * Makes a request the binding of a memory window of type 2. Once it completed, the window must be
+   * {@linkplain MemoryWindow#bound told} its key.
    *
    * @param request the index of a request
-   * @param window the window; tell it when it is {@linkplain MemoryWindow#bound bound}
-   * @param rkey the new key: the {@linkplain MemoryWindow#nextKey next} after the window's
+   * @param window a window of type 2
+   * @param rkey its new key: {@link MemoryWindow#nextKey} of the old one
    * @param binding what to show, and to whom
    * @return the request, for what else there is to say about it
    */
-  public SendRequest bind(int request, MemoryWindow window, int rkey, WindowBinding binding) {
-    window.requireType(MemoryWindowType.TYPE_2);
-    long windowAddress = window.address();
-    MemoryRegion region = binding.region();
-    long regionAddress = region.address();
-    long start = region.addressOf(binding.offset(), binding.length());
+  public SendRequest bindMemoryWindow(
+      int request, MemoryWindow window, int rkey, WindowBinding binding) {
+    if (window.type() != MemoryWindowType.TYPE_2) {
+      throw new IllegalArgumentException(window + " is not of type 2: it is bound by bind()");
+    }
+    final long address = window.address();
     format(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
     name(request, TARGET, OTHERS, window);
-    name(request, BOUND_REGION, OTHERS, region);
-    long at = at(request);
-    putLong(at + BIND_WINDOW, windowAddress);
-    putInt(at + BIND_KEY, rkey);
-    putLong(at + BIND_INFO + ibv_mw_bind_info.mr$offset(), regionAddress);
-    putLong(at + BIND_INFO + ibv_mw_bind_info.addr$offset(), start);
-    putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), binding.length());
-    putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), binding.accessMask());
+    name(request, BOUND_REGION, OTHERS, binding.region());
+    binding.writeTo(Memory.at(at(request) + BIND_INFO, ibv_mw_bind_info.sizeof()));
+    putLong(at(request) + BIND_WINDOW, address);
+    putInt(at(request) + BIND_KEY, rkey);
     return cursor;
   }
 
@@ -415,10 +413,10 @@ public final class SendList extends RequestList {
   /**
    * Sets where a datagram goes.
    *
-   * @param request the index of a request
+   * @param request the index of a send
    * @param handle the path to the peer
-   * @param number the peer's queue pair
-   * @param key the Q_Key that the peer's queue pair has
+   * @param number the number of the peer's queue pair
+   * @param key the Q_Key of the peer's queue pair
    */
   public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {

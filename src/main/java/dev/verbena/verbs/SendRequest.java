@@ -84,8 +84,8 @@ public final class SendRequest {
    * Sets where a datagram goes.
    *
    * @param handle the path to the peer
-   * @param number the peer's queue pair
-   * @param key the Q_Key that the peer's queue pair has
+   * @param number the number of the peer's queue pair
+   * @param key the Q_Key of the peer's queue pair
    * @return this
    */
   public SendRequest to(AddressHandle handle, int number, int key) {

@@ -20,20 +20,21 @@ public final class SharedReceiveQueue extends Resource {
   private final SharedReceiveQueueType type;
   private final int entries;
   private final SharedReceiveQueueCalls calls;
-  private final QueueLimits receives;
+  private final QueueLimits limits;
 
   private SharedReceiveQueue(
       ProtectionDomain domain,
       SharedReceiveQueueType type,
       int entries,
       long address,
+      Runnable release,
       Resource... parents) {
-    super(address, () -> domain.verbs().ibv_destroy_srq(address), parents);
+    super(address, release, parents);
     this.domain = domain;
     this.type = type;
     this.entries = entries;
     this.calls = new SharedReceiveQueueCalls(address, domain.context().linking().isCritical());
-    this.receives = new QueueLimits(this, domain, null, entries, 0);
+    this.limits = new QueueLimits(this, domain.root(), null, entries, 0);
   }
 
   /** What can be asked for when a shared receive queue is made. */
@@ -124,15 +125,43 @@ public final class SharedReceiveQueue extends Resource {
     public SharedReceiveQueue create() {
       Context context = domain.context();
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment init = ibv_srq_init_attr_ex.allocate(arena);
-        MemorySegment attr = ibv_srq_init_attr_ex.attr(init);
-        new SharedReceiveQueueAttributes(requests, entries, 0).writeTo(attr);
-        writeTo(init);
+        MemorySegment init = attributes(arena);
         long srq = context.verbs().ibv_create_srq_ex(context.address(), init.address());
-        return new SharedReceiveQueue(domain, type, ibv_srq_attr.max_sge(attr), srq, parents());
+        int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
+        return new SharedReceiveQueue(
+            domain, type, madeFor, srq, () -> context.verbs().ibv_destroy_srq(srq), parents());
       } catch (VerbsException e) {
         throw explained(e);
       }
+    }
+
+    /**
+     * Makes the queue with C code elsewhere, such as librdmacm's.
+     *
+     * @param owner what the queue belongs to besides its domain
+     * @param maker makes the queue and gives it back
+     * @return a queue, to be closed
+     */
+    public SharedReceiveQueue create(Resource owner, Maker maker) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment init = attributes(arena);
+        long srq = maker.create(init).address();
+        int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
+        Resource[] all =
+            Stream.concat(Stream.of(owner), Stream.of(parents())).toArray(Resource[]::new);
+        return new SharedReceiveQueue(domain, type, madeFor, srq, maker::destroy, all);
+      } catch (VerbsException e) {
+        throw explained(e);
+      }
+    }
+
+    /** The {@code struct ibv_srq_init_attr_ex}, which begins with {@code ibv_srq_init_attr}. */
+    private MemorySegment attributes(Arena arena) {
+      MemorySegment init = ibv_srq_init_attr_ex.allocate(arena);
+      new SharedReceiveQueueAttributes(requests, entries, 0)
+          .writeTo(ibv_srq_init_attr_ex.attr(init));
+      writeTo(init);
+      return init;
     }
 
     private void writeTo(MemorySegment init) {
@@ -181,6 +210,20 @@ public final class SharedReceiveQueue extends Resource {
                   device.maxSharedReceiveQueueRequests(),
                   device.maxSharedReceiveQueueEntries()));
     }
+  }
+
+  /** C code that makes a shared receive queue in a way of its own. */
+  public interface Maker {
+    /**
+     * Makes the queue.
+     *
+     * @param attributes the {@code struct ibv_srq_init_attr_ex}; what C changes in it is heeded
+     * @return the {@code struct ibv_srq}
+     */
+    MemorySegment create(MemorySegment attributes);
+
+    /** Gives the queue back; throws if C refuses. */
+    void destroy();
   }
 
   /**
@@ -311,6 +354,41 @@ public final class SharedReceiveQueue extends Resource {
    */
   public ProtectionDomain domain() {
     return domain;
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_srq_recv}.
+   *
+   * @param list receive requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   */
+  public int post(ReceiveList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_srq_recv}.
+   *
+   * @param list receive requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
+   * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
+   *     is posted
+   * @throws VerbsException if C refuses a request for another reason; those before it were taken,
+   *     and {@link RequestList#refused} tells which it was
+   */
+  public int post(ReceiveList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(limits, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
   }
 
   /**

@@ -44,11 +44,21 @@ class ConnectionTest {
       Listener listener = Listener.open(new InetSocketAddress(b, 0));
       FutureTask<Connection> accepting =
           inBackground(() -> Connection.accept(listener.poll(SOON), server.within(SOON)));
-      Connection connection =
-          Connection.connect(
-              new InetSocketAddress(b, listener.port()),
-              client.within(SOON).from(new InetSocketAddress(a, 0)));
-      return new Pair(listener, connection, accepting.get(20, TimeUnit.SECONDS));
+      try {
+        Connection connection =
+            Connection.connect(
+                new InetSocketAddress(b, listener.port()),
+                client.within(SOON).from(new InetSocketAddress(a, 0)));
+        return new Pair(listener, connection, accepting.get(20, TimeUnit.SECONDS));
+      } catch (RuntimeException e) {
+        listener.close();
+        try {
+          accepting.get(20, TimeUnit.SECONDS);
+        } catch (ExecutionException other) {
+          e.addSuppressed(other);
+        }
+        throw e;
+      }
     }
 
     @Override

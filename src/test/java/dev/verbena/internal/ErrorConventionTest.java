@@ -19,6 +19,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -192,13 +193,26 @@ class ErrorConventionTest {
     assertTrue(e.getMessage().contains(message), e.getMessage());
   }
 
+  static List<Method> withPointers() {
+    return methods(Libibverbs.class, Librdmacm.class, Verbs.class)
+        .filter(m -> !Modifier.isStatic(m.getModifiers()))
+        .filter(m -> m.getParameterCount() > 0 && m.getParameterTypes()[0] == long.class)
+        .toList();
+  }
+
   @ParameterizedTest
-  @MethodSource("contextOps")
+  @MethodSource("withPointers")
   void nullAsFirstArgument(Method method) {
     Object[] arguments = PlayedFunction.distinctArguments(method, 1);
     arguments[0] = 0L;
-    NullPointerException e =
-        assertThrows(NullPointerException.class, () -> call(verbs("test"), method, arguments));
+    Class<?> functions =
+        method.getDeclaringClass() == Librdmacm.class ? Librdmacm.class : Verbs.class;
+    Object caller = Binding.toLibrary(functions, Library.of("libold.so", name -> Optional.empty()));
+    boolean nullable =
+        method.isAnnotationPresent(Symbol.class) && method.getAnnotation(Symbol.class).nullable();
+    RuntimeException e =
+        assertThrows(RuntimeException.class, () -> call(caller, method, arguments));
+    assertEquals(nullable ? VerbsException.class : NullPointerException.class, e.getClass());
     assertTrue(e.getMessage().contains(method.getName()), e.getMessage());
   }
 
