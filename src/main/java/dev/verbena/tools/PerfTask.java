@@ -2,7 +2,6 @@ package dev.verbena.tools;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.List;
 import java.util.Locale;
 
 /**
@@ -20,22 +19,34 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   /** What a request does. */
   enum Operation {
     /** A message. */
-    SEND,
+    SEND('S'),
     /** Into the peer's memory. */
-    WRITE,
+    WRITE('W'),
     /** From the peer's memory. */
-    READ,
+    READ('R'),
     /** To a number of the peer's memory, which is returned. */
-    ATOMIC;
+    ATOMIC('A');
+
+    private final int code;
+
+    Operation(int code) {
+      this.code = code;
+    }
+
+    private static Operation of(int code) throws IOException {
+      for (Operation operation : values()) {
+        if (operation.code == code) {
+          return operation;
+        }
+      }
+      throw new IOException("the client asks for an unknown operation: " + code);
+    }
 
     @Override
     public String toString() {
       return name().toLowerCase(Locale.ROOT);
     }
   }
-
-  /** What travels is the place in this list. */
-  private static final List<Operation> OPERATIONS = List.of(Operation.values());
 
   PerfTask {
     if (size < 1 || size > MAX_SIZE || warmUp < 0 || iterations < 1) {
@@ -51,7 +62,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   void sendTo(Peer peer) throws IOException {
     peer.send(
         ByteBuffer.allocate(BYTES)
-            .putInt(OPERATIONS.indexOf(operation))
+            .putInt(operation.code)
             .putInt(size)
             .putInt(warmUp)
             .putInt(iterations)
@@ -60,10 +71,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
 
   static PerfTask receiveFrom(Peer peer) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(peer.receive(BYTES));
-    int operation = bytes.getInt();
-    if (operation < 0 || operation >= OPERATIONS.size()) {
-      throw new IOException("the client asks for an unknown operation: " + operation);
-    }
-    return new PerfTask(OPERATIONS.get(operation), bytes.getInt(), bytes.getInt(), bytes.getInt());
+    return new PerfTask(
+        Operation.of(bytes.getInt()), bytes.getInt(), bytes.getInt(), bytes.getInt());
   }
 }

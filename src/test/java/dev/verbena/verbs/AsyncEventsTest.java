@@ -131,8 +131,7 @@ class AsyncEventsTest {
       sends.send(0).local(region, 8, 8).signaled();
       assertEquals(1, qp.post(sends));
       var event =
-          assertInstanceOf(
-              AsyncEvent.OfSharedReceiveQueue.class, context.asyncEvents().poll(LONG));
+          assertInstanceOf(AsyncEvent.OfSharedReceiveQueue.class, context.asyncEvents().poll(LONG));
       assertSame(AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT, event.type());
       assertSame(srq, event.queue());
     }
@@ -144,8 +143,7 @@ class AsyncEventsTest {
       CompletionQueue cq = overrun(context);
       try (Context borrowed = Context.borrow(context.segment())) {
         var event =
-            assertInstanceOf(
-                AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
+            assertInstanceOf(AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
         assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, event.type());
         assertEquals(cq.segment().address(), event.object().address());
       }
@@ -187,8 +185,7 @@ class AsyncEventsTest {
       } else {
         context.close();
       }
-      var failure =
-          assertThrows(ExecutionException.class, () -> result.get(20, TimeUnit.SECONDS));
+      var failure = assertThrows(ExecutionException.class, () -> result.get(20, TimeUnit.SECONDS));
       Class<?> expected = interrupt ? InterruptedException.class : IllegalStateException.class;
       assertSame(expected, failure.getCause().getClass());
     }

@@ -28,8 +28,7 @@ class BufTest {
       MemoryRegion all = buffer.register(AccessFlag.LOCAL_WRITE);
       assertEquals(8192, all.length());
       assertThrows(IndexOutOfBoundsException.class, () -> buffer.register(4096, 4097));
-      assertThrows(
-          IllegalArgumentException.class, () -> buffer.register(AccessFlag.REMOTE_WRITE));
+      assertThrows(IllegalArgumentException.class, () -> buffer.register(AccessFlag.REMOTE_WRITE));
       var thrown = assertThrows(VerbsException.class, buffer::exportDmaBuf);
       assertEquals(Errno.ENODATA, thrown.errno(), thrown.getMessage());
       buffer.close();

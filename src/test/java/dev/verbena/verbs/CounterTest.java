@@ -31,8 +31,7 @@ class CounterTest {
       builder.completions(cq).flags(WorkQueueFlag.STRIP_VLAN);
       Refusal.of(builder::create, "no work queues");
       assertThrows(
-          IllegalArgumentException.class,
-          () -> context.createReceiveIndirectionTable(List.of()));
+          IllegalArgumentException.class, () -> context.createReceiveIndirectionTable(List.of()));
     }
   }
 
@@ -49,8 +48,7 @@ class CounterTest {
   @DeviceTest
   void softRoceRefusesFlowActionsWithReason() {
     try (Context context = Rig.a().open()) {
-      assertThrows(
-          IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
+      assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
       EspTransform esp =
           new EspTransform()
               .association(new EspTransform.Association(Set.of(), 1, 0, 0, 0))

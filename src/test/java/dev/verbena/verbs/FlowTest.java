@@ -279,8 +279,7 @@ class FlowTest {
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ethernet().type(0x10000));
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.udp().source(-1));
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv4().protocol(256));
-    assertThrows(
-        IllegalArgumentException.class, () -> FlowMatch.ipv4().source(v4("10.0.0.1"), 33));
+    assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv4().source(v4("10.0.0.1"), 33));
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv6().flowLabel(1 << 20));
     assertThrows(IllegalArgumentException.class, () -> qp.flowRule(0));
     assertThrows(IllegalArgumentException.class, () -> qp.flowRule(1).priority(1 << 16));
@@ -309,7 +308,9 @@ class FlowTest {
         .association(
             new EspTransform.Association(
                 Set.of(EspTransform.Flag.FULL_OFFLOAD, EspTransform.Flag.ENCRYPT), 1, 2, 3, 4))
-        .key(new EspTransform.AesGcm(new byte[] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 5, 6, 16));
+        .key(
+            new EspTransform.AesGcm(
+                new byte[] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 5, 6, 16));
   }
 
   @Test
@@ -356,8 +357,7 @@ class FlowTest {
     assertEquals(0, ibv_flow_action_esp_attr.esp_attr(played.esp).address());
     assertEquals(0, ibv_flow_action_esp_attr.keymat_ptr(played.esp).address());
     assertEquals(3, ibv_flow_action_esp_attr.esn(played.esp));
-    assertThrows(
-        IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
+    assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
     assertThrows(
         IllegalArgumentException.class, () -> new EspTransform.AesGcm(new byte[15], 0, 0, 16));
     String text = new EspTransform.AesGcm(new byte[16], 0, 0, 16).toString();

@@ -96,8 +96,7 @@ class MrTest {
       assertThrows(
           IllegalArgumentException.class,
           () -> pd.registerMemory(memory.asReadOnly(), AccessFlag.LOCAL_WRITE));
-      assertThrows(
-          IllegalArgumentException.class, () -> pd.registerMemory(memory.asSlice(0, 0)));
+      assertThrows(IllegalArgumentException.class, () -> pd.registerMemory(memory.asSlice(0, 0)));
       assertThrows(
           IllegalArgumentException.class,
           () -> pd.registerMemory(MemorySegment.ofArray(new byte[64])));
@@ -126,9 +125,7 @@ class MrTest {
       Thread thread =
           Thread.ofPlatform()
               .start(
-                  () ->
-                      thrown[0] =
-                          assertThrows(Throwable.class, () -> pd.registerMemory(memory)));
+                  () -> thrown[0] = assertThrows(Throwable.class, () -> pd.registerMemory(memory)));
       thread.join();
       assertEquals(WrongThreadException.class, thrown[0].getClass());
     }
@@ -142,8 +139,7 @@ class MrTest {
       try (Arena arena = Arena.ofShared()) {
         MemorySegment memory = arena.allocate(64);
         try (Arena another = Arena.ofShared()) {
-          assertThrows(
-              IllegalArgumentException.class, () -> pd.memory(memory).closedWith(another));
+          assertThrows(IllegalArgumentException.class, () -> pd.memory(memory).closedWith(another));
         }
         region = pd.memory(memory).access(AccessFlag.LOCAL_WRITE).closedWith(arena).register();
         assertTrue(region.isOpen());
@@ -161,7 +157,8 @@ class MrTest {
       assertEquals(region.start() + 8, region.addressOf(8, 56));
       arena.close();
       var thrown =
-          assertThrows(IllegalStateException.class, () -> new SendList(1, 1).send(0).local(region, 0, 8));
+          assertThrows(
+              IllegalStateException.class, () -> new SendList(1, 1).send(0).local(region, 0, 8));
       assertTrue(thrown.getMessage().contains("freed before"), thrown.getMessage());
     }
   }
@@ -210,7 +207,11 @@ class MrTest {
           loop.pd.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       loop.region.memory().setString(0, "to the file");
       SendList write = new SendList(1, 1);
-      write.write(0).local(loop.region, 0, 12).remote(region.start() + 4096, region.rkey()).signaled();
+      write
+          .write(0)
+          .local(loop.region, 0, 12)
+          .remote(region.start() + 4096, region.rkey())
+          .signaled();
       assertEquals(1, loop.qp.post(write));
       loop.complete(1);
       assertEquals("to the file", memory.getString(4096));
@@ -280,8 +281,7 @@ class MrTest {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofConfined()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      Refusal.of(
-          () -> pd.registerMemory(arena.allocate(64), AccessFlag.ZERO_BASED), "ZERO_BASED");
+      Refusal.of(() -> pd.registerMemory(arena.allocate(64), AccessFlag.ZERO_BASED), "ZERO_BASED");
       Refusal.of(pd::allocateNullRegion, "null regions");
     }
   }
@@ -293,7 +293,8 @@ class MrTest {
       assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(-1, 0, 4096));
       assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(0, -1, 4096));
       assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(0, 0, 0));
-      Refusal.of(() -> pd.dmaBuf(0, 0, 4096).access(AccessFlag.LOCAL_WRITE).register(), "4096 bytes");
+      Refusal.of(
+          () -> pd.dmaBuf(0, 0, 4096).access(AccessFlag.LOCAL_WRITE).register(), "4096 bytes");
     }
   }
 
@@ -302,8 +303,7 @@ class MrTest {
     try (Loop loop = new Loop()) {
       var thrown =
           assertThrows(
-              VerbsException.class,
-              () -> loop.region.advise(MemoryAdvice.PREFETCH, 0, 4096, true));
+              VerbsException.class, () -> loop.region.advise(MemoryAdvice.PREFETCH, 0, 4096, true));
       assertEquals("ibv_advise_mr", thrown.function());
       assertThrows(
           IndexOutOfBoundsException.class,

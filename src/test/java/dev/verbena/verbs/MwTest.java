@@ -90,10 +90,8 @@ class MwTest {
       MemoryRegion plain = loop.pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
       MemoryRegion readOnly =
           loop.pd.registerMemory(arena.allocate(64), AccessFlag.MEMORY_WINDOW_BIND);
-      assertThrows(
-          IllegalArgumentException.class, () -> new WindowBinding(plain, 0, 64, Set.of()));
-      assertThrows(
-          IllegalArgumentException.class, () -> new WindowBinding(readOnly, 0, 64, WRITE));
+      assertThrows(IllegalArgumentException.class, () -> new WindowBinding(plain, 0, 64, Set.of()));
+      assertThrows(IllegalArgumentException.class, () -> new WindowBinding(readOnly, 0, 64, WRITE));
       assertThrows(
           IllegalArgumentException.class,
           () -> new WindowBinding(loop.region, 0, 64, Set.of(AccessFlag.LOCAL_WRITE)));

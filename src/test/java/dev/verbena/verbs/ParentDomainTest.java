@@ -16,10 +16,7 @@ class ParentDomainTest {
       Refusal.of(() -> pd.parentDomain().create(), "no parent domains");
       Refusal.of(
           () ->
-              pd.parentDomain()
-                  .allocator(new UnusedAllocator())
-                  .allowUnprotectedMemory()
-                  .create(),
+              pd.parentDomain().allocator(new UnusedAllocator()).allowUnprotectedMemory().create(),
           "no parent domains");
       pd.close();
       assertThrows(IllegalStateException.class, pd::parentDomain);
