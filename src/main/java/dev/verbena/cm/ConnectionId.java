@@ -45,6 +45,7 @@ import java.util.function.Consumer;
  *
  * <p>An identifier in synchronous mode has no such channel: its operations wait in C for their
  * outcome, with no end but the outcome, and fail with the errno that librdmacm makes of the event.
+ * {@link Endpoint} waits better.
  */
 public final class ConnectionId extends Resource {
   private static final byte[] NOTHING = {};
@@ -608,7 +609,12 @@ public final class ConnectionId extends Resource {
           target.add(handle.address(), this);
         };
     moveTo(target);
-    whileNobodyReads(source, target, move);
+    try {
+      whileNobodyReads(source, target, move);
+    } catch (VerbsException e) {
+      moveTo(source == null ? new Resource[0] : new Resource[] {source});
+      throw e;
+    }
   }
 
   /** Waits in C from now on: {@code rdma_migrate_id} to a channel of the identifier's own. */

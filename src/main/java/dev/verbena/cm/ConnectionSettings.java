@@ -96,7 +96,11 @@ public record ConnectionSettings(
     return new ConnectionSettings(messageSize, receives, parameters, privateData, local, limit);
   }
 
-  /** What is sent along; a copy. */
+  /**
+   * What is sent along.
+   *
+   * @return a copy of the bytes
+   */
   @Override
   public byte[] privateData() {
     return privateData.clone();

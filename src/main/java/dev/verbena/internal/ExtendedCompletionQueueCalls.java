@@ -24,6 +24,7 @@ public final class ExtendedCompletionQueueCalls {
   private final MemorySegment readDlidPathBits;
   private final MemorySegment readFlowTag;
   private final MemorySegment readImmData;
+  private final MemorySegment readInvalidatedRkey;
   private final MemorySegment readOpcode;
   private final MemorySegment readQpNum;
   private final MemorySegment readSl;
@@ -50,6 +51,7 @@ public final class ExtendedCompletionQueueCalls {
     readDlidPathBits = pointer(cqEx, "read_dlid_path_bits");
     readFlowTag = pointer(cqEx, "read_flow_tag");
     readImmData = pointer(cqEx, "read_imm_data");
+    readInvalidatedRkey = pointer(cqEx, "read_imm_data"); // One place for both in C.
     readOpcode = pointer(cqEx, "read_opcode");
     readQpNum = pointer(cqEx, "read_qp_num");
     readSl = pointer(cqEx, "read_sl");
@@ -120,9 +122,9 @@ public final class ExtendedCompletionQueueCalls {
     return Call.i(use(readImmData, "ibv_wc_read_imm_data"), cqEx);
   }
 
-  /** The inline function of the same name, which shares the pointer of the immediate data. */
+  /** The inline function of the same name. */
   public int ibv_wc_read_invalidated_rkey() {
-    return Call.i(use(readImmData, "ibv_wc_read_invalidated_rkey"), cqEx);
+    return Call.i(use(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey"), cqEx);
   }
 
   /** The inline function of the same name. */

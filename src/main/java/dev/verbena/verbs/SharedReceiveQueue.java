@@ -227,43 +227,6 @@ public final class SharedReceiveQueue extends Resource {
   }
 
   /**
-   * Posts all requests of a list: {@code ibv_post_srq_recv}.
-   *
-   * @param list receive requests
-   * @return how many were taken, from the first: less than all if the queue is full
-   * @throws VerbsException if C refuses a request for another reason; those before it were taken,
-   *     and {@link RequestList#refused} tells which it was
-   */
-  public int post(ReceiveList list) {
-    return post(list, 0, list.size());
-  }
-
-  /**
-   * Posts some requests of a list: {@code ibv_post_srq_recv}.
-   *
-   * @param list receive requests
-   * @param from the index of the first one
-   * @param count how many
-   * @return how many were taken, from the first: less than {@code count} if the queue is full
-   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
-   * @throws IllegalStateException if the queue or something that a request names is closed; nothing
-   *     is posted
-   * @throws VerbsException if C refuses a request for another reason; those before it were taken,
-   *     and {@link RequestList#refused} tells which it was
-   */
-  public int post(ReceiveList list, int from, int count) {
-    if (Checks.ON && !list.isAdmitted(this, from, count)) {
-      list.admit(limits, from, count);
-    }
-    if (count == 0) {
-      return 0;
-    }
-    int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
-    list.memory.keep();
-    return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
-  }
-
-  /**
    * What the queue holds now: {@code ibv_query_srq}.
    *
    * @return its attributes; a limit of 0 once the limit event was raised
@@ -354,6 +317,41 @@ public final class SharedReceiveQueue extends Resource {
    */
   public ProtectionDomain domain() {
     return domain;
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_srq_recv}.
+   *
+   * @param list receive requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   */
+  public int post(ReceiveList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_srq_recv}.
+   *
+   * @param list receive requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
+   * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
+   *     is posted
+   * @throws VerbsException if C refuses a request for another reason; those before it were taken,
+   *     and {@link RequestList#refused} tells which it was
+   */
+  public int post(ReceiveList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(limits, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
   }
 
   /**

@@ -187,7 +187,7 @@ class CqTest {
       assertEquals(Optional.of(channel), cq.channel());
       assertTrue(cq.capacity() >= 10);
       try (CompletionCursor cursor = cq.startPolling()) {
-        assertFalse(cursor.next());
+        assertFalse(cursor.next(), "nothing was posted");
       }
     }
   }

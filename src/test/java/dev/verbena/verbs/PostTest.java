@@ -386,6 +386,7 @@ class PostTest {
   }
 
   @Test
+  @SuppressWarnings("try") // The arena is closed too early, which is the point.
   void theMemoryOfARegionMustStillBeThere() {
     Arena gone = Arena.ofShared();
     MemoryRegion other = domain.registerMemory(gone.allocate(64), AccessFlag.LOCAL_WRITE);
