@@ -41,6 +41,9 @@ public final class Errno {
   /** Function not implemented: the kernel has no RDMA support loaded. */
   public static final int ENOSYS = 38;
 
+  /** No data available: an empty entry of a table. */
+  public static final int ENODATA = 61;
+
   /** Operation not supported. */
   public static final int EOPNOTSUPP = 95;
 

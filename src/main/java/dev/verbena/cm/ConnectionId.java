@@ -8,8 +8,12 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.RdmaVerbs;
 import dev.verbena.internal.SocketAddresses;
+import dev.verbena.raw.ibv_ece;
+import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.raw.rdma_cm_join_mc_attr_ex;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.CompletionChannel;
@@ -17,15 +21,20 @@ import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairAttributes;
 import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairState;
 import dev.verbena.verbs.Resource;
+import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * One end of a connection, a listener, or a datagram service: {@code struct rdma_cm_id}, RDMA's
@@ -36,6 +45,7 @@ import java.util.Optional;
  *
  * <p>An identifier in synchronous mode has no such channel: its operations wait in C for their
  * outcome, with no end but the outcome, and fail with the errno that librdmacm makes of the event.
+ * {@link Endpoint} waits better.
  */
 public final class ConnectionId extends Resource {
   private static final byte[] NOTHING = {};
@@ -51,6 +61,10 @@ public final class ConnectionId extends Resource {
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
+  private SharedReceiveQueue sharedReceives;
+
+  /** Of an endpoint that listens: what librdmacm makes for each request. */
+  private QueuePairCapacity requestCapacity;
 
   private ConnectionId(Librdmacm rdmacm, Handle handle, Resource... parents) {
     super(handle.address(), handle::destroy, parents);
@@ -312,9 +326,7 @@ public final class ConnectionId extends Resource {
    *     this
    */
   public void establish() {
-    if (hasQueuePair()) {
-      throw new IllegalStateException(this + " has a queue pair, and establishes by itself");
-    }
+    requireNoQueuePair("it establishes by itself");
     explain("establishing", () -> rdmacm.rdma_establish(address()));
   }
 
@@ -334,6 +346,245 @@ public final class ConnectionId extends Resource {
    */
   public void disconnect() {
     explain("disconnecting", () -> rdmacm.rdma_disconnect(address()));
+  }
+
+  // Enhanced connection establishment
+
+  /**
+   * Says what the vendor's options are of a queue pair that is not the identifier's: {@code
+   * rdma_set_local_ece}. They go out with {@link #connect} and {@link #accept}.
+   *
+   * @param local the options of the queue pair
+   * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm knows
+   */
+  public void setLocalEnhancement(EnhancedConnection local) {
+    if (local.vendorId() == 0) {
+      throw new IllegalArgumentException("vendor 0 has no options");
+    }
+    requireNoQueuePair("librdmacm exchanges its options");
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment ece = ibv_ece.allocate(arena);
+      ibv_ece.vendor_id(ece, local.vendorId());
+      ibv_ece.options(ece, local.options());
+      rdmacm.rdma_set_local_ece(address(), ece.address());
+    }
+  }
+
+  /**
+   * What the vendor's options of the peer are: {@code rdma_get_remote_ece}.
+   *
+   * @return what came with the request or the response; zeros where nothing did
+   * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm knows
+   */
+  public EnhancedConnection remoteEnhancement() {
+    requireNoQueuePair("librdmacm exchanges its options");
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment ece = ibv_ece.allocate(arena);
+      rdmacm.rdma_get_remote_ece(address(), ece.address());
+      return new EnhancedConnection(ibv_ece.vendor_id(ece), ibv_ece.options(ece));
+    }
+  }
+
+  // Multicast
+
+  /**
+   * Joins a multicast group to send and receive: {@code rdma_join_multicast}. {@link
+   * EventType#MULTICAST_JOINED} or {@link EventType#MULTICAST_ERROR} follows.
+   *
+   * @param group the group's address; its port means nothing
+   * @param context a number that comes back as the events' {@link ConnectionEvent#argument}
+   * @throws IllegalStateException if the identifier is not bound to a device
+   */
+  public void joinMulticast(InetSocketAddress group, long context) {
+    requireDevice();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = multicast(group, arena);
+      explain(
+          "joining " + group,
+          () -> rdmacm.rdma_join_multicast(address(), address.address(), context));
+    }
+  }
+
+  /**
+   * Joins a multicast group: {@code rdma_join_multicast_ex}. The same events follow.
+   *
+   * @param group the group's address; its port means nothing
+   * @param flag what for
+   * @param context a number that comes back as the events' {@link ConnectionEvent#argument}
+   * @throws IllegalStateException if the identifier is not bound to a device
+   */
+  public void joinMulticast(InetSocketAddress group, JoinFlag flag, long context) {
+    requireDevice();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = rdma_cm_join_mc_attr_ex.allocate(arena);
+      rdma_cm_join_mc_attr_ex.comp_mask(
+          attr, rdma_h.RDMA_CM_JOIN_MC_ATTR_ADDRESS() | rdma_h.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS());
+      rdma_cm_join_mc_attr_ex.join_flags(attr, flag.code());
+      rdma_cm_join_mc_attr_ex.addr(attr, multicast(group, arena));
+      explain(
+          "joining " + group,
+          () -> rdmacm.rdma_join_multicast_ex(address(), attr.address(), context));
+    }
+  }
+
+  /**
+   * Leaves a multicast group, or gives up joining it: {@code rdma_leave_multicast}.
+   *
+   * @param group the address that it was joined with
+   * @throws VerbsException EADDRNOTAVAIL if it was not joined
+   */
+  public void leaveMulticast(InetSocketAddress group) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = multicast(group, arena);
+      explain("leaving " + group, () -> rdmacm.rdma_leave_multicast(address(), address.address()));
+    }
+  }
+
+  private static MemorySegment multicast(InetSocketAddress group, Arena arena) {
+    MemorySegment address = SocketAddresses.write(Objects.requireNonNull(group, "group"), arena);
+    if (!group.getAddress().isMulticastAddress()) {
+      throw new IllegalArgumentException(group + " is no multicast address");
+    }
+    return address;
+  }
+
+  // Events of the user's
+
+  /**
+   * Makes an event for whoever takes the channel's events: {@code rdma_write_cm_event}; rdma-core
+   * 60. {@link EventType#USER} follows.
+   *
+   * @param status what the event's {@link ConnectionEvent#status} is to be
+   * @param argument what its {@link ConnectionEvent#argument} is to be
+   */
+  public void writeEvent(int status, long argument) {
+    explain(
+        "writing an event",
+        () -> rdmacm.rdma_write_cm_event(address(), EventType.USER.code(), status, argument));
+  }
+
+  // Names
+
+  /**
+   * Resolves a name: {@code rdma_resolve_addrinfo}; rdma-core 60. {@link
+   * EventType#ADDRESS_INFO_RESOLVED} or {@link EventType#ADDRESS_INFO_ERROR} follows. Name services
+   * are asked before this returns, InfiniBand's subnet administrator is not waited for.
+   *
+   * @param query what to resolve
+   */
+  public void resolveAddressInfo(AddressQuery query) {
+    try (Arena arena = Arena.ofConfined()) {
+      long node = query.node(arena);
+      long service = query.service(arena);
+      long hints = query.hints(arena);
+      // Not while the channel is held: a name service may take its time.
+      rdmacm.rdma_resolve_addrinfo(address(), node, service, hints);
+    } catch (VerbsException e) {
+      throw e.explained("resolving " + query);
+    }
+  }
+
+  /**
+   * Takes what the name was resolved to: {@code rdma_query_addrinfo}, once for each {@link
+   * EventType#ADDRESS_INFO_RESOLVED}; rdma-core 60.
+   *
+   * @return the answers
+   * @throws VerbsException ENOENT if nothing was resolved since
+   */
+  public List<AddressInfo> takeAddressInfo() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+      explain(
+          "taking what was resolved",
+          () -> rdmacm.rdma_query_addrinfo(address(), result.address()));
+      return AddressQuery.take(rdmacm, result.get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  // Synchronous mode
+
+  /**
+   * Makes an identifier in synchronous mode, ready to connect or to listen, from what a name was
+   * resolved to: {@code rdma_create_ep}.
+   *
+   * @param info the address, and what it is for
+   * @param domain the domain of the queue pair; null for librdmacm's own
+   * @param capacity how much the queue pair must hold, of a listener's each request; null for no
+   *     queue pair
+   * @return an identifier, to be closed
+   * @throws VerbsException what became of the address or route
+   */
+  public static ConnectionId createEndpoint(
+      AddressInfo info, ProtectionDomain domain, QueuePairCapacity capacity) {
+    Librdmacm rdmacm = Provider.system().rdmacm();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr =
+          capacity == null ? MemorySegment.NULL : queuePairAttributes(arena, capacity, false);
+      MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
+      long pd = domain == null ? 0 : domain.segment().address();
+      try {
+        rdmacm.rdma_create_ep(pointer.address(), info.write(arena).address(), pd, attr.address());
+      } catch (VerbsException e) {
+        throw e.explained("making an endpoint " + info);
+      }
+      long address = pointer.get(ValueLayout.JAVA_LONG, 0);
+      Resource[] parents = domain == null ? new Resource[0] : new Resource[] {domain};
+      ConnectionId id = new ConnectionId(rdmacm, new Handle(rdmacm, address, null, true), parents);
+      id.requestCapacity = capacity;
+      id.adoptQueuePair(domain, capacity);
+      id.rename();
+      return id;
+    }
+  }
+
+  /**
+   * Waits in C for a peer, in synchronous mode: {@code rdma_get_request}.
+   *
+   * @return an identifier in synchronous mode, to be accepted or rejected, and closed; it has a
+   *     queue pair if the listener was made with a capacity
+   * @throws IllegalStateException if this identifier reports on an event channel
+   */
+  public ConnectionId takeRequest() {
+    if (handle.channel() != null) {
+      throw new IllegalStateException(this + " reports requests on its event channel");
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
+      explain("taking a request", () -> rdmacm.rdma_get_request(address(), pointer.address()));
+      long address = pointer.get(ValueLayout.JAVA_LONG, 0);
+      ConnectionId id = new ConnectionId(rdmacm, new Handle(rdmacm, address, null, true));
+      id.adoptQueuePair(domain, requestCapacity);
+      id.rename();
+      return id;
+    }
+  }
+
+  /**
+   * The last event of an identifier in synchronous mode, with what the peer sent along.
+   *
+   * @return the event, or empty if there is none, as always outside of synchronous mode
+   */
+  public Optional<ConnectionEvent> lastEvent() {
+    requireOpen();
+    MemorySegment event = rdma_cm_id.event(struct);
+    return event.address() == 0
+        ? Optional.empty()
+        : Optional.of(
+            ConnectionEvent.copy(Memory.at(event.address(), rdma_cm_event.sizeof()), this, null));
+  }
+
+  /** Disconnects in answer to the peer, or in vain. */
+  void endQuietly() {
+    handle.whileNobodyReads(
+        () -> {
+          if (isOpen()) {
+            try {
+              rdmacm.rdma_disconnect(handle.address());
+            } catch (VerbsException e) {
+              // Both ends disconnected at once, or the device is gone: there is nothing to answer.
+            }
+          }
+        });
   }
 
   // Channels
@@ -358,7 +609,12 @@ public final class ConnectionId extends Resource {
           target.add(handle.address(), this);
         };
     moveTo(target);
-    whileNobodyReads(source, target, move);
+    try {
+      whileNobodyReads(source, target, move);
+    } catch (VerbsException e) {
+      moveTo(source == null ? new Resource[0] : new Resource[] {source});
+      throw e;
+    }
   }
 
   /** Waits in C from now on: {@code rdma_migrate_id} to a channel of the identifier's own. */
@@ -434,29 +690,44 @@ public final class ConnectionId extends Resource {
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
   public QueuePair createQueuePair(QueuePairCapacity capacity, boolean signalAll) {
+    requireRoomForQueuePair();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = queuePairAttributes(arena, capacity, signalAll);
+      ibv_qp_init_attr.qp_type(attr, rdma_cm_id.qp_type(struct));
+      explain("creating the queue pair", () -> rdmacm.rdma_create_qp(address(), 0, attr.address()));
+      adoptQueuePair(null, QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)));
+      return queuePair;
+    }
+  }
+
+  private static MemorySegment queuePairAttributes(
+      Arena arena, QueuePairCapacity capacity, boolean signalAll) {
     if (capacity.sendRequests() < 1 || capacity.receiveRequests() < 1) {
       throw new IllegalArgumentException(
           "a queue pair needs completion queues of at least one entry: " + capacity);
     }
-    requireRoomForQueuePair();
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment attr = ibv_qp_init_attr.allocate(arena);
-      capacity.writeTo(ibv_qp_init_attr.cap(attr));
-      ibv_qp_init_attr.qp_type(attr, rdma_cm_id.qp_type(struct));
-      ibv_qp_init_attr.sq_sig_all(attr, signalAll ? 1 : 0);
-      explain("creating the queue pair", () -> rdmacm.rdma_create_qp(address(), 0, attr.address()));
-      queuePair =
-          QueuePair.adopt(
-              domain(),
-              rdma_cm_id.qp(struct),
-              QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)),
-              this::destroyQueuePair,
-              domain(),
-              this);
-      sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
-      receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
-      return queuePair;
+    MemorySegment attr = ibv_qp_init_attr.allocate(arena);
+    capacity.writeTo(ibv_qp_init_attr.cap(attr));
+    ibv_qp_init_attr.sq_sig_all(attr, signalAll ? 1 : 0);
+    return attr;
+  }
+
+  /** Wraps the queue pair that librdmacm made, if it made one, with its completion queues. */
+  private void adoptQueuePair(ProtectionDomain given, QueuePairCapacity capacity) {
+    if (given != null) {
+      domain = given;
     }
+    if (!hasQueuePair()) {
+      return;
+    }
+    Resource[] parents =
+        sharedReceives == null
+            ? new Resource[] {this, domain()}
+            : new Resource[] {this, domain(), sharedReceives};
+    queuePair =
+        QueuePair.adopt(domain(), rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
+    sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
+    receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
   }
 
   private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
@@ -495,6 +766,58 @@ public final class ConnectionId extends Resource {
   }
 
   /**
+   * Makes a shared receive queue on the identifier, which its queue pair then receives from: {@code
+   * rdma_create_srq}.
+   *
+   * @param requests how many receives it holds
+   * @return the queue, which is closed with the identifier
+   * @throws IllegalStateException if the identifier has no device, or has queues already
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    return createSharedReceiveQueue(
+        domain().sharedReceiveQueue(requests),
+        attributes ->
+            rdmacm.rdma_create_srq(address(), domain().segment().address(), attributes.address()));
+  }
+
+  /**
+   * Makes a shared receive queue on the identifier with everything that can be asked for: {@code
+   * rdma_create_srq_ex}.
+   *
+   * @param builder what is asked for, on a domain of the identifier's {@link #context}
+   * @return the queue, which is closed with the identifier
+   * @throws IllegalStateException if the identifier has no device, or has queues already
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
+    return createSharedReceiveQueue(
+        builder, attributes -> rdmacm.rdma_create_srq_ex(address(), attributes.address()));
+  }
+
+  private SharedReceiveQueue createSharedReceiveQueue(
+      SharedReceiveQueue.Builder builder, Consumer<MemorySegment> create) {
+    requireRoomForQueuePair();
+    if (rdma_cm_id.srq(struct).address() != 0) {
+      throw new IllegalStateException(this + " already has a shared receive queue");
+    }
+    sharedReceives =
+        builder.create(
+            this,
+            new SharedReceiveQueue.Maker() {
+              @Override
+              public MemorySegment create(MemorySegment attributes) {
+                explain("creating the shared receive queue", () -> create.accept(attributes));
+                return rdma_cm_id.srq(struct);
+              }
+
+              @Override
+              public void destroy() {
+                handle.whileNobodyReads(() -> rdmacm.rdma_destroy_srq(handle.address()));
+              }
+            });
+    return sharedReceives;
+  }
+
+  /**
    * The queue pair of the identifier.
    *
    * @return the queue pair that was made last, or empty if there is none
@@ -523,11 +846,28 @@ public final class ConnectionId extends Resource {
     return made(receiveCompletions);
   }
 
+  /**
+   * Single requests on the identifier's queue pair, and waiting for them.
+   *
+   * @return the functions of {@code rdma_verbs.h}
+   * @throws IllegalStateException if librdmacm made no queue pair with completion queues
+   */
+  public Transfers transfers() {
+    CompletionQueue sends = sendCompletions();
+    return new Transfers(queuePair, sharedReceives, sends, receiveCompletions());
+  }
+
   private CompletionQueue made(CompletionQueue queue) {
     if (queue == null || !queue.isOpen()) {
       throw new IllegalStateException(this + " has no completion queues of its own");
     }
     return queue;
+  }
+
+  private void requireNoQueuePair(String why) {
+    if (hasQueuePair()) {
+      throw new IllegalStateException(this + " has a queue pair: " + why);
+    }
   }
 
   private void requireRoomForQueuePair() {
@@ -542,6 +882,26 @@ public final class ConnectionId extends Resource {
     release(sendCompletions);
     release(receiveCompletions);
     handle.whileNobodyReads(() -> rdmacm.rdma_destroy_qp(handle.address()));
+  }
+
+  /**
+   * What a queue pair needs to be moved to a state by the caller, instead of by librdmacm: {@code
+   * rdma_init_qp_attr}. For queue pairs that are not the identifier's.
+   *
+   * @param state INIT, RTR or RTS
+   * @return attributes for {@link QueuePair#modify}
+   */
+  public QueuePairAttributes attributesFor(QueuePairState state) {
+    requireDevice();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_qp_attr.allocate(arena);
+      MemorySegment mask = arena.allocate(ValueLayout.JAVA_INT);
+      ibv_qp_attr.qp_state(attr, state.code());
+      explain(
+          "attributes for " + state,
+          () -> rdmacm.rdma_init_qp_attr(address(), attr.address(), mask.address()));
+      return QueuePairAttributes.copyOf(attr, mask.get(ValueLayout.JAVA_INT, 0));
+    }
   }
 
   private static void release(CompletionQueue borrowed) {
@@ -569,6 +929,21 @@ public final class ConnectionId extends Resource {
    */
   public boolean isDatagram() {
     return datagram;
+  }
+
+  /**
+   * What can be set before the identifier is used.
+   *
+   * @return its options
+   */
+  public ConnectionOptions options() {
+    return new ConnectionOptions(this);
+  }
+
+  void setOption(int level, int name, MemorySegment value) {
+    explain(
+        "setting option " + name,
+        () -> rdmacm.rdma_set_option(address(), level, name, value.address(), value.byteSize()));
   }
 
   /**
@@ -605,7 +980,7 @@ public final class ConnectionId extends Resource {
 
   // Plumbing
 
-  private boolean hasQueuePair() {
+  boolean hasQueuePair() {
     requireOpen();
     return rdma_cm_id.qp(struct).address() != 0;
   }
@@ -652,7 +1027,7 @@ public final class ConnectionId extends Resource {
           privateData.length == 0
               ? MemorySegment.NULL
               : arena.allocateFrom(ValueLayout.JAVA_BYTE, privateData);
-      function.call(data, (byte) privateData.length);
+      handle.whileNobodyReads(() -> function.call(data, (byte) privateData.length));
     } catch (VerbsException e) {
       boolean perhapsTooLong = e.errno() == Errno.EINVAL && privateData.length > 0;
       throw e.explained(
@@ -668,9 +1043,10 @@ public final class ConnectionId extends Resource {
     }
   }
 
+  /** Calls C while nobody takes the identifier away, and says more about a failure. */
   private void explain(String doing, Runnable call) {
     try {
-      call.run();
+      handle.whileNobodyReads(call);
     } catch (VerbsException e) {
       throw e.explained(doing + " of " + this);
     }

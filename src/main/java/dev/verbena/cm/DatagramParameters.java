@@ -1,22 +1,22 @@
 package dev.verbena.cm;
 
-import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.rdma_ud_param;
+import dev.verbena.verbs.AddressVector;
 import java.lang.foreign.MemorySegment;
 
 /**
  * How to reach a datagram service or a multicast group: {@code struct rdma_ud_param}.
  *
- * @param queuePairNumber where to send to; of a multicast group, 0xffffff
+ * @param path the way there, to make an address handle of
+ * @param queuePairNumber where to send to; of a multicast group 0xffffff
  * @param queueKey what the receiver expects in each datagram
- * @param addressHandle the {@code struct ibv_ah_attr} to make an address handle of, read-only
  */
-public record DatagramParameters(int queuePairNumber, int queueKey, MemorySegment addressHandle) {
+public record DatagramParameters(AddressVector path, int queuePairNumber, int queueKey) {
 
   static DatagramParameters readFrom(MemorySegment param) {
-    MemorySegment copy = MemorySegment.ofArray(new long[(int) ibv_ah_attr.sizeof() / Long.BYTES]);
-    copy.copyFrom(rdma_ud_param.ah_attr(param));
     return new DatagramParameters(
-        rdma_ud_param.qp_num(param), rdma_ud_param.qkey(param), copy.asReadOnly());
+        AddressVector.readFrom(rdma_ud_param.ah_attr(param)).orElseThrow(),
+        rdma_ud_param.qp_num(param),
+        rdma_ud_param.qkey(param));
   }
 }

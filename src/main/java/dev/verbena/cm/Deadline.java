@@ -4,7 +4,11 @@ import java.time.Duration;
 
 /** When a wait must end. */
 final class Deadline {
-  private static final Duration FOR_EVER = Duration.ofDays(100_000);
+  /** A timeout that stands for none. */
+  static final Duration FOR_EVER = Duration.ofDays(100_000);
+
+  /** No end. */
+  static final Deadline NEVER = new Deadline(Long.MAX_VALUE);
 
   private final long start = System.nanoTime();
   private final long nanos;
@@ -17,7 +21,7 @@ final class Deadline {
     if (timeout.isNegative()) {
       throw new IllegalArgumentException("a negative timeout: " + timeout);
     }
-    return new Deadline(timeout.compareTo(FOR_EVER) > 0 ? Long.MAX_VALUE : timeout.toNanos());
+    return new Deadline(timeout.compareTo(FOR_EVER) >= 0 ? Long.MAX_VALUE : timeout.toNanos());
   }
 
   boolean isOver() {
@@ -32,12 +36,6 @@ final class Deadline {
   /** What is left of the time; zero when it is over. */
   long remainingNanos() {
     return Math.max(0, left());
-  }
-
-  /** What is left, for C: never less than one, since 0 may stand for no limit. */
-  int remainingMillis() {
-    long millis = remaining().plusNanos(999_999).toMillis();
-    return (int) Math.min(Math.max(1, millis), Integer.MAX_VALUE);
   }
 
   private long left() {

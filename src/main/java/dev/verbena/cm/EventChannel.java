@@ -153,7 +153,7 @@ public final class EventChannel extends Resource {
     Deadline deadline = Deadline.after(timeout);
     ConnectionEvent event = poll();
     while (event == null && !deadline.isOver()) {
-      readiness().await(deadline.remainingNanos());
+      awaitReadable(deadline);
       event = poll();
     }
     return event;
@@ -169,7 +169,7 @@ public final class EventChannel extends Resource {
   public ConnectionEvent take() throws InterruptedException {
     ConnectionEvent event = poll();
     while (event == null) {
-      readiness().await(Long.MAX_VALUE);
+      awaitReadable(Deadline.NEVER);
       event = poll();
     }
     return event;
@@ -206,6 +206,11 @@ public final class EventChannel extends Resource {
 
   void remove(long address) {
     ids.remove(address);
+  }
+
+  /** Waits until there may be an event, or the time is over. */
+  void awaitReadable(Deadline deadline) throws InterruptedException {
+    readiness().await(deadline.remainingNanos());
   }
 
   private Readiness readiness() {

@@ -16,7 +16,7 @@ public enum Fails {
   ERRNO,
   /** -1, and the reason in errno. */
   MINUS_ONE,
-  /** Any negative number, and the reason in errno. */
+  /** A code of {@code enum ibv_rereg_mr_err_code}, and the reason in errno. */
   NEGATIVE,
   /** The reason itself is returned with its sign turned; 0 and more are answers. */
   NEGATIVE_ERRNO,
@@ -50,6 +50,9 @@ public enum Fails {
         };
     if (this == ADDRINFO && !inErrno && result < 0) {
       return AddressInfoError.failure(function, (int) result, errno);
+    }
+    if (this == NEGATIVE) {
+      return ReregistrationError.failure(function, (int) result, errno);
     }
     int reason = inErrno ? errno : (int) Math.abs(result);
     // A function that fails without a reason would otherwise read "Success".

@@ -75,6 +75,12 @@ public record AddressVector(
     return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, limit);
   }
 
+  @Override
+  public String toString() {
+    String to = route.map(GlobalRoute::toString).orElse("LID " + lid);
+    return "the path to %s, port %d".formatted(to, port);
+  }
+
   void writeTo(MemorySegment attributes) {
     route.ifPresent(global -> global.writeTo(ibv_ah_attr.grh(attributes)));
     ibv_ah_attr.is_global(attributes, (byte) (route.isPresent() ? 1 : 0));
@@ -85,8 +91,13 @@ public record AddressVector(
     ibv_ah_attr.port_num(attributes, (byte) port);
   }
 
-  /** The path in a struct, or empty where the struct names no port, as before state RTR. */
-  static Optional<AddressVector> readFrom(MemorySegment attributes) {
+  /**
+   * Reads the path of a struct that C wrote.
+   *
+   * @param attributes a {@code struct ibv_ah_attr}
+   * @return the path, or empty where the struct names no port, as before state RTR
+   */
+  public static Optional<AddressVector> readFrom(MemorySegment attributes) {
     int port = Byte.toUnsignedInt(ibv_ah_attr.port_num(attributes));
     if (port == 0) {
       return Optional.empty();

@@ -435,10 +435,6 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     return context;
   }
 
-  final CompletionQueueCalls calls() {
-    return calls;
-  }
-
   @Override
   public String toString() {
     return "completion queue of " + context.device();

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
+import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import java.util.Objects;
@@ -36,6 +37,7 @@ public final class Completions {
   private static final int RECEIVE = rdma_h.IBV_WC_RECV();
 
   private final Block memory;
+  private final long address;
   private final int capacity;
   private int count;
 
@@ -50,6 +52,7 @@ public final class Completions {
     }
     this.capacity = capacity;
     this.memory = new Block(capacity * SIZE);
+    this.address = memory.address(0);
   }
 
   /**
@@ -72,7 +75,7 @@ public final class Completions {
 
   /** Where C writes. */
   long address() {
-    return memory.address(0);
+    return address;
   }
 
   /** Takes note of what a poll returned. */
@@ -86,8 +89,33 @@ public final class Completions {
     return result;
   }
 
-  private long at(int index) {
-    return (Checks.ON ? Objects.checkIndex(index, count) : index) * SIZE;
+  private long at(int index, long field) {
+    return Block.known(address + (Checks.ON ? Objects.checkIndex(index, count) : index) * SIZE)
+        + field;
+  }
+
+  private long getLong(int index, long field) {
+    long value = Memory.getLong(at(index, field));
+    memory.keep();
+    return value;
+  }
+
+  private int getInt(int index, long field) {
+    int value = Memory.getInt(at(index, field));
+    memory.keep();
+    return value;
+  }
+
+  private short getShort(int index, long field) {
+    short value = Memory.getShort(at(index, field));
+    memory.keep();
+    return value;
+  }
+
+  private byte getByte(int index, long field) {
+    byte value = Memory.getByte(at(index, field));
+    memory.keep();
+    return value;
   }
 
   /**
@@ -97,7 +125,7 @@ public final class Completions {
    * @return the request's id
    */
   public long id(int index) {
-    return memory.getLong(at(index) + ID);
+    return getLong(index, ID);
   }
 
   /**
@@ -107,7 +135,7 @@ public final class Completions {
    * @return true for status SUCCESS
    */
   public boolean isSuccess(int index) {
-    return memory.getInt(at(index) + STATUS) == SUCCESS;
+    return getInt(index, STATUS) == SUCCESS;
   }
 
   /**
@@ -117,7 +145,7 @@ public final class Completions {
    * @return the status
    */
   public CompletionStatus status(int index) {
-    return CompletionStatus.of(memory.getInt(at(index) + STATUS));
+    return CompletionStatus.of(getInt(index, STATUS));
   }
 
   /**
@@ -127,7 +155,7 @@ public final class Completions {
    * @return the operation
    */
   public CompletionOpcode opcode(int index) {
-    return CompletionOpcode.of(memory.getInt(at(index) + OPCODE));
+    return CompletionOpcode.of(getInt(index, OPCODE));
   }
 
   /**
@@ -137,7 +165,7 @@ public final class Completions {
    * @return true if it came from a receive queue
    */
   public boolean isReceive(int index) {
-    return (memory.getInt(at(index) + OPCODE) & RECEIVE) != 0;
+    return (getInt(index, OPCODE) & RECEIVE) != 0;
   }
 
   /**
@@ -147,7 +175,7 @@ public final class Completions {
    * @return a number that the vendor's documents explain
    */
   public int vendorError(int index) {
-    return memory.getInt(at(index) + VENDOR_ERROR);
+    return getInt(index, VENDOR_ERROR);
   }
 
   /**
@@ -158,7 +186,7 @@ public final class Completions {
    * @return the length
    */
   public long byteLength(int index) {
-    return Integer.toUnsignedLong(memory.getInt(at(index) + BYTE_LENGTH));
+    return Integer.toUnsignedLong(getInt(index, BYTE_LENGTH));
   }
 
   /**
@@ -168,7 +196,7 @@ public final class Completions {
    * @return the value that the peer gave
    */
   public int immediate(int index) {
-    return Integer.reverseBytes(memory.getInt(at(index) + IMMEDIATE));
+    return Integer.reverseBytes(getInt(index, IMMEDIATE));
   }
 
   /**
@@ -178,7 +206,7 @@ public final class Completions {
    * @return the rkey
    */
   public int invalidatedKey(int index) {
-    return memory.getInt(at(index) + INVALIDATED_KEY);
+    return getInt(index, INVALIDATED_KEY);
   }
 
   /**
@@ -188,7 +216,7 @@ public final class Completions {
    * @return its number
    */
   public int queuePairNumber(int index) {
-    return memory.getInt(at(index) + QUEUE_PAIR);
+    return getInt(index, QUEUE_PAIR);
   }
 
   /**
@@ -198,7 +226,7 @@ public final class Completions {
    * @return its number
    */
   public int sourceQueuePair(int index) {
-    return memory.getInt(at(index) + SOURCE_QUEUE_PAIR);
+    return getInt(index, SOURCE_QUEUE_PAIR);
   }
 
   /**
@@ -208,7 +236,7 @@ public final class Completions {
    * @return the flags that are set; allocated for each call: use {@link #has} on the data path
    */
   public Set<CompletionFlag> flags(int index) {
-    return Flags.of(CompletionFlag.class, memory.getInt(at(index) + FLAGS));
+    return Flags.of(CompletionFlag.class, getInt(index, FLAGS));
   }
 
   /**
@@ -219,7 +247,7 @@ public final class Completions {
    * @return whether the completion tells that
    */
   public boolean has(int index, CompletionFlag flag) {
-    return (memory.getInt(at(index) + FLAGS) & flag.bit()) != 0;
+    return (getInt(index, FLAGS) & flag.bit()) != 0;
   }
 
   /**
@@ -229,7 +257,7 @@ public final class Completions {
    * @return an index into the port's table
    */
   public int partitionKeyIndex(int index) {
-    return Short.toUnsignedInt(memory.getShort(at(index) + PARTITION_KEY_INDEX));
+    return Short.toUnsignedInt(getShort(index, PARTITION_KEY_INDEX));
   }
 
   /**
@@ -239,7 +267,7 @@ public final class Completions {
    * @return the LID
    */
   public int sourceLid(int index) {
-    return Short.toUnsignedInt(memory.getShort(at(index) + SOURCE_LID));
+    return Short.toUnsignedInt(getShort(index, SOURCE_LID));
   }
 
   /**
@@ -249,7 +277,7 @@ public final class Completions {
    * @return 0 to 15
    */
   public int serviceLevel(int index) {
-    return Byte.toUnsignedInt(memory.getByte(at(index) + SERVICE_LEVEL));
+    return Byte.toUnsignedInt(getByte(index, SERVICE_LEVEL));
   }
 
   /**
@@ -259,7 +287,7 @@ public final class Completions {
    * @return the bits
    */
   public int destinationPathBits(int index) {
-    return Byte.toUnsignedInt(memory.getByte(at(index) + PATH_BITS));
+    return Byte.toUnsignedInt(getByte(index, PATH_BITS));
   }
 
   /**

@@ -1,16 +1,22 @@
 package dev.verbena.verbs;
 
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_gid_entry;
+import dev.verbena.raw.ibv_values_ex;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.raw.timespec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /** An open device: {@code struct ibv_context}. Everything else is made from here. */
 public final class Context extends Resource {
@@ -101,6 +107,24 @@ public final class Context extends Resource {
   }
 
   /**
+   * The device's clock now, which completion time stamps are read from: {@code
+   * ibv_query_rt_values_ex}.
+   *
+   * @return the time since an instant of the device's own choice
+   */
+  public Duration rawClock() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment values = ibv_values_ex.allocate(arena);
+      ibv_values_ex.comp_mask(values, rdma_h.IBV_VALUES_MASK_RAW_CLOCK());
+      verbs().ibv_query_rt_values_ex(address(), values.address());
+      MemorySegment clock = ibv_values_ex.raw_clock(values);
+      return Duration.ofSeconds(timespec.tv_sec(clock), timespec.tv_nsec(clock));
+    } catch (VerbsException e) {
+      throw e.isUnsupported() ? e.explained(device + " shows no clock") : e;
+    }
+  }
+
+  /**
    * A port of the device.
    *
    * @param number 1 for the first one
@@ -128,7 +152,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * The GIDs of all ports: {@code ibv_query_gid_table}.
+   * The GIDs of all ports: {@code ibv_query_gid_table}, or one {@code ibv_query_gid} for each where
+   * the library is older than rdma-core 32.
    *
    * @return the entries that are not empty, by port and index
    */
@@ -140,7 +165,19 @@ public final class Context extends Resource {
       return LongStream.range(0, count)
           .mapToObj(i -> GidEntry.readFrom(ibv_gid_entry.asSlice(entries, i)))
           .toList();
+    } catch (VerbsException e) {
+      if (e.isUnsupported()) {
+        return ports().stream().flatMap(this::gidsOneByOne).toList();
+      }
+      throw e;
     }
+  }
+
+  private Stream<GidEntry> gidsOneByOne(Port port) {
+    SystemFiles files = new SystemFiles(device.sysfsPath());
+    return IntStream.range(0, port.attributes().gidTableLength())
+        .mapToObj(index -> files.gidEntry(port.number(), index, port.gid(index)))
+        .filter(entry -> !entry.gid().isZero());
   }
 
   /**
@@ -150,6 +187,30 @@ public final class Context extends Resource {
    */
   public ProtectionDomain allocateProtectionDomain() {
     return new ProtectionDomain(this, verbs().ibv_alloc_pd(address()));
+  }
+
+  /**
+   * Opens an XRC domain of its own: {@code ibv_open_xrcd}.
+   *
+   * @return a domain, to be closed
+   */
+  public XrcDomain openXrcDomain() {
+    return XrcDomain.open(this, -1, true, false);
+  }
+
+  /**
+   * Opens an XRC domain that processes share by way of a file: {@code ibv_open_xrcd}.
+   *
+   * @param descriptor an open file descriptor; whoever opens the same file gets the same domain
+   * @param create whether to make the domain if the file has none
+   * @param exclusive whether to fail if the file has one
+   * @return a domain, to be closed
+   */
+  public XrcDomain openXrcDomain(int descriptor, boolean create, boolean exclusive) {
+    if (descriptor < 0) {
+      throw new IllegalArgumentException("a file descriptor is not negative: " + descriptor);
+    }
+    return XrcDomain.open(this, descriptor, create, exclusive);
   }
 
   /**

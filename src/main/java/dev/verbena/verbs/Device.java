@@ -6,9 +6,13 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_device;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
@@ -116,6 +120,28 @@ public final class Device {
    */
   public static Device withIndex(int index) {
     return find(Provider.system(), "with index " + index, device -> device.index == index);
+  }
+
+  /**
+   * The device that an IP address of this machine belongs to.
+   *
+   * @param address an address of one of the device's {@linkplain #networkInterfaces interfaces}
+   * @return the device
+   * @throws VerbsException ENODEV, naming the devices there are
+   */
+  public static Device withAddress(InetAddress address) {
+    return find(
+        Provider.system(),
+        "with address " + address.getHostAddress(),
+        device -> device.owns(address));
+  }
+
+  private boolean owns(InetAddress address) {
+    try {
+      return new SystemFiles(sysfsPath).owns(address);
+    } catch (SocketException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   static Device find(Provider provider, String wanted, Predicate<Device> matches) {
@@ -242,6 +268,28 @@ public final class Device {
    */
   public String sysfsPath() {
     return sysfsPath;
+  }
+
+  /**
+   * The NUMA node that the device is attached to, whose memory and processors are near to it.
+   *
+   * @return the node, or empty where there is but one, or no hardware
+   */
+  public OptionalInt numaNode() {
+    return new SystemFiles(sysfsPath).numaNode();
+  }
+
+  /**
+   * The network interfaces that share the device, as far as they are in this network namespace.
+   *
+   * @return the interfaces; empty if the device has no network of IP addresses
+   */
+  public List<NetworkInterface> networkInterfaces() {
+    try {
+      return new SystemFiles(sysfsPath).networkInterfaces();
+    } catch (SocketException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Override

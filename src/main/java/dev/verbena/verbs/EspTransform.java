@@ -75,7 +75,6 @@ public final class EspTransform {
    * @param vector the first initialisation vector
    * @param checkLength how many bytes the integrity check value has
    */
-  @SuppressWarnings("ArrayRecordComponent") // Copied on the way in and out; never compared.
   public record AesGcm(byte[] key, int salt, long vector, int checkLength) {
     private static final Set<Integer> LENGTHS = Set.of(16, 24, 32);
 

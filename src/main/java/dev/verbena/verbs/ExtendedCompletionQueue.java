@@ -13,12 +13,12 @@ import java.util.Set;
  */
 public final class ExtendedCompletionQueue extends CompletionQueue {
   private final Set<CompletionField> fields;
-  private final ExtendedCompletionQueueCalls calls;
+  private final CompletionCursor cursor;
 
   ExtendedCompletionQueue(Made made, Set<CompletionField> fields) {
     super(made);
     this.fields = Collections.unmodifiableSet(fields);
-    this.calls = new ExtendedCompletionQueueCalls(made.address());
+    this.cursor = new CompletionCursor(this, new ExtendedCompletionQueueCalls(made.address()));
   }
 
   /**
@@ -30,8 +30,15 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
     return fields;
   }
 
-  ExtendedCompletionQueueCalls extendedCalls() {
-    return calls;
+  /**
+   * Begins to read completions one by one, value by value.
+   *
+   * @return the one cursor of this queue, before the first completion; to be closed
+   * @throws IllegalStateException if it is open already
+   */
+  public CompletionCursor startPolling() {
+    requireOpen();
+    return cursor.start();
   }
 
   @Override

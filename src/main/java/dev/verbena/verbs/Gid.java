@@ -65,6 +65,10 @@ public record Gid(long subnetPrefix, long interfaceId) {
     if (text.indexOf('%') >= 0) {
       throw new IllegalArgumentException("a GID names no interface: " + text);
     }
+    // Of IPv4 the JDK also reads forms with fewer numbers, which nobody writes for a GID.
+    if (text.indexOf(':') < 0 && text.split("\\.", -1).length != 4) {
+      throw new IllegalArgumentException("not an IP address: " + text);
+    }
     return of(InetAddress.ofLiteral(text));
   }
 

@@ -38,6 +38,11 @@ public record GlobalRoute(
     this(destination, sourceIndex, 0, DEFAULT_HOP_LIMIT, 0);
   }
 
+  @Override
+  public String toString() {
+    return "GID %s from GID index %d".formatted(destination, sourceIndex);
+  }
+
   void writeTo(MemorySegment route) {
     destination.writeTo(ibv_global_route.dgid(route));
     ibv_global_route.sgid_index(route, (byte) sourceIndex);

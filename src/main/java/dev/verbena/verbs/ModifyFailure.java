@@ -19,9 +19,9 @@ final class ModifyFailure {
   VerbsException explain(VerbsException failure) {
     String cause =
         switch (failure.errno()) {
-          case Errno.EINVAL -> breach(failure).orElseGet(this::wrongValue);
+          case Errno.EINVAL, Errno.ENODATA -> breach(failure).orElseGet(this::wrongValue);
           case Errno.ETIMEDOUT, Errno.ENETUNREACH, Errno.EHOSTUNREACH ->
-              "no way to the peer: " + path() + " has no route or nobody answers there";
+              "on %s there is no route, or nobody answers".formatted(path());
           case Errno.EPERM -> "a Q_Key with the upper bit set needs CAP_NET_RAW";
           default -> "with " + attributes;
         };

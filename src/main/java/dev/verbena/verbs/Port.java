@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.raw.ibv_port_attr;
@@ -123,6 +124,51 @@ public final class Port {
    */
   public GidChoice chooseGid(InetAddress source) {
     return GidChoice.of(this, source);
+  }
+
+  /**
+   * The way back to the sender of a datagram: {@code ibv_init_ah_from_wc}.
+   *
+   * @param completions where the datagram's completion is
+   * @param index which one of them
+   * @param buffer where the datagram was received: its first 40 bytes are its GRH, if it has one
+   * @return the path to the sender
+   * @throws IllegalArgumentException if the buffer is too short for a GRH
+   */
+  public AddressVector pathToSender(Completions completions, int index, MemorySegment buffer) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment path = ibv_ah_attr.allocate(arena);
+      verbs()
+          .ibv_init_ah_from_wc(
+              context.address(),
+              (byte) number,
+              ReceivedDatagram.completion(arena, completions, index).address(),
+              ReceivedDatagram.route(buffer).address(),
+              path.address());
+      return AddressVector.readFrom(path)
+          .orElseThrow(() -> new IllegalStateException("C named no port of " + this));
+    }
+  }
+
+  /**
+   * The Ethernet address that a path leads to: {@code ibv_resolve_eth_l2_from_gid}.
+   *
+   * @param path a path from this port
+   * @return the address of the peer, or of the router to it
+   * @throws VerbsException if the peer's address cannot be resolved, or this is no Ethernet port
+   */
+  public EthernetAddress resolve(AddressVector path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attributes = ibv_ah_attr.allocate(arena);
+      path.writeTo(attributes);
+      MemorySegment mac = arena.allocate(EthernetAddress.SIZE);
+      MemorySegment vlan = arena.allocate(ValueLayout.JAVA_SHORT);
+      verbs()
+          .ibv_resolve_eth_l2_from_gid(
+              context.address(), attributes.address(), mac.address(), vlan.address());
+      return EthernetAddress.of(
+          mac.toArray(ValueLayout.JAVA_BYTE), vlan.get(ValueLayout.JAVA_SHORT, 0));
+    }
   }
 
   /**

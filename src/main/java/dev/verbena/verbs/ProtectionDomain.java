@@ -202,6 +202,52 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
+   * Makes a shared receive queue whose requests have one entry each: {@code ibv_create_srq}.
+   *
+   * @param requests how many receive requests it must hold
+   * @return a queue, to be closed
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    return sharedReceiveQueue(requests).create();
+  }
+
+  /**
+   * Begins a shared receive queue with more to say about it.
+   *
+   * @param requests how many receive requests it must hold
+   * @return a builder
+   */
+  public SharedReceiveQueue.Builder sharedReceiveQueue(int requests) {
+    requireOpen();
+    return new SharedReceiveQueue.Builder(this, requests);
+  }
+
+  /**
+   * Makes an address handle, by which datagrams name the path to a peer: {@code ibv_create_ah}.
+   *
+   * @param path the path
+   * @return a handle, to be closed once no request that names it is outstanding
+   */
+  public AddressHandle createAddressHandle(AddressVector path) {
+    return AddressHandle.create(this, path);
+  }
+
+  /**
+   * Makes an address handle to answer a datagram: {@code ibv_create_ah_from_wc}.
+   *
+   * @param port the port that the datagram came in on
+   * @param completions where its completion is
+   * @param index which one of them
+   * @param buffer where it was received: its first 40 bytes are its GRH, if it has one
+   * @return a handle, to be closed once no request that names it is outstanding
+   * @throws IllegalArgumentException if the buffer is too short for a GRH
+   */
+  public AddressHandle createAddressHandle(
+      Port port, Completions completions, int index, MemorySegment buffer) {
+    return AddressHandle.toSender(this, port, completions, index, buffer);
+  }
+
+  /**
    * The number that another process {@linkplain Context#importProtectionDomain imports} the domain
    * by.
    *

@@ -3,28 +3,40 @@ package dev.verbena.verbs;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
+import dev.verbena.raw.ibv_ece;
+import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
+import dev.verbena.raw.ibv_qp_open_attr;
+import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Objects;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Stream;
 
 /** A queue pair: {@code struct ibv_qp}. */
 public final class QueuePair extends Resource {
+  private final Context context;
   private final ProtectionDomain domain;
   private final QueuePairType type;
   private final QueuePairCapacity capacity;
   private final int number;
+  private final Set<SendOperation> sendOperations;
   private final QueuePairCalls calls;
   private final BringUp bringUp = new BringUp(this);
   private final QueueLimits sends;
   private final QueueLimits receives;
+  private final boolean sharesReceives;
+  private final Posting posting;
 
   /**
    * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
@@ -42,38 +54,78 @@ public final class QueuePair extends Resource {
       QueuePairCapacity capacity,
       Runnable release,
       Resource... parents) {
-    return new QueuePair(domain, segment.address(), capacity, release, parents);
+    return new QueuePair(
+        new Made(
+            domain.context(),
+            domain,
+            segment.address(),
+            capacity,
+            Set.of(),
+            release,
+            List.of(parents)));
   }
 
-  private QueuePair(
+  private QueuePair(Made made) {
+    super(made.address(), made.release(), made.parents().toArray(Resource[]::new));
+    MemorySegment qp = Memory.at(made.address(), ibv_qp.sizeof());
+    this.context = made.context();
+    this.domain = made.domain();
+    this.type = Codes.of(QueuePairType.class, ibv_qp.qp_type(qp), QueuePairType.DRIVER);
+    this.capacity = made.capacity();
+    this.sendOperations = made.sendOperations();
+    this.number = ibv_qp.qp_num(qp);
+    this.calls = new QueuePairCalls(made.address(), context.linking().isCritical());
+    ProtectionDomain root = domain == null ? null : domain.root();
+    this.sends = new QueueLimits(this, root, type, capacity.sendEntries(), capacity.inlineData());
+    this.receives = new QueueLimits(this, root, null, capacity.receiveEntries(), 0);
+    this.sharesReceives = ibv_qp.srq(qp).address() != 0;
+    this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
+  }
+
+  /** A queue pair that C made: what it was made on, what it holds, and how it is given back. */
+  private record Made(
+      Context context,
       ProtectionDomain domain,
       long address,
       QueuePairCapacity capacity,
+      Set<SendOperation> sendOperations,
       Runnable release,
-      Resource... parents) {
-    super(address, release, parents);
-    MemorySegment qp = Memory.at(address, ibv_qp.sizeof());
-    this.domain = domain;
-    this.type = Codes.of(QueuePairType.class, ibv_qp.qp_type(qp), QueuePairType.DRIVER);
-    this.capacity = capacity;
-    this.number = ibv_qp.qp_num(qp);
-    this.calls = new QueuePairCalls(address, domain.context().linking().isCritical());
-    this.sends = new QueueLimits(this, domain, type, capacity.sendEntries(), capacity.inlineData());
-    this.receives = new QueueLimits(this, domain, null, capacity.receiveEntries(), 0);
-  }
+      List<Resource> parents) {}
 
   /** What can be asked for when a queue pair is made. */
   public static final class Builder {
+    private final Context context;
     private final ProtectionDomain domain;
+    private final XrcDomain xrcDomain;
     private final QueuePairType type;
     private CompletionQueue sendCompletions;
     private CompletionQueue receiveCompletions;
+    private SharedReceiveQueue sharedReceiveQueue;
     private QueuePairCapacity capacity = new QueuePairCapacity(1, 1, 1, 1, 0);
     private boolean signalAll;
+    private Set<SendOperation> sendOperations = Set.of();
+    private Set<QueuePairFlag> flags = Set.of();
+    private OptionalInt sourceNumber = OptionalInt.empty();
+    private OptionalInt maxTsoHeader = OptionalInt.empty();
+    private ReceiveIndirectionTable table;
+    private ReceiveHash hash;
 
     Builder(ProtectionDomain domain, QueuePairType type) {
+      if (type == QueuePairType.XRC_RECEIVE) {
+        throw new IllegalArgumentException(
+            "the receiving end of XRC is made on an XRC domain: XrcDomain.createQueuePair()");
+      }
+      this.context = domain.context();
       this.domain = domain;
-      this.type = Objects.requireNonNull(type, "type");
+      this.xrcDomain = null;
+      this.type = type;
+    }
+
+    Builder(XrcDomain domain) {
+      this.context = domain.context();
+      this.domain = null;
+      this.xrcDomain = domain;
+      this.type = QueuePairType.XRC_RECEIVE;
     }
 
     /**
@@ -109,10 +161,85 @@ public final class QueuePair extends Resource {
     }
 
     private CompletionQueue ofSameContext(CompletionQueue queue) {
-      if (queue.context() != domain.context()) {
-        throw new IllegalArgumentException(queue + " is not of " + domain.context());
+      if (queue.context() != context) {
+        throw new IllegalArgumentException(queue + " is not of " + context);
       }
       return queue;
+    }
+
+    /**
+     * Takes receives from a queue that several queue pairs share, instead of an own one.
+     *
+     * @param queue a queue of the same context
+     * @return this
+     */
+    public Builder sharedReceiveQueue(SharedReceiveQueue queue) {
+      if (queue.context() != context) {
+        throw new IllegalArgumentException(queue + " is not of " + context);
+      }
+      this.sharedReceiveQueue = queue;
+      return this;
+    }
+
+    /**
+     * Says what will be posted through the {@code ibv_wr_*} interface, which only queue pairs have
+     * that ask for it here.
+     *
+     * @param operations what to support
+     * @return this
+     */
+    public Builder sendOperations(SendOperation... operations) {
+      this.sendOperations = Set.of(operations);
+      return this;
+    }
+
+    /**
+     * Asks for something special.
+     *
+     * @param flags what
+     * @return this
+     */
+    public Builder flags(QueuePairFlag... flags) {
+      this.flags = Set.of(flags);
+      return this;
+    }
+
+    /**
+     * Lets datagrams name another queue pair as their source: {@code IBV_QP_CREATE_SOURCE_QPN}.
+     *
+     * @param number the number that peers will see
+     * @return this
+     */
+    public Builder sourceNumber(int number) {
+      this.sourceNumber = OptionalInt.of(Ranges.bits(number, 24, "a QPN"));
+      return this;
+    }
+
+    /**
+     * Spreads what is received over work queues, instead of an own receive queue.
+     *
+     * @param table the work queues
+     * @param hash what chooses among them
+     * @return this
+     */
+    public Builder spread(ReceiveIndirectionTable table, ReceiveHash hash) {
+      if (table.context() != context) {
+        throw new IllegalArgumentException(table + " is not of " + context);
+      }
+      this.table = table;
+      this.hash = Objects.requireNonNull(hash, "hash");
+      return this;
+    }
+
+    /**
+     * Makes room for the headers of TCP segments that the device will cut.
+     *
+     * @param size the longest header in bytes
+     * @return this
+     */
+    public Builder maxTsoHeader(int size) {
+      this.maxTsoHeader = OptionalInt.of(Ranges.bits(size, Short.SIZE, "the size of a header"));
+      return this;
     }
 
     /**
@@ -137,20 +264,22 @@ public final class QueuePair extends Resource {
     }
 
     /**
-     * Makes the queue pair: {@code ibv_create_qp}.
+     * Makes the queue pair: {@code ibv_create_qp}, or {@code ibv_create_qp_ex} if something is
+     * asked for that only that has.
      *
      * @return a queue pair in state RESET, to be closed
+     * @throws IllegalStateException if a completion queue is missing
+     * @throws VerbsException if the device refuses, naming the limits that were passed
      */
     public QueuePair create() {
+      requireCompletionQueues();
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment attr = attributes(arena);
-        long qp = domain.verbs().ibv_create_qp(domain.address(), attr.address());
-        return new QueuePair(
-            domain,
-            qp,
-            QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr)),
-            () -> domain.verbs().ibv_destroy_qp(qp),
-            parents());
+        MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
+        writeTo(attr, arena);
+        long qp = context.verbs().ibv_create_qp_ex(context.address(), attr.address());
+        return made(attr, qp, () -> context.verbs().ibv_destroy_qp(qp), parents());
+      } catch (VerbsException e) {
+        throw CapacityFailure.explain(e, context, type, capacity);
       }
     }
 
@@ -160,37 +289,90 @@ public final class QueuePair extends Resource {
      * @param owner what the queue pair belongs to besides its domain and queues
      * @param maker makes the queue pair and gives it back
      * @return a queue pair, to be closed
+     * @throws IllegalStateException if a completion queue is missing
      */
     public QueuePair create(Resource owner, Maker maker) {
+      requireCompletionQueues();
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment attr = attributes(arena);
-        MemorySegment qp = maker.create(attr);
-        return new QueuePair(
-            domain,
-            qp.address(),
-            QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr)),
-            maker::destroy,
-            Stream.concat(Stream.of(owner), Stream.of(parents())).toArray(Resource[]::new));
+        MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
+        writeTo(attr, arena);
+        long qp = maker.create(attr).address();
+        List<Resource> owners = new ArrayList<>(parents());
+        owners.add(owner);
+        return made(attr, qp, maker::destroy, owners);
       }
     }
 
-    private Resource[] parents() {
-      return new Resource[] {domain, sendCompletions, receiveCompletions};
+    private QueuePair made(
+        MemorySegment attr, long address, Runnable release, List<Resource> parents) {
+      QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
+      return new QueuePair(
+          new Made(context, domain, address, real, sendOperations, release, parents));
     }
 
-    /** The {@code struct ibv_qp_init_attr_ex}, which begins with {@code ibv_qp_init_attr}. */
-    private MemorySegment attributes(Arena arena) {
-      Objects.requireNonNull(sendCompletions, "a queue pair needs a completion queue for sends");
-      Objects.requireNonNull(receiveCompletions, "a queue pair needs one for receives");
-      MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
-      ibv_qp_init_attr_ex.send_cq(attr, sendCompletions.segment());
-      ibv_qp_init_attr_ex.recv_cq(attr, receiveCompletions.segment());
+    private void requireCompletionQueues() {
+      if (type == QueuePairType.XRC_RECEIVE || table != null) {
+        return; // Its completions go to the queues of the XRC SRQs, or of the work queues.
+      }
+      if (sendCompletions == null) {
+        throw new IllegalStateException("a queue pair needs a completion queue for sends");
+      }
+      if (receiveCompletions == null && type != QueuePairType.XRC_SEND) {
+        throw new IllegalStateException("a queue pair needs a completion queue for receives");
+      }
+    }
+
+    private void writeTo(MemorySegment attr, Arena arena) {
+      ibv_qp_init_attr_ex.send_cq(attr, segment(sendCompletions));
+      ibv_qp_init_attr_ex.recv_cq(attr, segment(receiveCompletions));
+      ibv_qp_init_attr_ex.srq(attr, segment(sharedReceiveQueue));
       ibv_qp_init_attr_ex.qp_type(attr, type.code());
       ibv_qp_init_attr_ex.sq_sig_all(attr, signalAll ? 1 : 0);
-      ibv_qp_init_attr_ex.comp_mask(attr, rdma_h.IBV_QP_INIT_ATTR_PD());
-      ibv_qp_init_attr_ex.pd(attr, domain.segment());
       capacity.writeTo(ibv_qp_init_attr_ex.cap(attr));
-      return attr;
+      int mask = 0;
+      if (domain != null) {
+        mask |= rdma_h.IBV_QP_INIT_ATTR_PD();
+        ibv_qp_init_attr_ex.pd(attr, domain.segment());
+      }
+      if (xrcDomain != null) {
+        mask |= rdma_h.IBV_QP_INIT_ATTR_XRCD();
+        ibv_qp_init_attr_ex.xrcd(attr, xrcDomain.segment());
+      }
+      if (!sendOperations.isEmpty()) {
+        mask |= rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS();
+        ibv_qp_init_attr_ex.send_ops_flags(attr, Flags.mask(sendOperations));
+      }
+      int createFlags = (int) Flags.mask(flags);
+      if (sourceNumber.isPresent()) {
+        createFlags |= rdma_h.IBV_QP_CREATE_SOURCE_QPN();
+        ibv_qp_init_attr_ex.source_qpn(attr, sourceNumber.getAsInt());
+      }
+      if (createFlags != 0) {
+        mask |= rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS();
+        ibv_qp_init_attr_ex.create_flags(attr, createFlags);
+      }
+      if (maxTsoHeader.isPresent()) {
+        mask |= rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER();
+        ibv_qp_init_attr_ex.max_tso_header(attr, (short) maxTsoHeader.getAsInt());
+      }
+      if (table != null) {
+        mask |= rdma_h.IBV_QP_INIT_ATTR_IND_TABLE() | rdma_h.IBV_QP_INIT_ATTR_RX_HASH();
+        ibv_qp_init_attr_ex.rwq_ind_tbl(attr, table.segment());
+        hash.writeTo(ibv_qp_init_attr_ex.rx_hash_conf(attr), arena);
+      }
+      ibv_qp_init_attr_ex.comp_mask(attr, mask);
+    }
+
+    private static MemorySegment segment(Resource resource) {
+      return resource == null ? MemorySegment.NULL : resource.segment();
+    }
+
+    private List<Resource> parents() {
+      return Stream.<Resource>of(
+              domain, xrcDomain, sendCompletions, receiveCompletions, sharedReceiveQueue)
+          .filter(Objects::nonNull)
+          .distinct()
+          .toList();
     }
   }
 
@@ -206,6 +388,32 @@ public final class QueuePair extends Resource {
 
     /** Gives the queue pair back; throws if C refuses. */
     void destroy();
+  }
+
+  /** Opens a queue pair of an XRC domain that another process made. */
+  static QueuePair open(XrcDomain xrcDomain, int number) {
+    Context context = xrcDomain.context();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_qp_open_attr.allocate(arena);
+      ibv_qp_open_attr.comp_mask(
+          attr,
+          rdma_h.IBV_QP_OPEN_ATTR_NUM()
+              | rdma_h.IBV_QP_OPEN_ATTR_XRCD()
+              | rdma_h.IBV_QP_OPEN_ATTR_TYPE());
+      ibv_qp_open_attr.qp_num(attr, Ranges.bits(number, 24, "a QPN"));
+      ibv_qp_open_attr.xrcd(attr, xrcDomain.segment());
+      ibv_qp_open_attr.qp_type(attr, QueuePairType.XRC_RECEIVE.code());
+      long qp = context.verbs().ibv_open_qp(context.address(), attr.address());
+      return new QueuePair(
+          new Made(
+              context,
+              null,
+              qp,
+              new QueuePairCapacity(0, 0, 0, 0, 0),
+              Set.of(),
+              () -> context.verbs().ibv_destroy_qp(qp),
+              List.of(xrcDomain)));
+    }
   }
 
   /**
@@ -234,8 +442,14 @@ public final class QueuePair extends Resource {
    *     were taken, and {@link RequestList#refused} tells which it was
    */
   public int post(SendList list, int from, int count) {
-    if (Checks.ON && !list.isAdmitted(this, from, count)) {
-      list.admit(sends, from, count);
+    if (Checks.ON) {
+      if (!list.isAdmitted(this, from, count)) {
+        list.admit(sends, from, count);
+      }
+      if (posting != null && posting.isOpen()) {
+        throw new IllegalStateException(
+            "a posting is open on " + this + ": C would wait for its end");
+      }
     }
     if (count == 0) {
       return 0;
@@ -243,6 +457,22 @@ public final class QueuePair extends Resource {
     int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
     list.memory.keep();
     return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
+  }
+
+  /**
+   * Begins to post requests one by one: {@code ibv_wr_start}. Slower than {@link #post(SendList)},
+   * since each step is a call of its own: for what only this interface can do.
+   *
+   * @return the one posting of this queue pair, to be completed or closed
+   * @throws IllegalStateException if it is open already, or if the queue pair was made without
+   *     {@link Builder#sendOperations}
+   */
+  public Posting startPosting() {
+    requireOpen();
+    if (posting == null) {
+      throw new IllegalStateException(this + " was made without send operations to be built");
+    }
+    return posting.start();
   }
 
   /**
@@ -272,6 +502,9 @@ public final class QueuePair extends Resource {
    */
   public int post(ReceiveList list, int from, int count) {
     if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      if (sharesReceives || type == QueuePairType.XRC_SEND || type == QueuePairType.XRC_RECEIVE) {
+        throw new IllegalStateException(this + " has no receive queue of its own");
+      }
       list.admit(receives, from, count);
     }
     if (count == 0) {
@@ -313,9 +546,22 @@ public final class QueuePair extends Resource {
    * The domain that the queue pair belongs to.
    *
    * @return the domain
+   * @throws IllegalStateException if it is the receiving end of XRC, which has only an XRC domain
    */
   public ProtectionDomain domain() {
+    if (domain == null) {
+      throw new IllegalStateException(this + " belongs to no protection domain");
+    }
     return domain;
+  }
+
+  /**
+   * What can be posted through the {@code ibv_wr_*} interface.
+   *
+   * @return what was asked for when the queue pair was made
+   */
+  public Set<SendOperation> sendOperations() {
+    return sendOperations;
   }
 
   /**
@@ -324,7 +570,7 @@ public final class QueuePair extends Resource {
    * @return the context
    */
   public Context context() {
-    return domain.context();
+    return context;
   }
 
   /**
@@ -443,9 +689,11 @@ public final class QueuePair extends Resource {
    */
   public void modify(QueuePairAttributes attributes) {
     try {
-      domain.verbs().ibv_modify_qp(address(), attributes.address(), attributes.mask());
+      context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.mask());
     } catch (VerbsException e) {
       throw new ModifyFailure(this, attributes).explain(e);
+    } finally {
+      Reference.reachabilityFence(attributes); // C reads what it owns.
     }
   }
 
@@ -456,6 +704,120 @@ public final class QueuePair extends Resource {
    */
   public QueuePairState state() {
     return query(QueuePairAttribute.STATE).state();
+  }
+
+  /**
+   * Attaches the queue pair to a multicast group: {@code ibv_attach_mcast}. On InfiniBand the group
+   * must be joined as well, which RDMA CM does; on Ethernet no more is needed.
+   *
+   * @param group the group's GID
+   * @param lid the group's LID; 0 on Ethernet
+   * @throws IllegalStateException if this is no UD queue pair
+   */
+  public void attachMulticast(Gid group, int lid) {
+    try (Arena arena = Arena.ofConfined()) {
+      context.verbs().ibv_attach_mcast(address(), groupIn(arena, group), multicastLid(lid));
+    }
+  }
+
+  /**
+   * Detaches the queue pair from a multicast group: {@code ibv_detach_mcast}.
+   *
+   * @param group the group's GID
+   * @param lid the group's LID; 0 on Ethernet
+   * @throws IllegalStateException if this is no UD queue pair
+   */
+  public void detachMulticast(Gid group, int lid) {
+    try (Arena arena = Arena.ofConfined()) {
+      context.verbs().ibv_detach_mcast(address(), groupIn(arena, group), multicastLid(lid));
+    }
+  }
+
+  private long groupIn(Arena arena, Gid group) {
+    if (type != QueuePairType.UD) {
+      throw new IllegalStateException("only UD has multicast, not " + type);
+    }
+    if (!group.isMulticast()) {
+      throw new IllegalArgumentException(group + " is no multicast group: those are ff00::/8");
+    }
+    MemorySegment gid = ibv_gid.allocate(arena);
+    group.writeTo(gid);
+    return gid.address();
+  }
+
+  private static short multicastLid(int lid) {
+    return (short) Ranges.bits(lid, Short.SIZE, "a LID");
+  }
+
+  /**
+   * What the provider would like to agree with that of the peer: {@code ibv_query_ece}.
+   *
+   * @return the options for an enhanced connection, to be sent to the peer
+   */
+  public EnhancedConnection enhancedConnection() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment ece = ibv_ece.allocate(arena);
+      context.verbs().ibv_query_ece(address(), ece.address());
+      return EnhancedConnection.readFrom(ece);
+    }
+  }
+
+  /**
+   * Tells the provider what that of the peer would like to agree: {@code ibv_set_ece}. To be done
+   * before state RTR.
+   *
+   * @param options as the peer's queue pair told them
+   */
+  public void enhancedConnection(EnhancedConnection options) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment ece = ibv_ece.allocate(arena);
+      options.writeTo(ece);
+      context.verbs().ibv_set_ece(address(), ece.address());
+    }
+  }
+
+  /**
+   * Whether the data of each operation arrives in order, so that memory may be polled instead of
+   * completions: {@code ibv_query_qp_data_in_order}.
+   *
+   * @param opcode a send or write of the peer's, or a read of this side's
+   * @return what is in order; empty where nothing is, or where the processor may reorder
+   */
+  public Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
+    return dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
+  }
+
+  /**
+   * The same as far as the device goes, whatever the processor does.
+   *
+   * @param opcode a send or write of the peer's, or a read of this side's
+   * @return what the device writes in order
+   */
+  public Set<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
+    return dataInOrder(
+        opcode,
+        rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
+            | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY());
+  }
+
+  private Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode, int flags) {
+    int caps = context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags);
+    return Flags.of(DataInOrder.class, caps);
+  }
+
+  /**
+   * Holds the queue pair down to a rate: {@code ibv_modify_qp_rate_limit}.
+   *
+   * @param limit the rate
+   */
+  public void limitRate(RateLimit limit) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_qp_rate_limit_attr.allocate(arena);
+      limit.writeTo(attr);
+      context.verbs().ibv_modify_qp_rate_limit(address(), attr.address());
+    } catch (VerbsException e) {
+      throw e.isUnsupported() ? e.explained(context.device() + " has no packet pacing") : e;
+    }
   }
 
   /**
@@ -501,12 +863,8 @@ public final class QueuePair extends Resource {
     return new FlowRule.Builder(this, port);
   }
 
-  QueuePairCalls calls() {
-    return calls;
-  }
-
   @Override
   public String toString() {
-    return "queue pair 0x" + Integer.toHexString(number) + " of " + domain.context().device();
+    return "queue pair 0x" + Integer.toHexString(number) + " of " + context.device();
   }
 }

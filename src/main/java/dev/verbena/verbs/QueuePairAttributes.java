@@ -27,6 +27,19 @@ public final class QueuePairAttributes {
     this.meant = Collections.unmodifiableSet(setOf(meant));
   }
 
+  /**
+   * Attributes that C code wrote, such as librdmacm's.
+   *
+   * @param struct a {@code struct ibv_qp_attr}, which is copied
+   * @param mask which attributes are meant, as C has it
+   * @return the attributes
+   */
+  public static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
+    MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto());
+    copy.copyFrom(struct);
+    return new QueuePairAttributes(copy, Flags.of(QueuePairAttribute.class, mask));
+  }
+
   private static EnumSet<QueuePairAttribute> setOf(Collection<QueuePairAttribute> attributes) {
     EnumSet<QueuePairAttribute> set = EnumSet.noneOf(QueuePairAttribute.class);
     set.addAll(attributes);

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
+import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
 import java.util.Objects;
@@ -34,9 +35,9 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   private static final long REQUESTS = 64;
 
   final Block memory;
-  private final int size;
   private final int entriesEach;
   private final int requestShift;
+  private final long requests;
   private final long entries;
 
   /** How many entries each request uses. */
@@ -66,17 +67,17 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     if (entriesEach < 0) {
       throw new IllegalArgumentException(entriesEach + " entries for each request");
     }
-    this.size = requests;
     this.entriesEach = entriesEach;
     this.requestShift = Long.numberOfTrailingZeros(requestSize);
-    this.entries = REQUESTS + requests * requestSize;
     int allEntries = Math.multiplyExact(requests, entriesEach);
     this.memory = new Block(endOfEntries(requests, entriesEach, requestSize) + extra);
+    this.requests = memory.address(REQUESTS);
+    this.entries = memory.address(REQUESTS + requests * requestSize);
     this.used = new int[requests];
     this.named = new Resource[Math.addExact(allEntries, Math.multiplyExact(requests, others))];
     this.end = requests - 1;
     for (int i = 0; i < requests; i++) {
-      memory.putLong(at(i) + ENTRIES, memory.address(entryAt(i * entriesEach)));
+      putLong(at(i) + ENTRIES, entryAt(i * entriesEach));
       link(i);
     }
   }
@@ -91,7 +92,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    * @return the number given at creation
    */
   public final int size() {
-    return size;
+    return used.length;
   }
 
   /**
@@ -119,7 +120,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    * @param id any number
    */
   public final void id(int request, long id) {
-    memory.putLong(at(checked(request)) + ID, id);
+    putLong(at(checked(request)) + ID, id);
   }
 
   /**
@@ -129,7 +130,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    * @return the number last set
    */
   public final long id(int request) {
-    return memory.getLong(at(checked(request)) + ID);
+    return getLong(at(checked(request)) + ID);
   }
 
   /**
@@ -156,9 +157,9 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    * @throws IndexOutOfBoundsException if the data leaves the region
    */
   public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
-    int index = entry(request, entry);
     long address =
         Checks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
+    int index = entry(request, entry);
     name(index, region);
     put(index, address, (int) length, region.lkey());
   }
@@ -191,7 +192,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   final int checked(int request) {
-    return Checks.ON ? Objects.checkIndex(request, size) : request;
+    return Checks.ON ? Objects.checkIndex(request, used.length) : request;
   }
 
   private static long checkedLength(long length) {
@@ -237,15 +238,15 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   final void setEntryCount(int request, int count) {
-    memory.putInt(at(request) + ENTRY_COUNT, count);
+    putInt(at(request) + ENTRY_COUNT, count);
     admittedBy = null;
   }
 
   final void put(int entry, long address, int length, int lkey) {
     long at = entryAt(entry);
-    memory.putLong(at + ENTRY_ADDRESS, address);
-    memory.putInt(at + ENTRY_LENGTH, length);
-    memory.putInt(at + ENTRY_KEY, lkey);
+    putLong(at + ENTRY_ADDRESS, address);
+    putInt(at + ENTRY_LENGTH, length);
+    putInt(at + ENTRY_KEY, lkey);
   }
 
   /**
@@ -256,11 +257,11 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   final int inlineLength(int request) {
-    return memory.getInt(entryAt(request * entriesEach) + ENTRY_LENGTH);
+    return getInt(entryAt(request * entriesEach) + ENTRY_LENGTH);
   }
 
-  final void inlineLength(int request, int length) {
-    memory.putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
+  final void putInlineLength(int request, int length) {
+    putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
     if (length > admittedInlineData) {
       admittedBy = null;
     }
@@ -279,7 +280,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   /** Remembers an object that a request names besides the regions of its entries. */
   @SuppressWarnings("ReferenceEquality") // A resource equals itself alone.
   final void name(int request, int other, int others, Resource resource) {
-    int index = size * entriesEach + request * others + other;
+    int index = used.length * entriesEach + request * others + other;
     if (named[index] != resource) {
       named[index] = resource;
       admittedBy = null;
@@ -287,20 +288,44 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   final Resource named(int request, int other, int others) {
-    return named[size * entriesEach + request * others + other];
+    return named[used.length * entriesEach + request * others + other];
   }
 
   final long at(int request) {
-    return REQUESTS + ((long) request << requestShift);
+    return Block.known(requests + ((long) request << requestShift));
   }
 
   private long entryAt(int entry) {
-    return entries + ((long) entry << ENTRY_SHIFT);
+    return Block.known(entries + ((long) entry << ENTRY_SHIFT));
+  }
+
+  // Every access keeps the list, and so its memory, reachable until it is done.
+
+  final void putLong(long address, long value) {
+    Memory.putLong(address, value);
+    memory.keep();
+  }
+
+  final void putInt(long address, int value) {
+    Memory.putInt(address, value);
+    memory.keep();
+  }
+
+  final long getLong(long address) {
+    long value = Memory.getLong(address);
+    memory.keep();
+    return value;
+  }
+
+  final int getInt(long address) {
+    int value = Memory.getInt(address);
+    memory.keep();
+    return value;
   }
 
   private void link(int request) {
-    long next = request + 1 < size ? memory.address(at(request + 1)) : 0;
-    memory.putLong(at(request) + NEXT, next);
+    long next = request + 1 < used.length ? at(request + 1) : 0;
+    putLong(at(request) + NEXT, next);
   }
 
   /**
@@ -313,10 +338,10 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     int last = from + count - 1;
     if (last != end) {
       link(end);
-      memory.putLong(at(last) + NEXT, 0);
+      putLong(at(last) + NEXT, 0);
       end = last;
     }
-    return memory.address(at(from));
+    return at(from);
   }
 
   /** The address of the word in which C names the request that it refuses. */
@@ -336,7 +361,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
 
   /** Looks at every request of a range, and remembers that all were good. */
   final void admit(QueueLimits limits, int from, int count) {
-    Objects.checkFromIndexSize(from, count, size);
+    Objects.checkFromIndexSize(from, count, used.length);
     final int now = Resource.closings();
     limits.queue().requireOpen();
     for (int i = from; i < from + count; i++) {
@@ -377,7 +402,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     if (!region.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + region + ", which is closed");
     }
-    if (region.domain() != limits.domain()) {
+    if (region.domain().root() != limits.domain()) {
       throw new IllegalArgumentException(
           describe(request)
               + " names "
@@ -398,9 +423,9 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    */
   final int taken(String function, int result, Resource queue, int from, int count) {
     int errno = Math.abs(result); // Some providers return it negative.
-    long refusedAddress = memory.getLong(REFUSED);
-    memory.putLong(REFUSED, 0);
-    long index = (refusedAddress - memory.address(REQUESTS)) >> requestShift;
+    long refusedAddress = getLong(refusedWord());
+    putLong(refusedWord(), 0);
+    long index = (refusedAddress - requests) >> requestShift;
     if (refusedAddress == 0 || index < from || index >= (long) from + count) {
       refused = -1;
       throw new VerbsException(

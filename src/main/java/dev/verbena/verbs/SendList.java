@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
@@ -25,7 +26,8 @@ import java.util.Objects;
  * taken = queuePair.post(sends, 1, 1);
  * }
  *
- * <p>Remote flush and atomic write have no place in C's struct.
+ * <p>Remote flush and atomic write have no place in C's struct: they are posted through {@link
+ * Posting}.
  */
 public final class SendList extends RequestList {
   static final int SIGNALED = rdma_h.IBV_SEND_SIGNALED();
@@ -261,49 +263,50 @@ public final class SendList extends RequestList {
     }
     format(request, WorkRequestOpcode.TSO);
     copy.copyFrom(header);
-    memory.putLong(at(request) + TSO_HEADER, copy.address());
-    memory.putShort(at(request) + TSO_HEADER_SIZE, (short) header.byteSize());
-    memory.putShort(at(request) + TSO_SEGMENT_SIZE, (short) segmentSize);
+    putLong(at(request) + TSO_HEADER, copy.address());
+    Memory.putShort(at(request) + TSO_HEADER_SIZE, (short) header.byteSize());
+    Memory.putShort(at(request) + TSO_SEGMENT_SIZE, (short) segmentSize);
+    memory.keep();
     return cursor;
   }
 
-  /** Makes a request the binding of a memory window of type 2. */
-  SendRequest bind(
-      int request,
-      Resource window,
-      int rkey,
-      MemoryRegion region,
-      long offset,
-      long length,
-      int access) {
-    long windowAddress = window.address();
-    long regionAddress = region.address();
-    long start = region.addressOf(offset, length);
+  /**
+   * Makes a request the binding of a memory window of type 2. Once it completed, the window must be
+   * {@linkplain MemoryWindow#bound told} its key.
+   *
+   * @param request the index of a request
+   * @param window a window of type 2
+   * @param rkey its new key: {@link MemoryWindow#nextKey} of the old one
+   * @param binding what to show, and to whom
+   * @return the request, for what else there is to say about it
+   */
+  public SendRequest bindMemoryWindow(
+      int request, MemoryWindow window, int rkey, WindowBinding binding) {
+    if (window.type() != MemoryWindowType.TYPE_2) {
+      throw new IllegalArgumentException(window + " is not of type 2: it is bound by bind()");
+    }
+    final long address = window.address();
     format(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
     name(request, TARGET, OTHERS, window);
-    name(request, BOUND_REGION, OTHERS, region);
-    long at = at(request);
-    memory.putLong(at + BIND_WINDOW, windowAddress);
-    memory.putInt(at + BIND_KEY, rkey);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.mr$offset(), regionAddress);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.addr$offset(), start);
-    memory.putLong(at + BIND_INFO + ibv_mw_bind_info.length$offset(), length);
-    memory.putInt(at + BIND_INFO + ibv_mw_bind_info.mw_access_flags$offset(), access);
+    name(request, BOUND_REGION, OTHERS, binding.region());
+    binding.writeTo(Memory.at(at(request) + BIND_INFO, ibv_mw_bind_info.sizeof()));
+    putLong(at(request) + BIND_WINDOW, address);
+    putInt(at(request) + BIND_KEY, rkey);
     return cursor;
   }
 
   /** Clears everything that another operation may have left, then sets the operation. */
   private SendRequest format(int request, WorkRequestOpcode opcode) {
     long at = at(Objects.checkIndex(request, size()));
-    memory.putLong(at + ID, 0);
+    putLong(at + ID, 0);
     setEntries(request, 0);
     for (long offset = OPCODE; offset < SIZE; offset += Integer.BYTES) {
-      memory.putInt(at + offset, 0);
+      putInt(at + offset, 0);
     }
     for (int other = 0; other < OTHERS; other++) {
       name(request, other, OTHERS, null);
     }
-    memory.putInt(at + OPCODE, opcode.code());
+    putInt(at + OPCODE, opcode.code());
     opcodes[request] = opcode;
     return cursor.at(request);
   }
@@ -320,16 +323,16 @@ public final class SendList extends RequestList {
   public void remote(int request, long address, int rkey) {
     long at = at(checked(request));
     switch (opcodes[request]) {
-      case RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE, RDMA_READ -> memory.putInt(at + RDMA_KEY, rkey);
+      case RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
       case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
         if ((address & (Long.BYTES - 1)) != 0) {
           throw new IllegalArgumentException("an atomic needs a remote address divisible by 8");
         }
-        memory.putInt(at + ATOMIC_KEY, rkey);
+        putInt(at + ATOMIC_KEY, rkey);
       }
       case null, default -> throw unfit(request, "a remote address");
     }
-    memory.putLong(at + RDMA_ADDRESS, address); // Atomics have it at the same place.
+    putLong(at + RDMA_ADDRESS, address); // Atomics have it at the same place.
   }
 
   /**
@@ -341,7 +344,7 @@ public final class SendList extends RequestList {
   public void immediate(int request, int value) {
     switch (opcodes[checked(request)]) {
       case SEND_WITH_IMMEDIATE, RDMA_WRITE_WITH_IMMEDIATE ->
-          memory.putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
+          putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
       case null, default -> throw unfit(request, "immediate data");
     }
   }
@@ -354,8 +357,7 @@ public final class SendList extends RequestList {
    */
   public void invalidated(int request, int rkey) {
     switch (opcodes[checked(request)]) {
-      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE ->
-          memory.putInt(at(request) + INVALIDATED_KEY, rkey);
+      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE -> putInt(at(request) + INVALIDATED_KEY, rkey);
       case null, default -> throw unfit(request, "a key to invalidate");
     }
   }
@@ -371,8 +373,8 @@ public final class SendList extends RequestList {
     if (opcodes[checked(request)] != WorkRequestOpcode.COMPARE_AND_SWAP) {
       throw unfit(request, "two operands");
     }
-    memory.putLong(at(request) + COMPARE_ADD, expected);
-    memory.putLong(at(request) + SWAP, desired);
+    putLong(at(request) + COMPARE_ADD, expected);
+    putLong(at(request) + SWAP, desired);
   }
 
   /**
@@ -385,7 +387,7 @@ public final class SendList extends RequestList {
     if (opcodes[checked(request)] != WorkRequestOpcode.FETCH_AND_ADD) {
       throw unfit(request, "one operand");
     }
-    memory.putLong(at(request) + COMPARE_ADD, add);
+    putLong(at(request) + COMPARE_ADD, add);
   }
 
   /**
@@ -405,11 +407,18 @@ public final class SendList extends RequestList {
    * @param number the number of the peer's shared receive queue
    */
   public void sharedReceiveQueue(int request, int number) {
-    memory.putInt(at(checked(request)) + XRC_NUMBER, number);
+    putInt(at(checked(request)) + XRC_NUMBER, number);
   }
 
-  /** Sets where a datagram goes. */
-  void to(int request, Resource handle, int number, int key) {
+  /**
+   * Sets where a datagram goes.
+   *
+   * @param request the index of a send
+   * @param handle the path to the peer
+   * @param number the number of the peer's queue pair
+   * @param key the Q_Key of the peer's queue pair
+   */
+  public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {
       case SEND, SEND_WITH_IMMEDIATE, TSO -> {}
       case null, default -> throw unfit(request, "an address handle");
@@ -417,9 +426,9 @@ public final class SendList extends RequestList {
     long at = at(request);
     long address = handle.address();
     name(request, TARGET, OTHERS, handle);
-    memory.putLong(at + UD_HANDLE, address);
-    memory.putInt(at + UD_NUMBER, number);
-    memory.putInt(at + UD_KEY, key);
+    putLong(at + UD_HANDLE, address);
+    putInt(at + UD_NUMBER, number);
+    putInt(at + UD_KEY, key);
   }
 
   /**
@@ -445,7 +454,7 @@ public final class SendList extends RequestList {
     if ((flags(checked(request)) & INLINE) == 0) {
       throw unfit(request, "inline data: format it so");
     }
-    super.inlineLength(request, fitting(length));
+    putInlineLength(request, fitting(length));
   }
 
   /** Makes a send or write take its data from the list's own memory. */
@@ -472,11 +481,11 @@ public final class SendList extends RequestList {
 
   final void flag(int request, int flag, boolean set) {
     int flags = flags(request);
-    memory.putInt(at(request) + FLAGS, set ? flags | flag : flags & ~flag);
+    putInt(at(request) + FLAGS, set ? flags | flag : flags & ~flag);
   }
 
   private int flags(int request) {
-    return memory.getInt(at(request) + FLAGS);
+    return getInt(at(request) + FLAGS);
   }
 
   // Judging

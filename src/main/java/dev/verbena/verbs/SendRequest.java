@@ -81,6 +81,17 @@ public final class SendRequest {
   }
 
   /**
+   * Sets where a datagram goes.
+   *
+   * @param handle the path to the peer * @param number the number of the peer's queue pair
+   * @param key the Q_Key of the peer's queue pair * @return this
+   */
+  public SendRequest to(AddressHandle handle, int number, int key) {
+    list.to(index, handle, number, key);
+    return this;
+  }
+
+  /**
    * Sets the extended reliable connection's target at the peer.
    *
    * @param number the number of the peer's shared receive queue

@@ -52,10 +52,14 @@ public record WindowBinding(MemoryRegion region, long offset, long length, Set<A
    *
    * @param info a {@code struct ibv_mw_bind_info}
    */
-  public void writeTo(MemorySegment info) {
+  void writeTo(MemorySegment info) {
     ibv_mw_bind_info.mr(info, region.segment());
     ibv_mw_bind_info.addr(info, region.addressOf(offset, length));
     ibv_mw_bind_info.length(info, length);
-    ibv_mw_bind_info.mw_access_flags(info, (int) Flags.mask(access));
+    ibv_mw_bind_info.mw_access_flags(info, accessMask());
+  }
+
+  int accessMask() {
+    return (int) Flags.mask(access);
   }
 }

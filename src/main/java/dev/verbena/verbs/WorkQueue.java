@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.WorkQueueCalls;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
@@ -20,9 +21,12 @@ public final class WorkQueue extends Resource {
   private final ProtectionDomain domain;
   private final CompletionQueue completions;
   private final MemorySegment struct;
+  private final QueueLimits limits;
+  private final WorkQueueCalls calls;
   private final int maxRequests;
   private final int maxEntries;
 
+  @SuppressWarnings("this-escape") // The limits only keep the reference.
   private WorkQueue(
       ProtectionDomain domain,
       CompletionQueue completions,
@@ -33,6 +37,8 @@ public final class WorkQueue extends Resource {
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
+    this.limits = new QueueLimits(this, domain, null, maxEntries, 0);
+    this.calls = new WorkQueueCalls(address, domain.context().linking().isCritical());
     this.maxRequests = maxRequests;
     this.maxEntries = maxEntries;
   }
@@ -120,6 +126,39 @@ public final class WorkQueue extends Resource {
             : e;
       }
     }
+  }
+
+  /**
+   * Posts all requests of a list: {@code ibv_post_wq_recv}.
+   *
+   * @param list receive requests
+   * @return how many were taken, from the first: less than all if the queue is full
+   * @throws VerbsException if C refuses a request for another reason
+   */
+  public int post(ReceiveList list) {
+    return post(list, 0, list.size());
+  }
+
+  /**
+   * Posts some requests of a list: {@code ibv_post_wq_recv}.
+   *
+   * @param list receive requests
+   * @param from the index of the first one
+   * @param count how many
+   * @return how many were taken, from the first: less than {@code count} if the queue is full
+   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
+   * @throws VerbsException if C refuses a request for another reason
+   */
+  public int post(ReceiveList list, int from, int count) {
+    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+      list.admit(limits, from, count);
+    }
+    if (count == 0) {
+      return 0;
+    }
+    int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.refusedWord());
+    list.memory.keep();
+    return errno == 0 ? count : list.taken("ibv_post_wq_recv", errno, this, from, count);
   }
 
   /**

@@ -3,7 +3,9 @@ package dev.verbena.benchmarks;
 import static dev.verbena.benchmarks.Ring.BUFFERS;
 import static dev.verbena.benchmarks.Ring.BUFFER_SIZE;
 
+import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
@@ -39,6 +41,9 @@ public class DataPath {
   private MemorySegment endlessQueue;
   private MemorySegment mr;
 
+  private MemorySegment extendedPair;
+  private MemorySegment extendedQueue;
+
   private Completions completions;
   private SendList sends;
   private SendList gathering;
@@ -46,7 +51,6 @@ public class DataPath {
   private SendList inline;
   private MemorySegment[] inlineData;
   private ReceiveList receives;
-  private long id;
 
   @Setup
   public void open() {
@@ -55,6 +59,8 @@ public class DataPath {
     completionQueue = ring.completions.segment();
     endlessQueue = ring.endless.segment();
     mr = ring.region.segment();
+    extendedPair = ring.extendedPair.segment();
+    extendedQueue = ring.extended.segment();
     completions = new Completions(batch);
     sends = new SendList(batch, 1);
     gathering = new SendList(batch, 4);
@@ -80,7 +86,7 @@ public class DataPath {
     ring.close();
   }
 
-  private long offset() {
+  private static long offset(long id) {
     return (id & (BUFFERS - 1)) * BUFFER_SIZE;
   }
 
@@ -93,10 +99,11 @@ public class DataPath {
   @Benchmark
   public long sendJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         sends.id(i, id++);
-        sends.local(i, ring.region, offset(), BUFFER_SIZE);
+        sends.local(i, ring.region, offset(id), BUFFER_SIZE);
       }
       all(ring.pair.post(sends), batch);
       sum += Ring.pollAll(ring.completions, completions, batch);
@@ -113,11 +120,12 @@ public class DataPath {
   @Benchmark
   public long fourEntriesJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         gathering.id(i, id++);
         for (int entry = 0; entry < 4; entry++) {
-          gathering.local(i, entry, ring.region, offset(), BUFFER_SIZE);
+          gathering.local(i, entry, ring.region, offset(id), BUFFER_SIZE);
         }
       }
       all(ring.pair.post(gathering), batch);
@@ -135,6 +143,7 @@ public class DataPath {
   @Benchmark
   public long inlineJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         inline.id(i, id++);
@@ -154,10 +163,11 @@ public class DataPath {
 
   @Benchmark
   public long postJava() {
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         silent.id(i, id++);
-        silent.local(i, ring.region, offset(), BUFFER_SIZE);
+        silent.local(i, ring.region, offset(id), BUFFER_SIZE);
       }
       all(ring.pair.post(silent), batch);
     }
@@ -172,10 +182,11 @@ public class DataPath {
   @Benchmark
   public long receiveJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       for (int i = 0; i < batch; i++) {
         receives.id(i, id++);
-        receives.local(i, ring.region, offset(), BUFFER_SIZE);
+        receives.local(i, ring.region, offset(id), BUFFER_SIZE);
       }
       all(ring.pair.post(receives), batch);
       sum += Ring.pollAll(ring.completions, completions, batch);
@@ -192,6 +203,7 @@ public class DataPath {
   @Benchmark
   public long pollJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       sum += Ring.pollAll(ring.endless, completions, batch);
     }
@@ -206,6 +218,7 @@ public class DataPath {
   @Benchmark
   public long emptyPollJava() {
     long sum = 0;
+    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       sum += ring.completions.poll(completions);
     }
@@ -215,5 +228,48 @@ public class DataPath {
   @Benchmark
   public long emptyPollC() throws Throwable {
     return CLoops.sum((long) CLoops.EMPTY_POLL.invokeExact(completionQueue, batch, (long) ROUNDS));
+  }
+
+  @Benchmark
+  public long wrJava() {
+    long sum = 0;
+    long id = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      try (Posting posting = ring.extendedPair.startPosting()) {
+        for (int i = 0; i < batch; i++) {
+          posting.id(id++).signaled().send().local(ring.region, offset(id), BUFFER_SIZE);
+        }
+        all(posting.complete(), batch);
+      }
+      sum += Ring.pollAll(ring.completions, completions, batch);
+    }
+    return sum;
+  }
+
+  @Benchmark
+  public long wrC() throws Throwable {
+    return CLoops.sum(
+        (long) CLoops.WR.invokeExact(extendedPair, completionQueue, mr, batch, (long) ROUNDS));
+  }
+
+  @Benchmark
+  public long cursorJava() {
+    long sum = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      try (CompletionCursor cursor = ring.extended.startPolling()) {
+        for (int i = 0; i < batch && cursor.next(); i++) {
+          if (!cursor.isSuccess()) {
+            throw new IllegalStateException("a failed completion");
+          }
+          sum += cursor.id() + cursor.byteLength();
+        }
+      }
+    }
+    return sum;
+  }
+
+  @Benchmark
+  public long cursorC() throws Throwable {
+    return CLoops.sum((long) CLoops.CURSOR.invokeExact(extendedQueue, batch, (long) ROUNDS));
   }
 }

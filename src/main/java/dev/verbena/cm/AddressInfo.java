@@ -1,0 +1,221 @@
+package dev.verbena.cm;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.SocketAddresses;
+import dev.verbena.raw.rdma_addrinfo;
+import dev.verbena.raw.sockaddr_storage;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * What a name was resolved to: {@code struct rdma_addrinfo}, copied from C. An {@link AddressQuery}
+ * asks for it, {@link ConnectionId#createEndpoint} takes it.
+ */
+public final class AddressInfo {
+  private final int flags;
+  private final int family;
+  private final int queuePairType;
+  private final int portSpace;
+  private final byte[] source;
+  private final byte[] destination;
+  private final String sourceName;
+  private final String destinationName;
+  private final byte[] route;
+  private final byte[] connect;
+
+  private AddressInfo(MemorySegment info) {
+    flags = rdma_addrinfo.ai_flags(info);
+    family = rdma_addrinfo.ai_family(info);
+    queuePairType = rdma_addrinfo.ai_qp_type(info);
+    portSpace = rdma_addrinfo.ai_port_space(info);
+    source = bytes(rdma_addrinfo.ai_src_addr(info), rdma_addrinfo.ai_src_len(info));
+    destination = bytes(rdma_addrinfo.ai_dst_addr(info), rdma_addrinfo.ai_dst_len(info));
+    sourceName = Memory.string(rdma_addrinfo.ai_src_canonname(info).address());
+    destinationName = Memory.string(rdma_addrinfo.ai_dst_canonname(info).address());
+    route = bytes(rdma_addrinfo.ai_route(info), rdma_addrinfo.ai_route_len(info));
+    connect = bytes(rdma_addrinfo.ai_connect(info), rdma_addrinfo.ai_connect_len(info));
+  }
+
+  private static byte[] bytes(MemorySegment pointer, long length) {
+    return pointer.address() == 0
+        ? new byte[0]
+        : pointer.reinterpret(length).toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  /** Copies a list that C made. */
+  static List<AddressInfo> copyAll(long list) {
+    List<AddressInfo> all = new ArrayList<>();
+    for (long at = list; at != 0; ) {
+      MemorySegment info = Memory.at(at, rdma_addrinfo.sizeof());
+      all.add(new AddressInfo(info));
+      at = rdma_addrinfo.ai_next(info).address();
+    }
+    return List.copyOf(all);
+  }
+
+  /** The struct as C had it, without a successor. */
+  MemorySegment write(Arena arena) {
+    MemorySegment info = rdma_addrinfo.allocate(arena);
+    rdma_addrinfo.ai_flags(info, flags);
+    rdma_addrinfo.ai_family(info, family);
+    rdma_addrinfo.ai_qp_type(info, queuePairType);
+    rdma_addrinfo.ai_port_space(info, portSpace);
+    rdma_addrinfo.ai_src_addr(info, copy(source, arena));
+    rdma_addrinfo.ai_src_len(info, source.length);
+    rdma_addrinfo.ai_dst_addr(info, copy(destination, arena));
+    rdma_addrinfo.ai_dst_len(info, destination.length);
+    rdma_addrinfo.ai_route(info, copy(route, arena));
+    rdma_addrinfo.ai_route_len(info, route.length);
+    rdma_addrinfo.ai_connect(info, copy(connect, arena));
+    rdma_addrinfo.ai_connect_len(info, connect.length);
+    return info;
+  }
+
+  private static MemorySegment copy(byte[] bytes, Arena arena) {
+    if (bytes.length == 0) {
+      return MemorySegment.NULL;
+    }
+    MemorySegment copy = arena.allocate(bytes.length, Long.BYTES);
+    copy.copyFrom(MemorySegment.ofArray(bytes));
+    return copy;
+  }
+
+  private static Optional<InetSocketAddress> address(byte[] sockaddr) {
+    if (sockaddr.length == 0) {
+      return Optional.empty();
+    }
+    MemorySegment padded = MemorySegment.ofArray(new long[(int) sockaddr_storage.sizeof() / 8]);
+    padded.copyFrom(MemorySegment.ofArray(sockaddr));
+    return SocketAddresses.read(padded);
+  }
+
+  /**
+   * What kind of answer this is.
+   *
+   * @return {@link AddressInfoFlag#PASSIVE} for one to listen on
+   */
+  public Set<AddressInfoFlag> flags() {
+    return AddressInfoFlag.of(flags);
+  }
+
+  /**
+   * Whether one can listen on the answer.
+   *
+   * @return true for an answer to a {@linkplain AddressQuery#passive passive} query
+   */
+  public boolean isPassive() {
+    return flags().contains(AddressInfoFlag.PASSIVE);
+  }
+
+  /**
+   * The family of the addresses, as Linux numbers it.
+   *
+   * @return 2 for IPv4, 10 for IPv6, 27 for InfiniBand's own
+   */
+  public int family() {
+    return family;
+  }
+
+  /**
+   * The kind of service.
+   *
+   * @return the port space
+   */
+  public PortSpace portSpace() {
+    return PortSpace.of(portSpace);
+  }
+
+  /**
+   * The type of queue pair of the service, as C numbers it.
+   *
+   * @return {@code IBV_QPT_RC}, {@code IBV_QPT_UD} or another
+   */
+  public int queuePairType() {
+    return queuePairType;
+  }
+
+  /**
+   * The own address.
+   *
+   * @return the address, or empty if there is none or it is not of IP
+   */
+  public Optional<InetSocketAddress> source() {
+    return address(source);
+  }
+
+  /**
+   * The peer's address.
+   *
+   * @return the address, or empty if there is none or it is not of IP
+   */
+  public Optional<InetSocketAddress> destination() {
+    return address(destination);
+  }
+
+  /**
+   * The own address as C has it, of whatever family.
+   *
+   * @return the bytes of the {@code sockaddr}; empty if there is none
+   */
+  public byte[] sourceBytes() {
+    return source.clone();
+  }
+
+  /**
+   * The peer's address as C has it, of whatever family.
+   *
+   * @return the bytes of the {@code sockaddr}; empty if there is none
+   */
+  public byte[] destinationBytes() {
+    return destination.clone();
+  }
+
+  /**
+   * The own host's official name.
+   *
+   * @return the name, if C asked for it
+   */
+  public Optional<String> sourceName() {
+    return Optional.ofNullable(sourceName);
+  }
+
+  /**
+   * The peer host's official name.
+   *
+   * @return the name, if C asked for it
+   */
+  public Optional<String> destinationName() {
+    return Optional.ofNullable(destinationName);
+  }
+
+  /**
+   * The route, where one was looked for and found.
+   *
+   * @return {@code struct ibv_path_data}s, for {@link ConnectionOptions#path}; empty if there is
+   *     none
+   */
+  public byte[] route() {
+    return route.clone();
+  }
+
+  /**
+   * What must precede the private data of a connection request.
+   *
+   * @return the bytes; mostly none
+   */
+  public byte[] connectData() {
+    return connect.clone();
+  }
+
+  @Override
+  public String toString() {
+    return (isPassive() ? "to listen on " : "to connect to ")
+        + (isPassive() ? source() : destination()).map(Object::toString).orElse("AF " + family);
+  }
+}

@@ -1,0 +1,245 @@
+package dev.verbena.cm;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.SocketAddresses;
+import dev.verbena.raw.rdma_addrinfo;
+import dev.verbena.verbs.QueuePairType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * A question for the addresses behind a name: the arguments and hints of {@code rdma_getaddrinfo}.
+ *
+ * <p>Nothing is asked for unless it is said here.
+ *
+ * {@snippet :
+ * AddressInfo server = AddressQuery.of("server", "7471").resolve(Duration.ofSeconds(5)).getFirst();
+ * }
+ */
+public final class AddressQuery {
+  private final String node;
+  private final String service;
+  private final Set<AddressInfoFlag> flags = EnumSet.noneOf(AddressInfoFlag.class);
+  private int family;
+  private QueuePairType queuePairType;
+  private PortSpace portSpace;
+  private InetSocketAddress source;
+  private InetSocketAddress destination;
+
+  private AddressQuery(String node, String service) {
+    this.node = node;
+    this.service = service;
+  }
+
+  /**
+   * A query for a host and a service.
+   *
+   * @param node a host name or an address in digits; null for none
+   * @param service a service name or a port in digits; null for none
+   * @return a query, to be refined
+   */
+  public static AddressQuery of(String node, String service) {
+    if (node == null && service == null) {
+      throw new IllegalArgumentException("neither a node nor a service");
+    }
+    return new AddressQuery(node, service);
+  }
+
+  /**
+   * A query for the route to an address that is already known.
+   *
+   * @param destination the peer's address
+   * @return a query, to be refined
+   */
+  public static AddressQuery to(InetSocketAddress destination) {
+    AddressQuery query = new AddressQuery(null, null);
+    query.destination = Objects.requireNonNull(destination, "destination");
+    return query;
+  }
+
+  /**
+   * Asks for an address to listen on.
+   *
+   * @return this
+   */
+  public AddressQuery passive() {
+    return flag(AddressInfoFlag.PASSIVE);
+  }
+
+  /**
+   * Takes the node for an address in digits: no name service is asked.
+   *
+   * @return this
+   */
+  public AddressQuery numericHost() {
+    return flag(AddressInfoFlag.NUMERIC_HOST);
+  }
+
+  /**
+   * Adds a flag.
+   *
+   * @param flag how to resolve
+   * @return this
+   */
+  public AddressQuery flag(AddressInfoFlag flag) {
+    flags.add(flag);
+    return this;
+  }
+
+  /**
+   * Asks for IPv4 addresses alone.
+   *
+   * @return this
+   */
+  public AddressQuery ipv4() {
+    family = SocketAddresses.AF_INET;
+    return flag(AddressInfoFlag.FAMILY);
+  }
+
+  /**
+   * Asks for IPv6 addresses alone.
+   *
+   * @return this
+   */
+  public AddressQuery ipv6() {
+    family = SocketAddresses.AF_INET6;
+    return flag(AddressInfoFlag.FAMILY);
+  }
+
+  /**
+   * Chooses the kind of service.
+   *
+   * @param space the port space
+   * @return this
+   */
+  public AddressQuery portSpace(PortSpace space) {
+    portSpace = Objects.requireNonNull(space, "space");
+    return this;
+  }
+
+  /**
+   * Chooses the type of queue pair.
+   *
+   * @param type the transport service
+   * @return this
+   */
+  public AddressQuery queuePairType(QueuePairType type) {
+    queuePairType = Objects.requireNonNull(type, "type");
+    return this;
+  }
+
+  /**
+   * Chooses the own address.
+   *
+   * @param address an address of this machine
+   * @return this
+   */
+  public AddressQuery source(InetSocketAddress address) {
+    source = Objects.requireNonNull(address, "address");
+    return this;
+  }
+
+  /**
+   * Resolves: {@code rdma_getaddrinfo} and {@code rdma_freeaddrinfo}. C does not say how long that
+   * takes; it is left behind when the time is over or the thread interrupted.
+   *
+   * @param timeout how long to wait at most
+   * @return the answers, the preferred one first
+   * @throws VerbsException ENOENT if there is no such name or no address of the family asked for;
+   *     ETIMEDOUT if the time is over
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public List<AddressInfo> resolve(Duration timeout) throws InterruptedException {
+    FutureTask<List<AddressInfo>> task = new FutureTask<>(this::resolve);
+    Thread.ofPlatform().daemon().name("resolving " + this).start(task);
+    try {
+      return task.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      throw new VerbsException(
+          "rdma_getaddrinfo",
+          Errno.ETIMEDOUT,
+          "resolving " + this + " takes longer than " + timeout);
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof VerbsException failure) {
+        throw failure.explained("resolving " + this);
+      }
+      throw new IllegalStateException("resolving " + this, e.getCause());
+    }
+  }
+
+  private List<AddressInfo> resolve() {
+    Librdmacm rdmacm = Provider.system().rdmacm();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+      rdmacm.rdma_getaddrinfo(node(arena), service(arena), hints(arena), result.address());
+      return take(rdmacm, result.get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  /** Copies a list of C's and gives it back. */
+  static List<AddressInfo> take(Librdmacm rdmacm, long list) {
+    try {
+      return AddressInfo.copyAll(list);
+    } finally {
+      rdmacm.rdma_freeaddrinfo(list);
+    }
+  }
+
+  long node(Arena arena) {
+    return string(node, arena);
+  }
+
+  long service(Arena arena) {
+    return string(service, arena);
+  }
+
+  private static long string(String text, Arena arena) {
+    return text == null ? 0 : arena.allocateFrom(text).address();
+  }
+
+  /** The hints, or NULL where nothing was said. */
+  long hints(Arena arena) {
+    boolean nothing =
+        flags.isEmpty()
+            && queuePairType == null
+            && portSpace == null
+            && source == null
+            && destination == null;
+    if (nothing) {
+      return 0;
+    }
+    MemorySegment hints = rdma_addrinfo.allocate(arena);
+    rdma_addrinfo.ai_flags(hints, AddressInfoFlag.mask(flags));
+    rdma_addrinfo.ai_family(hints, family);
+    rdma_addrinfo.ai_qp_type(hints, queuePairType == null ? 0 : queuePairType.code());
+    rdma_addrinfo.ai_port_space(hints, portSpace == null ? 0 : portSpace.code());
+    MemorySegment from = SocketAddresses.write(source, arena);
+    rdma_addrinfo.ai_src_addr(hints, from);
+    rdma_addrinfo.ai_src_len(hints, (int) from.byteSize());
+    MemorySegment to = SocketAddresses.write(destination, arena);
+    rdma_addrinfo.ai_dst_addr(hints, to);
+    rdma_addrinfo.ai_dst_len(hints, (int) to.byteSize());
+    return hints.address();
+  }
+
+  @Override
+  public String toString() {
+    return destination != null
+        ? destination.toString()
+        : (node == null ? "*" : node) + (service == null ? "" : ":" + service);
+  }
+}

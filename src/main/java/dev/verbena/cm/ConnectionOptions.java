@@ -1,0 +1,100 @@
+package dev.verbena.cm;
+
+import dev.verbena.internal.Checks;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** What can be set on an identifier before it is used: {@code rdma_set_option}. */
+public final class ConnectionOptions {
+  private final ConnectionId id;
+
+  ConnectionOptions(ConnectionId id) {
+    this.id = id;
+  }
+
+  /**
+   * Sets the type of service of the packets: {@code RDMA_OPTION_ID_TOS}.
+   *
+   * @param value 0 to 255; on RoCE the traffic class, whose upper six bits are the DSCP
+   * @return this
+   */
+  public ConnectionOptions typeOfService(int value) {
+    return setByte(rdma_h.RDMA_OPTION_ID_TOS(), Checks.range("type of service", value, 0, 255));
+  }
+
+  /**
+   * Lets others bind to the same address: {@code RDMA_OPTION_ID_REUSEADDR}.
+   *
+   * @param reuse whether they may
+   * @return this
+   */
+  public ConnectionOptions reuseAddress(boolean reuse) {
+    return setInt(rdma_h.RDMA_OPTION_ID_REUSEADDR(), reuse ? 1 : 0);
+  }
+
+  /**
+   * Keeps an identifier that is bound to IPv6's wildcard address from serving IPv4, too: {@code
+   * RDMA_OPTION_ID_AFONLY}.
+   *
+   * @param only whether to serve IPv6 alone
+   * @return this
+   */
+  public ConnectionOptions addressFamilyOnly(boolean only) {
+    return setInt(rdma_h.RDMA_OPTION_ID_AFONLY(), only ? 1 : 0);
+  }
+
+  /**
+   * Sets how long the queue pair waits for an acknowledgement before it sends again: {@code
+   * RDMA_OPTION_ID_ACK_TIMEOUT}.
+   *
+   * @param exponent 0 to 31, for 4.096 microseconds times two to the power of it; 0 is for ever
+   * @return this
+   */
+  public ConnectionOptions acknowledgeTimeout(int exponent) {
+    return setByte(
+        rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT(), Checks.range("timeout exponent", exponent, 0, 31));
+  }
+
+  /**
+   * Gives the path instead of resolving a route: {@code RDMA_OPTION_IB_PATH}. {@link
+   * EventType#ROUTE_RESOLVED} follows.
+   *
+   * @param pathData one or more {@code struct ibv_path_data}
+   * @return this
+   */
+  public ConnectionOptions path(byte[] pathData) {
+    return set(rdma_h.RDMA_OPTION_IB(), rdma_h.RDMA_OPTION_IB_PATH(), pathData);
+  }
+
+  /**
+   * Sets an option that has no method here.
+   *
+   * @param level {@code RDMA_OPTION_ID} or {@code RDMA_OPTION_IB}
+   * @param name the option's number
+   * @param value its bytes, as C has them
+   * @return this
+   */
+  public ConnectionOptions set(int level, int name, byte[] value) {
+    try (Arena arena = Arena.ofConfined()) {
+      set(level, name, arena.allocateFrom(ValueLayout.JAVA_BYTE, value));
+    }
+    return this;
+  }
+
+  private ConnectionOptions setByte(int name, int value) {
+    return set(rdma_h.RDMA_OPTION_ID(), name, new byte[] {(byte) value});
+  }
+
+  private ConnectionOptions setInt(int name, int value) {
+    try (Arena arena = Arena.ofConfined()) {
+      set(rdma_h.RDMA_OPTION_ID(), name, arena.allocateFrom(ValueLayout.JAVA_INT, value));
+    }
+    return this;
+  }
+
+  private void set(int level, int name, MemorySegment value) {
+    id.setOption(level, name, value);
+  }
+}

@@ -1,0 +1,28 @@
+package dev.verbena.internal;
+
+import dev.verbena.raw.ibv_wq;
+import java.lang.foreign.MemorySegment;
+
+/** The data path of one work queue: the function pointer of {@code ibv_wq} itself. */
+public final class WorkQueueCalls {
+  private final long wq;
+  private final MemorySegment postRecv;
+  private final boolean critical;
+
+  /**
+   * Reads the pointer of a queue.
+   *
+   * @param wq the {@code ibv_wq}
+   * @param critical whether posting stays in user space, so that it may be linked as such
+   */
+  public WorkQueueCalls(long wq, boolean critical) {
+    this.wq = wq;
+    this.postRecv = Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv");
+    this.critical = critical;
+  }
+
+  /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
+  public int ibv_post_wq_recv(long wr, long badWr) {
+    return critical ? Call.iCritical(postRecv, wq, wr, badWr) : Call.i(postRecv, wq, wr, badWr);
+  }
+}

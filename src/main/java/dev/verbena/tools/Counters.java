@@ -1,0 +1,45 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Device;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** The counters that the kernel shows of a device's first port. */
+final class Counters {
+  private final String folder;
+  private final Map<String, Long> then;
+
+  private Counters(String folder) {
+    this.folder = folder;
+    this.then = read();
+  }
+
+  static Counters of(Device device) {
+    return new Counters("/sys/class/infiniband/" + device.name() + "/ports/1/hw_counters");
+  }
+
+  private Map<String, Long> read() {
+    Map<String, Long> counters = new LinkedHashMap<>();
+    for (String name : Machine.THIS.names(folder)) {
+      Machine.THIS
+          .firstLine(folder + "/" + name)
+          .filter(text -> text.matches("\\d{1,18}"))
+          .ifPresent(text -> counters.put(name, Long.valueOf(text)));
+    }
+    counters.remove("lifespan"); // How long the kernel keeps values, not a counter.
+    return counters;
+  }
+
+  /** What was counted since this object was made; empty if nothing was. */
+  Optional<String> sinceThen() {
+    String changes =
+        read().entrySet().stream()
+            .filter(now -> now.getValue() > then.getOrDefault(now.getKey(), 0L))
+            .map(
+                now -> now.getKey() + " +" + (now.getValue() - then.getOrDefault(now.getKey(), 0L)))
+            .collect(Collectors.joining(", "));
+    return changes.isEmpty() ? Optional.empty() : Optional.of(changes);
+  }
+}

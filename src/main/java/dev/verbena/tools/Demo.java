@@ -1,0 +1,232 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.Unsupported;
+import dev.verbena.verbs.Verbena;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.HdrHistogram.Histogram;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Help.Ansi;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Shows RDMA working, on this machine's device or on the lab's. */
+@Command(
+    name = "demo",
+    header = "See RDMA work, from start to end, on this machine.",
+    description = {
+      "Uses the machine's RDMA device. Without one it starts the lab: a small virtual machine with"
+          + " two software devices, set up the first time it is needed."
+    })
+final class Demo implements Callable<Integer> {
+  private static final String LAB_DEVICE = "rxa";
+  private static final String LAB_PEER_DEVICE = "rxb";
+  private static final int BUFFER = 1 << 20;
+  private static final int WRITES = 64;
+  private static final int WRITE_SIZE = 4096;
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = {"-d", "--ib-dev"},
+      paramLabel = "DEVICE",
+      description = "Device of one end; default: the first one.")
+  private String name;
+
+  @Option(
+      names = "--peer-dev",
+      paramLabel = "DEVICE",
+      description = "Device of the other end; default: the same.")
+  private String peerName;
+
+  @Option(names = "--lab", description = "Use the lab even if this machine has a device.")
+  private boolean lab;
+
+  @Option(
+      names = {"-n", "--iters"},
+      paramLabel = "N",
+      description = "Round trips to measure; default: ${DEFAULT-VALUE}.")
+  private int iterations = 2000;
+
+  private PrintWriter out;
+  private int step;
+
+  @Override
+  public Integer call() throws IOException, InterruptedException {
+    out = spec.commandLine().getOut();
+    Optional<Unsupported> missing = Verbena.unsupportedReason();
+    if (lab || (missing.isPresent() && name == null)) {
+      missing.ifPresent(because -> out.println("No RDMA on this machine: " + because));
+      return runInLab();
+    }
+    Device device = name == null ? Device.list().getFirst() : Device.named(name);
+    show(device, peerName == null ? device : Device.named(peerName));
+    return 0;
+  }
+
+  private int runInLab() throws IOException, InterruptedException {
+    String home = System.getProperty("verbena.home");
+    Path program = home == null ? null : Path.of(home, "src/lab/lab");
+    if (program == null || !Files.isExecutable(program)) {
+      throw new UnsupportedOperationException(
+          "no RDMA device here, and no lab: run ./verbena demo in a clone of the repository");
+    }
+    out.println(
+        "Starting the lab: a virtual machine with a stock kernel and two software devices.");
+    out.println("The first time its parts are downloaded and built, which takes some minutes.");
+    out.println();
+    List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--"));
+    command.addAll(List.of("java", "--enable-native-access=ALL-UNNAMED", "-Xshare:auto"));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
+    command.addAll(List.of("demo", "-d", LAB_DEVICE, "--peer-dev", LAB_PEER_DEVICE));
+    command.addAll(List.of("-n", Integer.toString(iterations)));
+    ProcessBuilder process = new ProcessBuilder(command).inheritIO();
+    process.environment().put("VERBENA_LAB_JDK", System.getProperty("java.home"));
+    return process.start().waitFor();
+  }
+
+  private void show(Device device, Device peerDevice) {
+    begin("Libraries and devices");
+    tell("Java " + Runtime.version() + ", libibverbs of rdma-core " + release());
+    tell("this end uses " + device + ", the other end " + peerDevice);
+    Counters counters = Counters.of(device);
+    begin("Connect two queue pairs (RC)");
+    try (Link here = new Link(device, BUFFER);
+        Link there = new Link(peerDevice, BUFFER)) {
+      here.queuePair().connect(there.address());
+      there.queuePair().connect(here.address());
+      tell("here:  " + PingPongAddress.describe(here.address()));
+      tell("there: " + PingPongAddress.describe(there.address()));
+      message(here, there);
+      write(here, there);
+      read(here, there);
+      add(here, there);
+      batch(here, there);
+      measure(here, there);
+    }
+    begin("What the device counted");
+    tell(counters.sinceThen().orElse("it has no counters of packets"));
+    out.println();
+    out.println("It works. To go on: verbena --help, and README.md for the first program.");
+  }
+
+  private static String release() {
+    return Verbena.rdmaCoreRelease().orElse("(unknown release)");
+  }
+
+  private void begin(String title) {
+    step++;
+    out.println();
+    out.println(Ansi.AUTO.string("@|bold " + step + ". " + title + "|@"));
+  }
+
+  private void tell(String what) {
+    out.println("   " + what);
+  }
+
+  private void message(Link here, Link there) {
+    begin("Send a message");
+    String text = "Hello from " + here.queuePair();
+    ReceiveList receive = new ReceiveList(1, 1);
+    receive.local(0, there.region(), 0, 256);
+    there.post(receive);
+    here.buffer().setString(0, text);
+    SendList send = new SendList(1, 1);
+    send.send(0).local(here.region(), 0, text.length() + 1).signaled();
+    here.post(send);
+    here.await();
+    there.await();
+    check(there.buffer().getString(0), text);
+    tell("arrived there: \"" + there.buffer().getString(0) + "\"");
+  }
+
+  private void write(Link here, Link there) {
+    begin("Write into the other end's memory, which does nothing for it");
+    here.buffer().setString(0, "written by RDMA");
+    SendList write = new SendList(1, 1);
+    write
+        .write(0)
+        .local(here.region(), 0, 16)
+        .remote(there.region().start() + 1024, there.region().rkey())
+        .signaled();
+    here.post(write);
+    here.await();
+    check(there.buffer().getString(1024), "written by RDMA");
+    tell("there, at offset 1024: \"" + there.buffer().getString(1024) + "\"");
+  }
+
+  private void read(Link here, Link there) {
+    begin("Read from the other end's memory");
+    there.buffer().setString(2048, "read by RDMA");
+    SendList read = new SendList(1, 1);
+    read.read(0)
+        .local(here.region(), 4096, 13)
+        .remote(there.region().start() + 2048, there.region().rkey())
+        .signaled();
+    here.post(read);
+    here.await();
+    check(here.buffer().getString(4096), "read by RDMA");
+    tell("here: \"" + here.buffer().getString(4096) + "\"");
+  }
+
+  private void add(Link here, Link there) {
+    begin("Add to a number in the other end's memory, atomically");
+    there.buffer().set(ValueLayout.JAVA_LONG, 0, 40);
+    SendList add = new SendList(1, 1);
+    add.fetchAndAdd(0, 2)
+        .local(here.region(), 0, 8)
+        .remote(there.region().start(), there.region().rkey())
+        .signaled();
+    here.post(add);
+    here.await();
+    long before = here.buffer().get(ValueLayout.JAVA_LONG, 0);
+    long after = there.buffer().get(ValueLayout.JAVA_LONG, 0);
+    check(before, 40L);
+    check(after, 42L);
+    tell("it was " + before + ", now it is " + after);
+  }
+
+  private void batch(Link here, Link there) {
+    begin(WRITES + " writes of " + Units.bytes(WRITE_SIZE) + " with one call, one completion");
+    SendList writes = new SendList(WRITES, 1);
+    for (int i = 0; i < WRITES; i++) {
+      long offset = (long) i * WRITE_SIZE;
+      writes
+          .write(i)
+          .local(here.region(), offset, WRITE_SIZE)
+          .remote(there.region().start() + offset, there.region().rkey());
+    }
+    writes.signaled(WRITES - 1, true);
+    here.buffer().fill((byte) 7);
+    long start = System.nanoTime();
+    here.post(writes);
+    here.await();
+    long micros = (System.nanoTime() - start) / 1000;
+    long size = (long) WRITES * WRITE_SIZE;
+    check(there.buffer().asSlice(0, size).mismatch(here.buffer().asSlice(0, size)), -1L);
+    tell(Units.bytes(size) + " there after " + micros + " us");
+  }
+
+  private void measure(Link here, Link there) {
+    begin(iterations + " times a message of 64 bytes there and back");
+    Histogram times = new RoundTrips(here, there, 64).measure(iterations);
+    Histograms.draw(times, "us").forEach(this::tell);
+  }
+
+  private static void check(Object found, Object expected) {
+    if (!found.equals(expected)) {
+      throw new IllegalStateException("found " + found + ", expected " + expected);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Writes all that can be asked about devices: what ibv_devinfo -v and show_gids tell. */
+@Command(
+    name = "devinfo",
+    header = "Show devices, their ports and GIDs, and what they can do.",
+    description = "Names are those of ibv_devinfo -v; the GID table is that of show_gids.")
+final class DevInfo implements Callable<Integer> {
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = {"-d", "--ib-dev"},
+      paramLabel = "DEVICE",
+      description = "One device; default: all.")
+  private String name;
+
+  @Option(
+      names = {"-l", "--list"},
+      description = "Names only.")
+  private boolean list;
+
+  @Option(names = "--json", description = "Write JSON.")
+  private boolean json;
+
+  @Override
+  public Integer call() {
+    List<Device> devices = name == null ? Device.list() : List.of(Device.named(name));
+    PrintWriter out = spec.commandLine().getOut();
+    if (devices.isEmpty()) {
+      throw new UnsupportedOperationException("no RDMA device; verbena doctor tells more");
+    }
+    if (list) {
+      devices.forEach(device -> out.println(device.name()));
+      return 0;
+    }
+    List<Map<String, Object>> reports = new ArrayList<>();
+    for (Device device : devices) {
+      try (Context context = device.open()) {
+        reports.add(DeviceReport.of(context));
+      }
+    }
+    if (json) {
+      out.println(Json.of(reports));
+    } else {
+      reports.forEach(report -> Outline.print(report, out));
+    }
+    return 0;
+  }
+}

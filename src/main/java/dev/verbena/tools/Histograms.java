@@ -1,0 +1,84 @@
+package dev.verbena.tools;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.HdrHistogram.Histogram;
+
+/** Histograms of nanoseconds, for people and for programs. */
+final class Histograms {
+  private static final double[] PERCENTILES = {50, 90, 99, 99.9, 99.99};
+  private static final int ROWS = 12;
+  private static final int WIDTH = 40;
+
+  private Histograms() {}
+
+  /** A line of numbers, then bars from the fastest to the 99th percentile. */
+  static List<String> draw(Histogram times, String unit) {
+    List<String> lines = new ArrayList<>();
+    StringBuilder numbers = new StringBuilder();
+    numbers.append("min ").append(micros(times.getMinValue()));
+    for (double percentile : PERCENTILES) {
+      numbers
+          .append("  p")
+          .append(percentile == Math.rint(percentile) ? "" + (int) percentile : "" + percentile)
+          .append(' ')
+          .append(micros(times.getValueAtPercentile(percentile)));
+    }
+    numbers.append("  max ").append(micros(times.getMaxValue())).append(' ').append(unit);
+    lines.add(numbers.toString());
+    lines.addAll(bars(times));
+    return lines;
+  }
+
+  private static List<String> bars(Histogram times) {
+    long from = times.getMinValue();
+    long width = Math.max(1, (times.getValueAtPercentile(99) - from) / ROWS);
+    long[] counts = new long[ROWS];
+    long most = 1;
+    for (int row = 0; row < ROWS; row++) {
+      long low = from + row * width;
+      counts[row] = times.getCountBetweenValues(low, low + width - 1);
+      most = Math.max(most, counts[row]);
+    }
+    List<String> lines = new ArrayList<>();
+    for (int row = 0; row < ROWS; row++) {
+      lines.add(
+          "%10s  %s %d"
+              .formatted(
+                  micros(from + row * width),
+                  "#".repeat((int) (counts[row] * WIDTH / most)),
+                  counts[row]));
+    }
+    return lines;
+  }
+
+  /** The numbers that a program wants. */
+  static Map<String, Object> tree(Histogram times) {
+    Map<String, Object> tree = new LinkedHashMap<>();
+    tree.put("count", times.getTotalCount());
+    tree.put("unit", "ns");
+    tree.put("min", times.getMinValue());
+    tree.put("mean", times.getMean());
+    for (double percentile : PERCENTILES) {
+      tree.put("p" + percentile, times.getValueAtPercentile(percentile));
+    }
+    tree.put("max", times.getMaxValue());
+    return tree;
+  }
+
+  /** Time by percentile; the slowest thousandth would dwarf the rest. */
+  static Chart chart(Histogram times, String title) {
+    List<double[]> points = new ArrayList<>();
+    for (double percentile = 0; percentile <= 99.9; percentile += 0.1) {
+      points.add(new double[] {percentile, times.getValueAtPercentile(percentile) / 1000.0});
+    }
+    return new Chart(title, "percentile", "us", points);
+  }
+
+  private static String micros(long nanos) {
+    return String.format(Locale.ROOT, "%.1f", nanos / 1000.0);
+  }
+}

@@ -1,0 +1,121 @@
+package dev.verbena.tools;
+
+import dev.verbena.VerbsException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+
+/** The command line's entry. */
+@Command(
+    name = "verbena",
+    header = "RDMA verbs for Java, from the command line.",
+    synopsisSubcommandLabel = "COMMAND",
+    mixinStandardHelpOptions = true,
+    versionProvider = Main.Version.class,
+    scope = ScopeType.INHERIT,
+    sortOptions = false,
+    exitCodeListHeading = "%nExit status:%n",
+    exitCodeList = {
+      " 0:done",
+      " 1:it failed, or the doctor found a problem",
+      " 2:wrong usage",
+      " 3:this machine lacks what is needed: see verbena doctor"
+    },
+    subcommands = {
+      Demo.class,
+      Doctor.class,
+      DevInfo.class,
+      RcExample.class,
+      PingPong.class,
+      Perf.class
+    })
+public final class Main implements Runnable {
+  /** Exit status when something failed. */
+  static final int FAILED = 1;
+
+  /** Exit status when the machine has no RDMA, or not the kind that is asked for. */
+  static final int UNSUPPORTED = 3;
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--verbose",
+      scope = ScopeType.INHERIT,
+      description = "Show the stack trace of an error.")
+  private boolean verbose;
+
+  private Main() {}
+
+  /**
+   * Runs a command, and ends the JVM with its exit status.
+   *
+   * @param args the command and its options
+   */
+  public static void main(String[] args) {
+    PrintWriter out = new PrintWriter(System.out, true, System.out.charset());
+    PrintWriter err = new PrintWriter(System.err, true, System.err.charset());
+    System.exit(run(out, err, args));
+  }
+
+  /** Runs a command and returns its exit status. */
+  static int run(PrintWriter out, PrintWriter err, String... args) {
+    return new CommandLine(new Main())
+        .setOut(out)
+        .setErr(err)
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .setExecutionExceptionHandler(Main::failed)
+        .execute(args);
+  }
+
+  private static int failed(Exception e, CommandLine command, ParseResult result) {
+    PrintWriter err = command.getErr();
+    err.println(command.getCommandSpec().qualifiedName() + ": " + message(e));
+    if (((Main) command.getCommandSpec().root().userObject()).verbose) {
+      e.printStackTrace(err);
+    } else if (isSurprise(e)) {
+      err.println("(--verbose shows where)");
+    }
+    if (e instanceof InterruptedException) {
+      Thread.currentThread().interrupt();
+    }
+    boolean unsupported =
+        e instanceof UnsupportedOperationException
+            || (e instanceof VerbsException verbs && verbs.isUnsupported());
+    return unsupported ? UNSUPPORTED : FAILED;
+  }
+
+  private static String message(Exception e) {
+    return e.getMessage() == null || isSurprise(e) ? e.toString() : e.getMessage();
+  }
+
+  /** Whether the message alone would not tell a user what is wrong. */
+  private static boolean isSurprise(Exception e) {
+    return !(e instanceof VerbsException
+        || e instanceof IllegalStateException
+        || e instanceof IllegalArgumentException
+        || e instanceof UnsupportedOperationException
+        || e instanceof IOException);
+  }
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "which command?");
+  }
+
+  /** The version of the jar. */
+  static final class Version implements IVersionProvider {
+    @Override
+    public String[] getVersion() {
+      String version = Main.class.getPackage().getImplementationVersion();
+      return new String[] {"verbena " + (version == null ? "(not from a jar)" : version)};
+    }
+  }
+}

@@ -1,0 +1,20 @@
+package dev.verbena.tools;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Measures a connection between two hosts. */
+@Command(
+    name = "perf",
+    header = "Measure latency or bandwidth between two hosts.",
+    subcommands = {PerfLatency.class, PerfBandwidth.class})
+final class Perf implements Runnable {
+  @Spec private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "lat or bw?");
+  }
+}

@@ -1,0 +1,104 @@
+package dev.verbena.tools;
+
+import dev.verbena.tools.PerfTask.Operation;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.HdrHistogram.Histogram;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** Times single operations. */
+@Command(
+    name = "lat",
+    header = "Measure how long one operation takes.",
+    description = {
+      "Without HOST: start a server and wait for connection.",
+      "Of send, the time of a round trip is measured: a message there and one back. Of the others,"
+          + " the time until the operation is completed."
+    })
+final class PerfLatency implements Callable<Integer> {
+  private static final int SIZE = 64;
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private PerfOptions options;
+
+  @Override
+  public Integer call() throws IOException {
+    try (Peer peer = options.meet()) {
+      if (options.isServer()) {
+        serve(peer, PerfTask.receiveFrom(peer));
+      } else {
+        PerfTask task = options.task(SIZE);
+        task.sendTo(peer);
+        report(task, measure(peer, task));
+      }
+    }
+    return 0;
+  }
+
+  private void serve(Peer peer, PerfTask task) throws IOException {
+    try (PerfEnd end = PerfEnd.connect(peer, task, options.device())) {
+      if (task.operation() == Operation.SEND) {
+        SendList answer = end.requests(1);
+        ReceiveList receive = end.receives(1);
+        end.link().await(1);
+        for (int i = 1; i <= task.total(); i++) {
+          end.link().post(receive);
+          end.link().post(answer);
+          end.link().await(i < task.total() ? 2 : 1);
+        }
+      }
+      end.meet();
+    }
+  }
+
+  private Histogram measure(Peer peer, PerfTask task) throws IOException {
+    Histogram times = new Histogram(3);
+    boolean answered = task.operation() == Operation.SEND;
+    try (PerfEnd end = PerfEnd.connect(peer, task, options.device())) {
+      Progress progress = new Progress(spec.commandLine().getErr(), task.total());
+      SendList request = end.requests(1);
+      ReceiveList receive = end.receives(1);
+      for (int i = 0; i < task.total(); i++) {
+        long start = System.nanoTime();
+        end.link().post(request);
+        end.link().await(answered ? 2 : 1);
+        long nanos = System.nanoTime() - start;
+        if (answered) {
+          end.link().post(receive);
+        }
+        if (i >= task.warmUp()) {
+          times.recordValue(nanos);
+        }
+        progress.at(i + 1);
+      }
+      end.meet();
+    }
+    return times;
+  }
+
+  private void report(PerfTask task, Histogram times) throws IOException {
+    PrintWriter out = spec.commandLine().getOut();
+    String what = task.operation() == Operation.SEND ? "send, round trip" : "" + task.operation();
+    if (options.json()) {
+      Map<String, Object> tree = new LinkedHashMap<>();
+      tree.put("measured", "latency");
+      tree.put("operation", what);
+      tree.put("size", task.size());
+      tree.put("latency", Histograms.tree(times));
+      out.println(Json.of(tree));
+    } else {
+      out.println(what + ", " + Units.bytes(task.size()) + ", " + task.iterations() + " times:");
+      Histograms.draw(times, "us").forEach(out::println);
+    }
+    options.write(Histograms.chart(times, what + ", " + Units.bytes(task.size())));
+  }
+}

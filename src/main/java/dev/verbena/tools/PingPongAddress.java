@@ -1,0 +1,50 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Gid;
+import dev.verbena.verbs.Mtu;
+import dev.verbena.verbs.QueuePairAddress;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+
+/** A queue pair's address as rdma-core's pingpong programs exchange it: one line of text. */
+final class PingPongAddress {
+  /** The line and C's zero at its end. */
+  static final int SIZE = "0000:000000:000000:00000000000000000000000000000000".length() + 1;
+
+  private PingPongAddress() {}
+
+  static byte[] bytes(QueuePairAddress address) {
+    String line =
+        "%04x:%06x:%06x:%s\0"
+            .formatted(
+                address.lid(),
+                address.number(),
+                address.psn(),
+                HexFormat.of().formatHex(address.gid().bytes()));
+    return line.getBytes(StandardCharsets.US_ASCII);
+  }
+
+  /** Reads a line; what it does not tell, both ends were told by their options. */
+  static QueuePairAddress of(byte[] bytes, Mtu mtu, Gid local) throws IOException {
+    String line = new String(bytes, StandardCharsets.US_ASCII).trim();
+    String[] parts = line.split(":", -1);
+    if (parts.length != 4) {
+      throw new IOException("not the address of a queue pair: " + line);
+    }
+    Gid gid = Gid.of(HexFormat.of().parseHex(parts[3]));
+    return new QueuePairAddress(
+        Integer.parseInt(parts[1], 16),
+        Integer.parseInt(parts[2], 16),
+        Integer.parseInt(parts[0], 16),
+        gid.isZero() ? new Gid(local.subnetPrefix(), 0) : gid,
+        mtu,
+        1,
+        0);
+  }
+
+  static String describe(QueuePairAddress address) {
+    return "LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %s"
+        .formatted(address.lid(), address.number(), address.psn(), address.gid());
+  }
+}

@@ -1,0 +1,315 @@
+package dev.verbena.tools;
+
+import dev.verbena.VerbsException;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.GidChoice;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.ConnectException;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.function.Supplier;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/**
+ * The manual's first example: a message from server to client, then the client reads the server's
+ * memory, and writes to it.
+ *
+ * <p>Talks to the C program {@code RDMA_RC_example} at the other end.
+ */
+@Command(
+    name = "rc-example",
+    header = "Send, RDMA read and RDMA write between two hosts: the manual's RDMA_RC_example.",
+    description = "Without HOST: start a server and wait for connection.")
+final class RcExample implements Callable<Integer> {
+  private static final String SENT = "SEND operation      ";
+  private static final String READ = "RDMA read operation ";
+  private static final String WRITTEN = "RDMA write operation";
+  private static final int MESSAGE_SIZE = SENT.length() + 1;
+  private static final long TIMEOUT_NANOS = 2_000_000_000L;
+  private static final AccessFlag[] ACCESS = {
+    AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE
+  };
+  private static final String RULE = " ------------------------------------------------";
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private DeviceOptions options;
+
+  @Option(
+      names = {"-p", "--port"},
+      paramLabel = "PORT",
+      description = "TCP port to listen on or to connect to; default: ${DEFAULT-VALUE}.")
+  private int tcpPort = 19875;
+
+  @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
+  private String host;
+
+  private PrintWriter out;
+
+  @Override
+  public Integer call() throws IOException {
+    out = spec.commandLine().getOut();
+    int result = Main.FAILED;
+    try {
+      printConfiguration();
+      run();
+      result = 0;
+    } catch (Failure e) {
+      spec.commandLine().getErr().println(e.getMessage());
+      spec.commandLine().getErr().println(e.getCause().getMessage());
+    } finally {
+      out.println();
+      out.println("test result is " + result);
+    }
+    return result;
+  }
+
+  private boolean isServer() {
+    return host == null;
+  }
+
+  private void printConfiguration() {
+    out.println(RULE);
+    out.println(" Device name : \"" + (options.name() == null ? "(null)" : options.name()) + "\"");
+    out.println(" IB port : " + options.port());
+    if (!isServer()) {
+      out.println(" IP : " + host);
+    }
+    out.println(" TCP port : " + tcpPort);
+    if (options.hasGidIndex()) {
+      out.println(" GID index : " + options.gidIndex());
+    }
+    out.println(RULE);
+    out.println();
+  }
+
+  private void run() throws IOException {
+    if (isServer()) {
+      out.println("waiting on port " + tcpPort + " for TCP connection");
+    }
+    try (Peer peer = meet()) {
+      out.println("TCP connection was established");
+      Device device = findDevice();
+      try (Context context = attempt("failed to open device " + device, () -> device.open());
+          ProtectionDomain domain =
+              attempt("ibv_alloc_pd failed", context::allocateProtectionDomain);
+          CompletionQueue completions =
+              attempt(
+                  "failed to create CQ with 1 entries", () -> context.createCompletionQueue(1));
+          Arena arena = Arena.ofConfined()) {
+        transfer(peer, domain, completions, arena.allocate(MESSAGE_SIZE));
+      }
+    }
+  }
+
+  private Peer meet() throws IOException {
+    try {
+      return Peer.meet(host, tcpPort);
+    } catch (ConnectException e) {
+      throw new Failure(e.getMessage(), e.getCause());
+    }
+  }
+
+  private Device findDevice() {
+    out.println("searching for IB devices in host");
+    List<Device> devices = attempt("failed to get IB devices list", () -> Device.list());
+    out.println("found " + devices.size() + " device(s)");
+    if (options.name() == null && !devices.isEmpty()) {
+      out.println("device not specified, using first one found: " + devices.getFirst());
+    }
+    return attempt("IB device " + options.name() + " wasn't found", options::device);
+  }
+
+  private void transfer(
+      Peer peer, ProtectionDomain domain, CompletionQueue completions, MemorySegment buffer)
+      throws IOException {
+    if (isServer()) {
+      buffer.setString(0, SENT);
+      out.println("going to send the message: '" + SENT + "'");
+    }
+    try (MemoryRegion region =
+            attempt(
+                "ibv_reg_mr failed with mr_flags=0x7",
+                () -> domain.registerMemory(buffer, ACCESS));
+        QueuePair queuePair =
+            attempt(
+                "failed to create QP",
+                () ->
+                    domain
+                        .queuePair(QueuePairType.RC)
+                        .completions(completions)
+                        .signalAll()
+                        .create())) {
+      out.printf(
+          "MR was registered with addr=0x%x, lkey=0x%x, rkey=0x%x, flags=0x7%n",
+          buffer.address(), region.lkey(), region.rkey());
+      out.printf("QP was created, QP number=0x%x%n", queuePair.number());
+      SendList send = new SendList(1, 1);
+      send.send(0).local(region, 0, MESSAGE_SIZE);
+      RcExchange remote = connect(peer, queuePair, region);
+      if (isServer()) {
+        serve(peer, queuePair, completions, send, buffer);
+      } else {
+        visit(peer, queuePair, completions, remote, region);
+      }
+    }
+  }
+
+  private RcExchange connect(Peer peer, QueuePair queuePair, MemoryRegion region)
+      throws IOException {
+    options
+        .apply(queuePair)
+        .psn(0)
+        .access(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE)
+        .reads(1)
+        .minRnrTimer(0x12)
+        .retries(0x12, 6, 0);
+    GidChoice choice =
+        attempt(
+            "could not get gid for port " + options.port() + ", index " + options.gidIndex(),
+            () -> queuePair.bringUp().choice());
+    out.printf("%nLocal LID = 0x%x%n", choice.lid());
+    RcExchange remote =
+        RcExchange.of(
+            peer.exchange(
+                new RcExchange(
+                        region.start(),
+                        region.rkey(),
+                        queuePair.number(),
+                        choice.lid(),
+                        choice.gid())
+                    .bytes()));
+    out.printf("Remote address = 0x%x%n", remote.address());
+    out.printf("Remote rkey = 0x%x%n", remote.rkey());
+    out.printf("Remote QP number = 0x%x%n", remote.number());
+    out.printf("Remote LID = 0x%x%n", remote.lid());
+    if (options.hasGidIndex()) {
+      out.println("Remote GID = " + HexFormat.ofDelimiter(":").formatHex(remote.gid().bytes()));
+    }
+    attempt("failed to modify QP state to INIT", queuePair.bringUp()::init);
+    if (!isServer()) {
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, region, 0, MESSAGE_SIZE);
+      attempt("failed to post RR", () -> queuePair.post(receive));
+      out.println("Receive Request was posted");
+    }
+    attempt(
+        "failed to modify QP state to RTR",
+        () -> queuePair.connect(remote.queuePair(choice.gid())));
+    out.println("QP state was change to RTS");
+    peer.meetAt('Q');
+    return remote;
+  }
+
+  private void serve(
+      Peer peer,
+      QueuePair queuePair,
+      CompletionQueue completions,
+      SendList send,
+      MemorySegment buffer)
+      throws IOException {
+    post(queuePair, send, "Send");
+    poll(completions);
+    buffer.setString(0, READ);
+    peer.meetAt('R');
+    peer.meetAt('W');
+    out.println("Contents of server buffer: '" + buffer.getString(0) + "'");
+  }
+
+  private void visit(
+      Peer peer,
+      QueuePair queuePair,
+      CompletionQueue completions,
+      RcExchange remote,
+      MemoryRegion region)
+      throws IOException {
+    MemorySegment buffer = region.memory();
+    poll(completions);
+    out.println("Message is: '" + buffer.getString(0) + "'");
+    peer.meetAt('R');
+    SendList request = new SendList(1, 1);
+    request.read(0).local(region, 0, MESSAGE_SIZE).remote(remote.address(), remote.rkey());
+    post(queuePair, request, "RDMA Read");
+    poll(completions);
+    out.println("Contents of server's buffer: '" + buffer.getString(0) + "'");
+    buffer.setString(0, WRITTEN);
+    out.println("Now replacing it with: '" + WRITTEN + "'");
+    request.write(0).local(region, 0, MESSAGE_SIZE).remote(remote.address(), remote.rkey());
+    post(queuePair, request, "RDMA Write");
+    poll(completions);
+    peer.meetAt('W');
+  }
+
+  private void post(QueuePair queuePair, SendList request, String name) {
+    attempt("failed to post SR", () -> queuePair.post(request));
+    out.println(name + " Request was posted");
+  }
+
+  private void poll(CompletionQueue queue) {
+    Completions completions = new Completions(1);
+    long start = System.nanoTime();
+    while (attempt("poll CQ failed", () -> queue.poll(completions)) == 0) {
+      if (System.nanoTime() - start > TIMEOUT_NANOS) {
+        throw new Failure(
+            "completion wasn't found in the CQ after timeout",
+            new IOException("is the other end still there?"));
+      }
+      Thread.onSpinWait();
+    }
+    out.printf("completion was found in CQ with status 0x%x%n", completions.status(0).code());
+    if (!completions.isSuccess(0)) {
+      throw new Failure(
+          "got bad completion with status: 0x%x, vendor syndrome: 0x%x"
+              .formatted(completions.status(0).code(), completions.vendorError(0)),
+          new IOException(completions.describe(0)));
+    }
+  }
+
+  private static void attempt(String failure, Runnable step) {
+    attempt(
+        failure,
+        () -> {
+          step.run();
+          return null;
+        });
+  }
+
+  private static <T> T attempt(String failure, Supplier<T> step) {
+    try {
+      return step.get();
+    } catch (VerbsException
+        | IllegalStateException
+        | IllegalArgumentException
+        | UnsupportedOperationException e) {
+      throw new Failure(failure, e);
+    }
+  }
+
+  /** The manual's line for what went wrong; the cause tells more. */
+  private static final class Failure extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    Failure(String line, Throwable cause) {
+      super(line, cause);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Gid;
+import dev.verbena.verbs.Mtu;
+import dev.verbena.verbs.QueuePairAddress;
+import java.nio.ByteBuffer;
+
+/**
+ * What the two ends of the manual's example tell each other: 34 bytes in network order.
+ *
+ * @param address the buffer's address
+ * @param rkey the key to reach it with
+ * @param number the queue pair's number
+ * @param lid the port's LID
+ * @param gid the port's GID; zero where none is used
+ */
+record RcExchange(long address, int rkey, int number, int lid, Gid gid) {
+  static final int SIZE = 34;
+
+  byte[] bytes() {
+    return ByteBuffer.allocate(SIZE)
+        .putLong(address)
+        .putInt(rkey)
+        .putInt(number)
+        .putShort((short) lid)
+        .put(gid.bytes())
+        .array();
+  }
+
+  static RcExchange of(byte[] bytes) {
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    long address = buffer.getLong();
+    int rkey = buffer.getInt();
+    int number = buffer.getInt();
+    int lid = Short.toUnsignedInt(buffer.getShort());
+    byte[] gid = new byte[16];
+    buffer.get(gid);
+    return new RcExchange(address, rkey, number, lid, Gid.of(gid));
+  }
+
+  /** The queue pair's address, with what the example does not exchange but fixes. */
+  QueuePairAddress queuePair(Gid local) {
+    Gid reachable = gid.isZero() ? new Gid(local.subnetPrefix(), 0) : gid;
+    return new QueuePairAddress(number, 0, lid, reachable, Mtu.MTU_256, 1, 0);
+  }
+}

@@ -1,0 +1,72 @@
+package dev.verbena.verbs;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_ah_attr;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** The path to a peer, as datagrams name it: {@code struct ibv_ah}. */
+public final class AddressHandle extends Resource {
+  private final ProtectionDomain domain;
+
+  private AddressHandle(ProtectionDomain domain, long address) {
+    super(address, () -> domain.verbs().ibv_destroy_ah(address), domain);
+    this.domain = domain;
+  }
+
+  static AddressHandle create(ProtectionDomain domain, AddressVector path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_ah_attr.allocate(arena);
+      path.writeTo(attr);
+      return new AddressHandle(
+          domain, domain.verbs().ibv_create_ah(domain.address(), attr.address()));
+    } catch (VerbsException e) {
+      throw explained(e, path, domain.context());
+    }
+  }
+
+  static AddressHandle toSender(
+      ProtectionDomain domain,
+      Port port,
+      Completions completions,
+      int index,
+      MemorySegment buffer) {
+    if (port.context() != domain.context()) {
+      throw new IllegalArgumentException(port + " is not of " + domain.context());
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      long completion = ReceivedDatagram.completion(arena, completions, index).address();
+      long route = ReceivedDatagram.route(buffer).address();
+      long handle =
+          domain
+              .verbs()
+              .ibv_create_ah_from_wc(domain.address(), completion, route, (byte) port.number());
+      return new AddressHandle(domain, handle);
+    }
+  }
+
+  private static VerbsException explained(VerbsException e, AddressVector path, Context context) {
+    boolean unroutable =
+        e.errno() == Errno.EINVAL
+            && path.route().isEmpty()
+            && path.port() <= context.deviceAttributes().portCount()
+            && context.port(path.port()).attributes().linkLayer() == LinkLayer.ETHERNET;
+    return e.explained(
+        unroutable ? path + ": on Ethernet a global route is needed" : path.toString());
+  }
+
+  /**
+   * The domain that the handle belongs to.
+   *
+   * @return the domain
+   */
+  public ProtectionDomain domain() {
+    return domain;
+  }
+
+  @Override
+  public String toString() {
+    return "address handle of " + domain.context().device();
+  }
+}

@@ -1,0 +1,605 @@
+package dev.verbena.verbs;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Block;
+import dev.verbena.internal.ExtendedQueuePairCalls;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_data_buf;
+import dev.verbena.raw.ibv_mw_bind_info;
+import dev.verbena.raw.ibv_sge;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Requests that are being posted through the {@code ibv_wr_*} functions.
+ *
+ * <p>Say first what the next request is numbered and flagged, then what it does, then on which data
+ * and for whom; and so on for more requests. Nothing is done until {@link #complete}. {@link
+ * #close} drops what was not completed, so a posting in a try block cannot be left open:
+ *
+ * <p>
+ *
+ * {@snippet :
+ * try (Posting posting = queuePair.startPosting()) {
+ *   posting.write(rkey, address).local(region, 0, 4096);
+ *   posting.id(7).signaled().writeWithImmediate(rkey, address + 4096, 1).local(region, 4096, 64);
+ *   posting.complete();
+ * }
+ * }
+ *
+ * <p>There is one posting for each queue pair, which is used again and again, by one thread at a
+ * time. Until it is completed or closed C holds the lock of the send queue: nothing that blocks
+ * should be done.
+ */
+public final class Posting implements AutoCloseable {
+  private static final long ENTRY = ibv_sge.sizeof();
+  private static final long BIND_INFO = 0;
+  private static final long ATOMIC_VALUE = BIND_INFO + ibv_mw_bind_info.sizeof();
+  private static final long ENTRIES = ATOMIC_VALUE + Long.BYTES;
+
+  private final QueuePair queuePair;
+  private final QueueLimits limits;
+  private final ExtendedQueuePairCalls calls;
+  private final AtomicReference<Thread> owner = new AtomicReference<>();
+  private final Block memory;
+
+  private int requests;
+  private int flags;
+  private long id;
+
+  /** The request that was built last; null before the first. */
+  private WorkRequestOpcode opcode;
+
+  private int entries;
+  private boolean inline;
+  private boolean addressed;
+
+  Posting(QueuePair queuePair, QueueLimits limits, Set<SendOperation> operations) {
+    long qpEx = queuePair.context().verbs().ibv_qp_to_qp_ex(queuePair.address());
+    this.queuePair = queuePair;
+    this.limits = limits;
+    this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
+    this.memory = new Block(ENTRIES + limits.entries() * ENTRY);
+  }
+
+  Posting start() {
+    if (!owner.compareAndSet(null, Thread.currentThread())) {
+      throw new IllegalStateException("the posting of " + queuePair + " is open already");
+    }
+    requests = 0;
+    flags = 0;
+    id = 0;
+    forgetRequest();
+    calls.ibv_wr_start();
+    return this;
+  }
+
+  boolean isOpen() {
+    return Thread.currentThread().equals(owner.getPlain());
+  }
+
+  private void requireOwner() {
+    if (Checks.ON && !Thread.currentThread().equals(owner.getPlain())) {
+      throw new IllegalStateException("this thread has no posting open on " + queuePair);
+    }
+  }
+
+  private void forgetRequest() {
+    opcode = null;
+    entries = 0;
+    inline = false;
+    addressed = false;
+  }
+
+  // Before a request
+
+  /**
+   * Sets the number that comes back in the next request's completion; 0 if this is not called.
+   *
+   * @param id any number
+   * @return this
+   */
+  public Posting id(long id) {
+    requireOwner();
+    this.id = id;
+    return this;
+  }
+
+  /**
+   * Makes the next request leave a completion.
+   *
+   * @return this
+   */
+  public Posting signaled() {
+    return flag(rdma_h.IBV_SEND_SIGNALED());
+  }
+
+  /**
+   * Holds the next request back until the reads and atomics before it are done.
+   *
+   * @return this
+   */
+  public Posting fenced() {
+    return flag(rdma_h.IBV_SEND_FENCE());
+  }
+
+  /**
+   * Makes the peer's completion of the next request a solicited one.
+   *
+   * @return this
+   */
+  public Posting solicited() {
+    return flag(rdma_h.IBV_SEND_SOLICITED());
+  }
+
+  /**
+   * Lets the device compute the checksums of the next request's packets.
+   *
+   * @return this
+   */
+  public Posting checksum() {
+    return flag(rdma_h.IBV_SEND_IP_CSUM());
+  }
+
+  private Posting flag(int flag) {
+    requireOwner();
+    flags |= flag;
+    return this;
+  }
+
+  // Requests
+
+  /** Ends the request before, then tells C the number and the flags of the next one. */
+  private ExtendedQueuePairCalls next(WorkRequestOpcode next) {
+    requireOwner();
+    if (Checks.ON && !next.isFor(limits.type())) {
+      throw new IllegalArgumentException(
+          next + " cannot be posted to a queue pair of type " + limits.type());
+    }
+    endRequest();
+    calls.wr_id(id);
+    calls.wr_flags(flags);
+    return calls;
+  }
+
+  private Posting begun(WorkRequestOpcode begun) {
+    opcode = begun;
+    requests++;
+    id = 0;
+    flags = 0;
+    return this;
+  }
+
+  /** Tells C the entries of the request that was built last, which it takes all at once. */
+  private void endRequest() {
+    if (opcode == null) {
+      return;
+    }
+    if (Checks.ON && limits.type() == QueuePairType.UD && !addressed) {
+      throw new IllegalStateException(
+          opcode + " has no address handle, which a UD queue pair needs");
+    }
+    if (entries == 1) {
+      long at = memory.address(ENTRIES);
+      calls.ibv_wr_set_sge(
+          Memory.getInt(at + ibv_sge.lkey$offset()),
+          Memory.getLong(at + ibv_sge.addr$offset()),
+          Memory.getInt(at + ibv_sge.length$offset()));
+    } else if (entries > 1) {
+      calls.ibv_wr_set_sge_list(entries, memory.address(ENTRIES));
+    }
+    memory.keep();
+    forgetRequest();
+  }
+
+  /**
+   * A send: {@code ibv_wr_send}.
+   *
+   * @return this
+   */
+  public Posting send() {
+    next(WorkRequestOpcode.SEND).ibv_wr_send();
+    return begun(WorkRequestOpcode.SEND);
+  }
+
+  /**
+   * A send with immediate data: {@code ibv_wr_send_imm}.
+   *
+   * @param value what the peer's completion shows
+   * @return this
+   */
+  public Posting sendWithImmediate(int value) {
+    next(WorkRequestOpcode.SEND_WITH_IMMEDIATE).ibv_wr_send_imm(Integer.reverseBytes(value));
+    return begun(WorkRequestOpcode.SEND_WITH_IMMEDIATE);
+  }
+
+  /**
+   * A send that makes a key of the peer invalid: {@code ibv_wr_send_inv}.
+   *
+   * @param rkey the key of one of the peer's memory windows or regions
+   * @return this
+   */
+  public Posting sendWithInvalidate(int rkey) {
+    next(WorkRequestOpcode.SEND_WITH_INVALIDATE).ibv_wr_send_inv(rkey);
+    return begun(WorkRequestOpcode.SEND_WITH_INVALIDATE);
+  }
+
+  /**
+   * A send in TCP segments: {@code ibv_wr_send_tso}.
+   *
+   * @param header the headers up to TCP's, in native memory; copied
+   * @param segmentSize how much of the stream each packet carries
+   * @return this
+   */
+  public Posting tso(MemorySegment header, int segmentSize) {
+    if (header.byteSize() >= 1 << Short.SIZE || segmentSize < 1 || segmentSize >= 1 << Short.SIZE) {
+      throw new IllegalArgumentException(
+          "segments of " + segmentSize + " bytes with headers of " + header.byteSize());
+    }
+    long address = readable(header);
+    next(WorkRequestOpcode.TSO)
+        .ibv_wr_send_tso(address, (short) header.byteSize(), (short) segmentSize);
+    keep(header);
+    return begun(WorkRequestOpcode.TSO);
+  }
+
+  /**
+   * A write to the peer's memory: {@code ibv_wr_rdma_write}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address the address, as the peer gave it
+   * @return this
+   */
+  public Posting write(int rkey, long address) {
+    next(WorkRequestOpcode.RDMA_WRITE).ibv_wr_rdma_write(rkey, address);
+    return begun(WorkRequestOpcode.RDMA_WRITE);
+  }
+
+  /**
+   * A write to the peer's memory that completes a receive of the peer: {@code
+   * ibv_wr_rdma_write_imm}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address the address, as the peer gave it
+   * @param value what the peer's completion shows
+   * @return this
+   */
+  public Posting writeWithImmediate(int rkey, long address, int value) {
+    next(WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE)
+        .ibv_wr_rdma_write_imm(rkey, address, Integer.reverseBytes(value));
+    return begun(WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE);
+  }
+
+  /**
+   * A read from the peer's memory: {@code ibv_wr_rdma_read}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address the address, as the peer gave it
+   * @return this
+   */
+  public Posting read(int rkey, long address) {
+    next(WorkRequestOpcode.RDMA_READ).ibv_wr_rdma_read(rkey, address);
+    return begun(WorkRequestOpcode.RDMA_READ);
+  }
+
+  /**
+   * An atomic compare and swap: {@code ibv_wr_atomic_cmp_swp}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address the address, as the peer gave it; divisible by 8
+   * @param expected the value that is exchanged
+   * @param desired what it is exchanged for
+   * @return this
+   */
+  public Posting compareAndSwap(int rkey, long address, long expected, long desired) {
+    next(WorkRequestOpcode.COMPARE_AND_SWAP)
+        .ibv_wr_atomic_cmp_swp(rkey, aligned(address), expected, desired);
+    return begun(WorkRequestOpcode.COMPARE_AND_SWAP);
+  }
+
+  /**
+   * An atomic addition: {@code ibv_wr_atomic_fetch_add}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address the address, as the peer gave it; divisible by 8
+   * @param add what is added
+   * @return this
+   */
+  public Posting fetchAndAdd(int rkey, long address, long add) {
+    next(WorkRequestOpcode.FETCH_AND_ADD).ibv_wr_atomic_fetch_add(rkey, aligned(address), add);
+    return begun(WorkRequestOpcode.FETCH_AND_ADD);
+  }
+
+  /**
+   * A write of 64 bits at once: {@code ibv_wr_atomic_write}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address the address, as the peer gave it; divisible by 8
+   * @param value what is written, in the byte order of this machine
+   * @return this
+   */
+  public Posting atomicWrite(int rkey, long address, long value) {
+    ExtendedQueuePairCalls next = next(WorkRequestOpcode.ATOMIC_WRITE);
+    Memory.putLong(memory.address(ATOMIC_VALUE), value);
+    next.ibv_wr_atomic_write(rkey, aligned(address), memory.address(ATOMIC_VALUE));
+    memory.keep();
+    return begun(WorkRequestOpcode.ATOMIC_WRITE);
+  }
+
+  /**
+   * A flush of a part of the peer's memory: {@code ibv_wr_flush}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param address where the part begins, as the peer counts
+   * @param length its length
+   * @param placements what to wait for
+   * @return this
+   */
+  public Posting flush(int rkey, long address, long length, Set<FlushPlacement> placements) {
+    if (length < 0 || placements.isEmpty()) {
+      throw new IllegalArgumentException("a flush of " + length + " bytes for " + placements);
+    }
+    byte type = (byte) Flags.mask(placements);
+    next(WorkRequestOpcode.FLUSH)
+        .ibv_wr_flush(rkey, address, length, type, (byte) rdma_h.IBV_FLUSH_RANGE());
+    return begun(WorkRequestOpcode.FLUSH);
+  }
+
+  /**
+   * A flush of a whole memory region of the peer: {@code ibv_wr_flush}.
+   *
+   * @param rkey the key, as the peer gave it
+   * @param placements what to wait for
+   * @return this
+   */
+  public Posting flushRegion(int rkey, Set<FlushPlacement> placements) {
+    if (placements.isEmpty()) {
+      throw new IllegalArgumentException("a flush for nothing");
+    }
+    byte type = (byte) Flags.mask(placements);
+    next(WorkRequestOpcode.FLUSH).ibv_wr_flush(rkey, 0, 0, type, (byte) rdma_h.IBV_FLUSH_MR());
+    return begun(WorkRequestOpcode.FLUSH);
+  }
+
+  /**
+   * The invalidation of a local key: {@code ibv_wr_local_inv}.
+   *
+   * @param rkey the key of a memory window of type 2
+   * @return this
+   */
+  public Posting localInvalidate(int rkey) {
+    next(WorkRequestOpcode.LOCAL_INVALIDATE).ibv_wr_local_inv(rkey);
+    return begun(WorkRequestOpcode.LOCAL_INVALIDATE);
+  }
+
+  /**
+   * The binding of a memory window of type 2: {@code ibv_wr_bind_mw}.
+   *
+   * @param window a window of type 2
+   * @param rkey its new key: {@link MemoryWindow#nextKey} of the old one
+   * @param binding what to show, and to whom
+   * @return this
+   */
+  public Posting bindMemoryWindow(MemoryWindow window, int rkey, WindowBinding binding) {
+    window.requireType(MemoryWindowType.TYPE_2);
+    binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
+    next(WorkRequestOpcode.BIND_MEMORY_WINDOW)
+        .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));
+    memory.keep();
+    return begun(WorkRequestOpcode.BIND_MEMORY_WINDOW);
+  }
+
+  private static long aligned(long address) {
+    if ((address & (Long.BYTES - 1)) != 0) {
+      throw new IllegalArgumentException("an atomic needs a remote address divisible by 8");
+    }
+    return address;
+  }
+
+  // After a request
+
+  /**
+   * Adds a scatter/gather entry to the request: {@code ibv_wr_set_sge}, or {@code
+   * ibv_wr_set_sge_list} if there are several.
+   *
+   * @param region registered memory of the queue pair's domain
+   * @param offset where in the region the data begins
+   * @param length its length
+   * @return this
+   * @throws IndexOutOfBoundsException if the data leaves the region
+   */
+  public Posting local(MemoryRegion region, long offset, long length) {
+    requireData();
+    long address = Checks.ON ? region.addressOf(offset, length) : region.start() + offset;
+    if (Checks.ON && region.domain().root() != limits.domain()) {
+      throw new IllegalArgumentException(
+          region + " is of another protection domain than " + queuePair);
+    }
+    if (entries == limits.entries() || length >>> Integer.SIZE != 0) {
+      throw new IllegalArgumentException(
+          "entry "
+              + entries
+              + " of "
+              + length
+              + " bytes; "
+              + queuePair
+              + " takes "
+              + limits.entries()
+              + " entries of less than 2^32 bytes");
+    }
+    long at = memory.address(ENTRIES + entries * ENTRY);
+    Memory.putLong(at + ibv_sge.addr$offset(), address);
+    Memory.putInt(at + ibv_sge.length$offset(), (int) length);
+    Memory.putInt(at + ibv_sge.lkey$offset(), region.lkey());
+    memory.keep();
+    entries++;
+    return this;
+  }
+
+  /**
+   * Gives the request data that is copied now: {@code ibv_wr_set_inline_data}.
+   *
+   * @param data native memory, registered or not
+   * @return this
+   */
+  public Posting inline(MemorySegment data) {
+    requireInlinable(data.byteSize());
+    calls.ibv_wr_set_inline_data(readable(data), data.byteSize());
+    keep(data);
+    inline = true;
+    return this;
+  }
+
+  /**
+   * Gives the request data from several places that is copied now: {@code
+   * ibv_wr_set_inline_data_list}. Allocates.
+   *
+   * @param first native memory, registered or not
+   * @param others more of it
+   * @return this
+   */
+  public Posting inline(MemorySegment first, MemorySegment... others) {
+    long length = first.byteSize();
+    for (MemorySegment other : others) {
+      length += other.byteSize();
+    }
+    requireInlinable(length);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment list = ibv_data_buf.allocateArray(1L + others.length, arena);
+      for (int i = 0; i <= others.length; i++) {
+        MemorySegment data = i == 0 ? first : others[i - 1];
+        MemorySegment entry = ibv_data_buf.asSlice(list, i);
+        ibv_data_buf.addr(entry, MemorySegment.ofAddress(readable(data)));
+        ibv_data_buf.length(entry, data.byteSize());
+      }
+      calls.ibv_wr_set_inline_data_list(1L + others.length, list.address());
+    }
+    keep(others);
+    keep(first);
+    inline = true;
+    return this;
+  }
+
+  private void requireData() {
+    requireOwner();
+    if (opcode == null) {
+      throw new IllegalStateException("say first what the request does");
+    }
+    if (inline
+        || opcode == WorkRequestOpcode.LOCAL_INVALIDATE
+        || opcode == WorkRequestOpcode.BIND_MEMORY_WINDOW) {
+      throw new IllegalStateException(opcode + (inline ? " has inline data" : " takes no data"));
+    }
+  }
+
+  private void requireInlinable(long length) {
+    requireData();
+    switch (opcode) {
+      case SEND, SEND_WITH_IMMEDIATE, RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE -> {}
+      default -> throw new IllegalArgumentException(opcode + " takes no inline data");
+    }
+    if (entries > 0) {
+      throw new IllegalStateException(opcode + " has entries already");
+    }
+    if (length > limits.inlineData()) {
+      throw new IllegalArgumentException(
+          length + " bytes of inline data; " + queuePair + " takes " + limits.inlineData());
+    }
+  }
+
+  private static long readable(MemorySegment data) {
+    if (!data.isNative()) {
+      throw new IllegalArgumentException("C cannot read heap memory: use native memory");
+    }
+    if (!data.scope().isAlive()) {
+      throw new IllegalStateException("the segment's arena is closed");
+    }
+    return data.address();
+  }
+
+  @SuppressWarnings("ReachabilityFenceUsage") // What lies before does not throw once C has it.
+  private static void keep(Object data) {
+    Reference.reachabilityFence(data);
+  }
+
+  /**
+   * Sets where the datagram goes: {@code ibv_wr_set_ud_addr}.
+   *
+   * @param handle the path to the peer
+   * @param number the number of the peer's queue pair
+   * @param key the Q_Key of the peer's queue pair
+   * @return this
+   */
+  public Posting to(AddressHandle handle, int number, int key) {
+    requireOwner();
+    if (opcode == null) {
+      throw new IllegalStateException("say first what the request does");
+    }
+    if (limits.type() != QueuePairType.UD && limits.type() != QueuePairType.DRIVER) {
+      throw new IllegalStateException("a queue pair of type " + limits.type() + " has its peer");
+    }
+    calls.ibv_wr_set_ud_addr(handle.address(), number, key);
+    addressed = true;
+    return this;
+  }
+
+  /**
+   * Sets the extended reliable connection's target: {@code ibv_wr_set_xrc_srqn}.
+   *
+   * @param number the number of the peer's shared receive queue
+   * @return this
+   */
+  public Posting sharedReceiveQueue(int number) {
+    requireOwner();
+    if (opcode == null || limits.type() != QueuePairType.XRC_SEND) {
+      throw new IllegalStateException("only requests of XRC_SEND queue pairs have this target");
+    }
+    calls.ibv_wr_set_xrc_srqn(number);
+    return this;
+  }
+
+  // The end
+
+  /**
+   * Posts all requests: {@code ibv_wr_complete}.
+   *
+   * @return how many were posted: all, or none if the queue cannot hold them all
+   * @throws VerbsException if C refuses them; none was posted
+   */
+  public int complete() {
+    requireOwner();
+    endRequest();
+    int errno;
+    try {
+      errno = Math.abs(calls.ibv_wr_complete());
+    } finally {
+      owner.setRelease(null);
+    }
+    if (errno == 0) {
+      return requests;
+    }
+    if (errno == Errno.ENOMEM) {
+      return 0;
+    }
+    throw new VerbsException(
+        "ibv_wr_complete", errno, requests + " requests on " + queuePair + ", none was posted");
+  }
+
+  /** Drops what was not completed: {@code ibv_wr_abort}. Does nothing after {@link #complete}. */
+  @Override
+  public void close() {
+    if (!isOpen()) {
+      return;
+    }
+    try {
+      calls.ibv_wr_abort();
+    } finally {
+      owner.setRelease(null);
+    }
+  }
+}

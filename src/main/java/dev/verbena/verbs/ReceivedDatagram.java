@@ -1,0 +1,31 @@
+package dev.verbena.verbs;
+
+import dev.verbena.raw.ibv_grh;
+import dev.verbena.raw.ibv_wc;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** A datagram's completion and header, as the functions that answer it want them. */
+final class ReceivedDatagram {
+  private ReceivedDatagram() {}
+
+  /** An {@code ibv_wc} with what tells where the datagram came from. */
+  static MemorySegment completion(Arena arena, Completions completions, int index) {
+    MemorySegment wc = ibv_wc.allocate(arena);
+    ibv_wc.wc_flags(wc, (int) Flags.mask(completions.flags(index)));
+    ibv_wc.src_qp(wc, completions.sourceQueuePair(index));
+    ibv_wc.slid(wc, (short) completions.sourceLid(index));
+    ibv_wc.sl(wc, (byte) completions.serviceLevel(index));
+    ibv_wc.dlid_path_bits(wc, (byte) completions.destinationPathBits(index));
+    return wc;
+  }
+
+  /** The global route header, which C reads only if the flags say that it is there. */
+  static MemorySegment route(MemorySegment buffer) {
+    if (!buffer.isNative() || buffer.byteSize() < ibv_grh.sizeof()) {
+      throw new IllegalArgumentException(
+          "a datagram's buffer is native memory that begins with 40 bytes for its GRH");
+    }
+    return buffer;
+  }
+}

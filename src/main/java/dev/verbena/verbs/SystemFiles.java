@@ -1,0 +1,105 @@
+package dev.verbena.verbs;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** What the kernel tells of a device below {@code /sys/class/infiniband}. */
+final class SystemFiles {
+  private final Path device;
+
+  SystemFiles(String device) {
+    this.device = Path.of(device);
+  }
+
+  /** The NUMA node that the hardware is attached to; software devices have none. */
+  OptionalInt numaNode() {
+    return read(device.resolve("device/numa_node"))
+        .map(Integer::valueOf)
+        .filter(node -> node >= 0)
+        .map(OptionalInt::of)
+        .orElse(OptionalInt.empty());
+  }
+
+  /** The network interfaces whose packets the device also sends, in this network namespace. */
+  List<NetworkInterface> networkInterfaces() throws SocketException {
+    List<NetworkInterface> interfaces = new ArrayList<>();
+    for (String name : interfaceNames()) {
+      NetworkInterface found = NetworkInterface.getByName(name);
+      if (found != null) {
+        interfaces.add(found);
+      }
+    }
+    return List.copyOf(interfaces);
+  }
+
+  /** Whether one of the network interfaces has an address. */
+  boolean owns(InetAddress address) throws SocketException {
+    NetworkInterface owner = NetworkInterface.getByInetAddress(address);
+    return owner != null && interfaceNames().contains(owner.getName());
+  }
+
+  /** What a GID is for, where only the GID itself is known. */
+  GidEntry gidEntry(int port, int index, Gid gid) {
+    Path attributes = device.resolve("ports/" + port + "/gid_attrs");
+    GidType type =
+        read(attributes.resolve("types/" + index))
+            .map(text -> text.equals("RoCE v2") ? GidType.ROCE_V2 : GidType.ROCE_V1)
+            .orElse(GidType.UNKNOWN);
+    int interfaceIndex =
+        read(attributes.resolve("ndevs/" + index)).map(SystemFiles::interfaceIndex).orElse(0);
+    return new GidEntry(gid, index, port, type, interfaceIndex);
+  }
+
+  private static int interfaceIndex(String name) {
+    try {
+      NetworkInterface found = NetworkInterface.getByName(name);
+      return found == null ? 0 : found.getIndex();
+    } catch (SocketException e) {
+      return 0; // In another network namespace.
+    }
+  }
+
+  private Set<String> interfaceNames() {
+    Set<String> names = new TreeSet<>();
+    // Hardware has its interfaces beside it; rxe names the one it sits on; each GID tells its own.
+    children(device.resolve("device/net"))
+        .forEach(path -> names.add(path.getFileName().toString()));
+    read(device.resolve("parent")).ifPresent(names::add);
+    for (Path port : children(device.resolve("ports"))) {
+      for (Path entry : children(port.resolve("gid_attrs/ndevs"))) {
+        read(entry).ifPresent(names::add);
+      }
+    }
+    return names;
+  }
+
+  /** The first line of a file; the files of empty GIDs exist, and fail when read. */
+  private static Optional<String> read(Path file) {
+    try {
+      return Optional.of(Files.readString(file).strip()).filter(line -> !line.isEmpty());
+    } catch (IOException e) {
+      return Optional.empty();
+    }
+  }
+
+  private static List<Path> children(Path directory) {
+    List<Path> paths = new ArrayList<>();
+    try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory)) {
+      stream.forEach(paths::add);
+    } catch (IOException e) {
+      return List.of(); // Not every device has every directory.
+    }
+    return paths;
+  }
+}

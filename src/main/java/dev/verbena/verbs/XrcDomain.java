@@ -1,0 +1,75 @@
+package dev.verbena.verbs;
+
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_xrcd_init_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A domain of extended reliable connections: {@code struct ibv_xrcd}. Its shared receive queues are
+ * reached through its queue pairs, from whichever process either was made.
+ */
+public final class XrcDomain extends Resource {
+  /** Linux has the same numbers on x86-64 and aarch64. */
+  private static final int O_CREAT = 0x40;
+
+  private static final int O_EXCL = 0x80;
+
+  private final Context context;
+
+  private XrcDomain(Context context, long address) {
+    super(address, () -> context.verbs().ibv_close_xrcd(address), context);
+    this.context = context;
+  }
+
+  static XrcDomain open(Context context, int descriptor, boolean create, boolean exclusive) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_xrcd_init_attr.allocate(arena);
+      ibv_xrcd_init_attr.comp_mask(
+          attr, rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS());
+      ibv_xrcd_init_attr.fd(attr, descriptor);
+      ibv_xrcd_init_attr.oflags(attr, (create ? O_CREAT : 0) | (exclusive ? O_EXCL : 0));
+      return new XrcDomain(
+          context, context.verbs().ibv_open_xrcd(context.address(), attr.address()));
+    } catch (VerbsException e) {
+      throw e.isUnsupported() ? e.explained(context.device() + " has no XRC") : e;
+    }
+  }
+
+  /**
+   * Makes the receiving end of a connection: {@code ibv_create_qp_ex}. It has no queues of its own:
+   * senders name the shared receive queue of this domain that takes their message.
+   *
+   * @return a queue pair in state RESET, to be closed
+   */
+  public QueuePair createQueuePair() {
+    requireOpen();
+    return new QueuePair.Builder(this).create();
+  }
+
+  /**
+   * Opens the receiving end of a connection that another process made in this domain: {@code
+   * ibv_open_qp}. It lives until the last process closed it.
+   *
+   * @param number the queue pair's number
+   * @return the queue pair, to be closed
+   */
+  public QueuePair openQueuePair(int number) {
+    return QueuePair.open(this, number);
+  }
+
+  /**
+   * The context that the domain was opened on.
+   *
+   * @return the context
+   */
+  public Context context() {
+    return context;
+  }
+
+  @Override
+  public String toString() {
+    return "XRC domain of " + context.device();
+  }
+}

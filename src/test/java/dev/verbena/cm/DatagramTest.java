@@ -1,0 +1,169 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.MemoryRegion;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import org.junit.jupiter.api.DisplayName;
+
+/** Datagram services and multicast over RDMA CM. */
+class DatagramTest {
+  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final int HEADER = 40;
+
+  @DeviceTest
+  @DisplayName("S2-C13, S2-R15, S2-T36: a datagram service is found and written to")
+  void findsADatagramService() throws Exception {
+    try (EventChannel active = EventChannel.open();
+        EventChannel passive = EventChannel.open();
+        Arena arena = Arena.ofShared()) {
+      ConnectionId listener = passive.createId(PortSpace.UDP);
+      listener.bind(new InetSocketAddress(Rig.addressB(), 0));
+      listener.listen(4);
+      ConnectionId client = active.createId(PortSpace.UDP);
+      assertTrue(client.isDatagram());
+      client.resolveAddress(
+          new InetSocketAddress(Rig.addressA(), 0), RdmaCmTest.at(listener, Rig.addressB()), SOON);
+      RdmaCmTest.next(active, EventType.ADDRESS_RESOLVED);
+      client.resolveRoute(SOON);
+      RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
+      client.createQueuePair(RdmaCmTest.SMALL);
+      client.connect(ConnectionParameters.DEFAULT, new byte[] {4, 2});
+
+      ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
+      RdmaCmTest.assertStartsWith(new byte[] {4, 2}, request.privateData());
+      ConnectionId server = request.id();
+      server.createQueuePair(RdmaCmTest.SMALL);
+      MemoryRegion inbox = server.transfers().registerMessages(arena.allocate(128));
+      for (int i = 0; i < 4; i++) {
+        assertTrue(server.transfers().receive(8, inbox, 0, 128));
+      }
+      server.accept();
+
+      DatagramParameters found =
+          RdmaCmTest.next(active, EventType.ESTABLISHED).datagram().orElseThrow();
+      assertEquals(server.queuePair().orElseThrow().number(), found.queuePairNumber());
+      Transfers transfers = client.transfers();
+      MemoryRegion outbox = transfers.registerMessages(arena.allocate(64));
+      outbox.memory().setString(0, "a datagram");
+      Completions sent = new Completions(1);
+      Completions got = new Completions(1);
+      try (AddressHandle handle = client.domain().createAddressHandle(found.path())) {
+        for (int i = 0; i < 4 && got.count() == 0; i++) {
+          assertTrue(transfers.sendDatagram(9, outbox, 0, 64, handle, found.queuePairNumber()));
+          assertEquals(1, transfers.awaitSends(sent, SOON));
+          assertTrue(sent.isSuccess(0), () -> sent.describe(0));
+          server.transfers().awaitReceives(got, Duration.ofSeconds(2));
+        }
+      }
+      assertEquals(1, got.count(), "no datagram arrived");
+      assertEquals(HEADER + 64, got.byteLength(0));
+      assertEquals("a datagram", inbox.memory().getString(HEADER));
+      assertEquals(client.queuePair().orElseThrow().number(), got.sourceQueuePair(0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C16, S2-M08: a datagram service refuses, with private data")
+  void aDatagramServiceRefuses() throws Exception {
+    try (Listener listener =
+            Listener.open(PortSpace.UDP, new InetSocketAddress(Rig.addressB(), 0), 1);
+        Endpoint client =
+            Endpoint.resolve(
+                PortSpace.UDP,
+                new InetSocketAddress(Rig.addressA(), 0),
+                new InetSocketAddress(Rig.addressB(), listener.port()),
+                SOON)) {
+      client.id().createQueuePair(RdmaCmTest.SMALL);
+      var refusing =
+          ConnectionTest.inBackground(
+              () -> {
+                try (Endpoint request = listener.take()) {
+                  request.id().reject(new byte[] {7});
+                }
+                return null;
+              });
+      var refused =
+          assertThrows(
+              ConnectionException.class,
+              () -> client.connect(ConnectionParameters.DEFAULT, new byte[0], SOON));
+      assertEquals(EventType.UNREACHABLE, refused.event().type());
+      RdmaCmTest.assertStartsWith(new byte[] {7}, refused.event().privateData());
+      refusing.get();
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29, C30, S2-M13: multicast over IPv4")
+  void multicastsOverIpv4() throws Exception {
+    multicasts(Rig.addressA(), InetAddress.getByName("239.7.7.7"));
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29, C30: joining for sending alone, and leaving")
+  void joinsAndLeaves() throws Exception {
+    InetSocketAddress group = new InetSocketAddress("239.7.7.8", 0);
+    try (EventChannel channel = EventChannel.open()) {
+      ConnectionId id = member(channel, Rig.addressA());
+      assertThrows(VerbsException.class, () -> id.leaveMulticast(group));
+      id.joinMulticast(group, JoinFlag.FULL_MEMBER, 0x1234_5678_9abcL);
+      ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
+      assertEquals(0x1234_5678_9abcL, joined.argument());
+      assertEquals(0xff_ffff, joined.datagram().orElseThrow().queuePairNumber());
+      id.leaveMulticast(group);
+      assertThrows(VerbsException.class, () -> id.leaveMulticast(group));
+    }
+  }
+
+  private static ConnectionId member(EventChannel channel, InetAddress address) {
+    ConnectionId id = channel.createId(PortSpace.UDP);
+    id.bind(new InetSocketAddress(address, 0));
+    id.createQueuePair(RdmaCmTest.SMALL);
+    return id;
+  }
+
+  /** Datagrams get lost: so one is sent again until it arrives. */
+  private static void multicasts(InetAddress address, InetAddress group) throws Exception {
+    InetSocketAddress to = new InetSocketAddress(group, 0);
+    try (EventChannel channel = EventChannel.open();
+        Arena arena = Arena.ofShared()) {
+      ConnectionId sender = member(channel, address);
+      ConnectionId receiver = member(channel, address);
+      receiver.joinMulticast(to, 2);
+      assertEquals(receiver, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED).id());
+      sender.joinMulticast(to, 1);
+      ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
+      assertEquals(sender, joined.id());
+      assertEquals(1, joined.argument());
+      DatagramParameters path = joined.datagram().orElseThrow();
+
+      Transfers in = receiver.transfers();
+      MemoryRegion inbox = in.registerMessages(arena.allocate(128));
+      assertTrue(in.receive(1, inbox, 0, 128));
+      Transfers out = sender.transfers();
+      MemoryRegion outbox = out.registerMessages(arena.allocate(64));
+      outbox.memory().setString(0, "to all");
+      Completions sent = new Completions(1);
+      Completions got = new Completions(1);
+      try (AddressHandle handle = sender.domain().createAddressHandle(path.path())) {
+        for (int i = 0; i < 20 && got.count() == 0; i++) {
+          assertTrue(out.sendDatagram(2, outbox, 0, 64, handle, path.queuePairNumber()));
+          assertEquals(1, out.awaitSends(sent, SOON));
+          in.awaitReceives(got, Duration.ofMillis(500));
+        }
+      }
+      assertEquals(1, got.count(), "nothing arrived");
+      assertEquals("to all", inbox.memory().getString(HEADER));
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.raw.rdma_conn_param;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Arrays;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** What is asked for in Java reaches C as it was meant, and what cannot be meant is refused. */
+class ParametersTest {
+  @Test
+  @DisplayName("S2-T34: connection parameters")
+  void connectionParameters() {
+    ConnectionParameters asked =
+        new ConnectionParameters(200, 3, true, 5, 6, true, 0xfedcba98).withReadDepth(254);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment param = rdma_conn_param.allocate(arena);
+      asked.writeTo(param);
+      assertEquals((byte) 254, rdma_conn_param.responder_resources(param));
+      assertEquals(0xfedcba98, rdma_conn_param.qp_num(param));
+      assertEquals(asked, ConnectionParameters.readFrom(param));
+    }
+    ConnectionParameters usual = ConnectionParameters.DEFAULT;
+    assertEquals(7, usual.retryCount());
+    assertEquals(ConnectionParameters.MAXIMUM, usual.initiatorDepth());
+    assertThrows(IllegalArgumentException.class, () -> usual.withReadDepth(256));
+    assertThrows(IllegalArgumentException.class, () -> usual.withRetries(-1, 0));
+    assertThrows(IllegalArgumentException.class, () -> usual.withRetries(0, 8));
+  }
+
+  @Test
+  @DisplayName("every number of an event type and of a reject reason means one constant")
+  void numbers() {
+    for (EventType type : EventType.values()) {
+      assertEquals(type, EventType.of(type.code()));
+    }
+    assertEquals(EventType.UNKNOWN, EventType.of(4711));
+    assertEquals(RejectReason.INVALID_SERVICE_ID, RejectReason.of(8));
+    assertEquals(RejectReason.CONSUMER_DEFINED, RejectReason.of(28));
+    assertEquals(RejectReason.UNKNOWN, RejectReason.of(34));
+    for (PortSpace space : PortSpace.values()) {
+      assertEquals(space, PortSpace.of(space.code()));
+    }
+    assertThrows(IllegalArgumentException.class, () -> PortSpace.of(1));
+  }
+
+  @Test
+  void remoteMemory() {
+    RemoteMemory memory = new RemoteMemory(0x0102_0304_0506_0708L, 4096, 0xcafe);
+    byte[] bytes = memory.toBytes();
+    assertEquals(RemoteMemory.SIZE, bytes.length);
+    assertArrayEquals(new byte[] {1, 2, 3}, Arrays.copyOf(bytes, 3));
+    assertEquals(memory, RemoteMemory.from(Arrays.copyOf(bytes, 56)));
+    assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
+    assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
+    assertThrows(IllegalArgumentException.class, () -> RemoteMemory.from(new byte[19]));
+    assertThrows(IllegalArgumentException.class, () -> new RemoteMemory(0, -1, 0));
+  }
+
+  @Test
+  void settings() {
+    ConnectionSettings usual = ConnectionSettings.DEFAULT;
+    assertThrows(IllegalArgumentException.class, () -> usual.withMessages(0, 1));
+    assertThrows(IllegalArgumentException.class, () -> usual.withMessages(1, 0));
+    byte[] data = {1};
+    ConnectionSettings mine = usual.withPrivateData(data);
+    data[0] = 2;
+    assertArrayEquals(new byte[] {1}, mine.privateData());
+  }
+
+  @Test
+  void deadlines() {
+    assertTrue(Deadline.after(Duration.ZERO).isOver());
+    assertEquals(Long.MAX_VALUE, Deadline.NEVER.remainingNanos());
+    assertEquals(Long.MAX_VALUE, Deadline.after(Deadline.FOR_EVER).remainingNanos());
+    assertTrue(Deadline.after(Duration.ofDays(1)).remainingNanos() > 0);
+    assertThrows(IllegalArgumentException.class, () -> Deadline.after(Duration.ofMillis(-1)));
+  }
+}

@@ -1,0 +1,65 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertAll;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.verbs.Verbena;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the command line answers on any machine. */
+class CommandLineTest {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "demo",
+        "doctor",
+        "devinfo",
+        "rc-example",
+        "pingpong",
+        "perf",
+        "perf lat",
+        "perf bw"
+      })
+  void everyCommandHasHelp(String command) {
+    Run run = Run.of((command + " --help").split(" "));
+    assertAll(
+        () -> assertEquals(0, run.status(), run.err()),
+        () -> assertTrue(run.out().startsWith("RDMA") || run.out().contains("Usage: verbena")));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "frobnicate",
+        "perf",
+        "rc-example -i -1",
+        "rc-example -g -1",
+        "rc-example one two",
+        "pingpong --iters many"
+      })
+  void wrongUsageIsTwo(String line) {
+    Run run = Run.of(line.isEmpty() ? new String[0] : line.split(" "));
+    assertEquals(2, run.status(), run.out());
+    assertTrue(run.err().contains("Usage: verbena"), run.err());
+  }
+
+  @Test
+  void anErrorIsOneLineUnlessMoreIsAskedFor() {
+    Run quiet = Run.of("pingpong", "--iters", "0");
+    assertEquals(1, quiet.status());
+    assertEquals(1, quiet.err().lines().count(), quiet.err());
+    Run verbose = Run.of("pingpong", "--iters", "0", "--verbose");
+    assertTrue(verbose.err().contains("\tat "), verbose.err());
+  }
+
+  @Test
+  void aDeviceThatIsNotThereIsNamed() {
+    Run run = Run.of("devinfo", "-d", "nosuchdevice0");
+    assertTrue(run.status() == 1 || run.status() == 3, run.err());
+    assertTrue(run.err().contains("nosuchdevice0") || !Verbena.isSupported(), () -> run.err());
+  }
+}

@@ -1,0 +1,88 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.tools.Check.Verdict;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The doctor's verdicts on pictures of machines. */
+class DoctorTest {
+  @TempDir private Path root;
+
+  @Test
+  void aMachineWithoutRdmaIsToldToLoadTheKernelsPart() {
+    List<Check> checks = new KernelChecks(new Machine(root)).run();
+    assertEquals(Verdict.PROBLEM, checks.getFirst().verdict());
+    assertTrue(checks.getFirst().advice().contains("modprobe ib_uverbs"));
+  }
+
+  @Test
+  void aMachineWithAllIsWell() throws IOException {
+    device();
+    write("/dev/infiniband/uverbs0", "");
+    write("/dev/infiniband/rdma_cm", "");
+    for (Check check : new KernelChecks(new Machine(root)).run()) {
+      assertEquals(Verdict.OK, check.verdict(), check.finding());
+    }
+  }
+
+  @Test
+  void aContainerWithoutTheNodesIsToldSo() throws IOException {
+    device();
+    List<Check> checks = new KernelChecks(new Machine(root)).run();
+    assertTrue(
+        checks.stream()
+            .anyMatch(
+                check ->
+                    check.verdict() == Verdict.PROBLEM
+                        && check.advice().contains("--device=/dev/infiniband")));
+  }
+
+  @Test
+  void aLoadedDriverWithoutDeviceIsToldToMakeOne() throws IOException {
+    write("/sys/class/infiniband_verbs/abi_version", "6");
+    write("/sys/module/rdma_rxe/refcnt", "0");
+    assertTrue(
+        new KernelChecks(new Machine(root))
+            .run().stream().anyMatch(check -> check.advice().contains("rdma link add")));
+  }
+
+  @Test
+  void aSmallLimitOfLockedMemoryIsNoted() throws IOException {
+    write(
+        "/proc/self/limits",
+        "Max locked memory         65536                65536                bytes     \n");
+    Check check = new LimitChecks(new Machine(root)).run().getFirst();
+    assertEquals(Verdict.NOTE, check.verdict());
+    assertTrue(check.finding().contains("64 KiB"), check.finding());
+    assertTrue(check.advice().contains("ulimit -l"));
+  }
+
+  @Test
+  void noLimitIsWell() throws IOException {
+    write(
+        "/proc/self/limits",
+        "Max locked memory         unlimited            unlimited            bytes     \n");
+    write("/proc/meminfo", "HugePages_Total:       8\nHugePages_Free:        5\n");
+    List<Check> checks = new LimitChecks(new Machine(root)).run();
+    assertEquals(Verdict.OK, checks.get(0).verdict());
+    assertEquals("huge pages: 5 of 8 free", checks.get(1).finding());
+  }
+
+  private void device() throws IOException {
+    write("/sys/class/infiniband_verbs/abi_version", "6");
+    write("/sys/class/infiniband/rxe0/node_type", "1: CA");
+  }
+
+  private void write(String path, String text) throws IOException {
+    Path file = root.resolve(path.substring(1));
+    Files.createDirectories(file.getParent());
+    Files.writeString(file, text);
+  }
+}

@@ -1,0 +1,31 @@
+package dev.verbena.tools;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.concurrent.CompletableFuture;
+
+/** A run of the command line inside this JVM. */
+record Run(int status, String out, String err) {
+  static Run of(String... args) {
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    int status = Main.run(new PrintWriter(out, true), new PrintWriter(err, true), args);
+    return new Run(status, out.toString(), err.toString());
+  }
+
+  /** A run in a thread of its own. */
+  static CompletableFuture<Run> inBackground(String... args) {
+    return CompletableFuture.supplyAsync(() -> Run.of(args));
+  }
+
+  /** Runs again as long as nobody listens at the other end. */
+  static Run untilConnected(String... args) throws InterruptedException {
+    for (int attempt = 0; ; attempt++) {
+      Run run = Run.of(args);
+      if (attempt == 100 || !run.err().contains("Couldn't connect")) {
+        return run;
+      }
+      Thread.sleep(200);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.ForkedJvm;
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The data path allocates nothing, whichever compiler has compiled it. */
+class AllocationTest {
+  private static final int OPERATIONS = 100_000;
+
+  @ParameterizedTest
+  @ValueSource(strings = {"-XX:+TieredCompilation", "-XX:TieredStopAtLevel=1"})
+  void postingAndPollingAllocateNothing(String compiler) {
+    String output = new ForkedJvm().withNativeAccess().with(compiler).run(Loop.class).succeeded();
+    assertTrue(output.contains("allocated 0 bytes in " + OPERATIONS), output);
+  }
+
+  /** Posts and polls everything, failed completions included, in a JVM of its own. */
+  static final class Loop {
+    private long sum;
+
+    private Loop() {}
+
+    /** How much this thread has allocated; the library's module does not know the one asked. */
+    private static MethodHandle allocatedBytes() throws ReflectiveOperationException {
+      Object threads =
+          Class.forName("java.lang.management.ManagementFactory")
+              .getMethod("getThreadMXBean")
+              .invoke(null);
+      return MethodHandles.publicLookup()
+          .findVirtual(
+              Class.forName("com.sun.management.ThreadMXBean"),
+              "getCurrentThreadAllocatedBytes",
+              MethodType.methodType(long.class))
+          .asType(MethodType.methodType(long.class, Object.class))
+          .bindTo(threads);
+    }
+
+    public static void main(String[] arguments) throws Throwable {
+      MethodHandle allocatedBytes = allocatedBytes();
+      try (Arena arena = Arena.ofShared();
+          PlayedDevice device = new PlayedDevice()) {
+        ProtectionDomain domain = device.context.allocateProtectionDomain();
+        CompletionQueue queue = device.context.createCompletionQueue(16);
+        MemoryRegion region = domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+        QueuePair pair =
+            domain
+                .queuePair(QueuePairType.RC)
+                .completions(queue)
+                .capacity(new QueuePairCapacity(8, 8, 1, 1, 16))
+                .create();
+        SendList sends = new SendList(2, 1, 16);
+        sends.write(0).local(region, 0, 8).remote(0, 0).signaled();
+        sends.send(1).inline(8).signaled();
+        ReceiveList receives = new ReceiveList(2, 1);
+        Completions completions = new Completions(2);
+        Loop loop = new Loop();
+        CompletionHandler handler = (batch, i) -> loop.sum += batch.id(i);
+        long allocated = -1;
+        // The first rounds warm up, until there is nothing left to compile, link or load.
+        for (int round = 0; round < 5; round++) {
+          long before = (long) allocatedBytes.invokeExact();
+          for (int i = 0; i < OPERATIONS; i++) {
+            loop.step(device, pair, queue, region, sends, receives, completions, handler, i);
+          }
+          allocated = (long) allocatedBytes.invokeExact() - before;
+        }
+        System.out.println("allocated " + allocated + " bytes in " + OPERATIONS);
+      }
+    }
+
+    private void step(
+        PlayedDevice device,
+        QueuePair pair,
+        CompletionQueue queue,
+        MemoryRegion region,
+        SendList sends,
+        ReceiveList receives,
+        Completions completions,
+        CompletionHandler handler,
+        int i) {
+      sends.id(0, i);
+      sends.local(0, region, i & 31, 8);
+      sends.remote(0, i, i);
+      sends.inlineLength(1, i & 15);
+      device.room = i % 3; // Full now and then.
+      sum += pair.post(sends);
+      sum += pair.post(sends, 1, 1);
+      receives.local(0, region, 0, 8);
+      device.room = 2;
+      sum += pair.post(receives);
+      device.completed = 4;
+      device.status = i % 2 == 0 ? rdma_h.IBV_WC_SUCCESS() : rdma_h.IBV_WC_WR_FLUSH_ERR();
+      int n = queue.poll(completions);
+      for (int c = 0; c < n; c++) {
+        sum += completions.id(c) + completions.byteLength(c) + completions.immediate(c);
+        sum += completions.status(c).code() + completions.opcode(c).code();
+        sum += completions.isSuccess(c) ? 1 : completions.vendorError(c);
+      }
+      sum += queue.poll(handler, 2);
+    }
+  }
+}

@@ -1,0 +1,154 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.raw.rdma_h;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Polling, and what completions tell (S2-V38, S2-W01 to S2-W22). */
+class CompletionsTest {
+  private final PlayedDevice device = new PlayedDevice();
+  private final CompletionQueue queue = device.context.createCompletionQueue(16);
+  private final Completions completions = new Completions(4);
+
+  @AfterEach
+  void close() {
+    device.close();
+  }
+
+  @Test
+  void anEmptyPollIsNoError() {
+    assertEquals(0, queue.poll(completions));
+    assertEquals(0, completions.count());
+    assertThrows(IndexOutOfBoundsException.class, () -> completions.id(0));
+  }
+
+  @Test
+  void fieldsAreReadInPlace() {
+    device.completed = 3;
+    device.completionOpcode = rdma_h.IBV_WC_RECV();
+    device.byteLength = 0x80000000;
+    device.immediate = 0x01020304;
+    device.completionFlags = rdma_h.IBV_WC_WITH_IMM() | rdma_h.IBV_WC_GRH();
+    assertEquals(3, queue.poll(completions));
+    assertEquals(3, completions.count());
+    assertEquals(2, completions.id(2));
+    assertTrue(completions.isSuccess(0));
+    assertEquals(CompletionStatus.SUCCESS, completions.status(0));
+    assertEquals(CompletionOpcode.RECEIVE, completions.opcode(0));
+    assertTrue(completions.isReceive(0));
+    assertEquals(1L << 31, completions.byteLength(0));
+    assertEquals(0x01020304, completions.immediate(0));
+    assertEquals(0x04030201, completions.invalidatedKey(0));
+    assertEquals(17, completions.queuePairNumber(0));
+    assertEquals(18, completions.sourceQueuePair(0));
+    assertEquals(0xfffe, completions.sourceLid(0));
+    assertEquals(0, completions.serviceLevel(0));
+    assertEquals(0, completions.destinationPathBits(0));
+    assertEquals(0, completions.partitionKeyIndex(0));
+    assertTrue(completions.has(0, CompletionFlag.IMMEDIATE));
+    assertFalse(completions.has(0, CompletionFlag.CHECKSUM_OK));
+    assertEquals(2, completions.flags(0).size());
+    assertThrows(IndexOutOfBoundsException.class, () -> completions.status(3));
+    assertThrows(IndexOutOfBoundsException.class, () -> completions.status(-1));
+  }
+
+  @Test
+  void aFailureIsDescribed() {
+    device.completed = 1;
+    device.status = rdma_h.IBV_WC_RETRY_EXC_ERR();
+    queue.poll(completions);
+    assertFalse(completions.isSuccess(0));
+    assertEquals(0x81, completions.vendorError(0));
+    String text = completions.describe(0);
+    assertTrue(text.contains("transport retry counter exceeded"), text);
+    assertTrue(text.contains("queue pair 0x11") && text.contains("0x81"), text);
+  }
+
+  @Test
+  void aLimitHolds() {
+    device.completed = 4;
+    assertEquals(1, queue.poll(completions, 1));
+    assertEquals(0, queue.poll(completions, 0));
+    assertThrows(IndexOutOfBoundsException.class, () -> queue.poll(completions, 5));
+    assertThrows(IndexOutOfBoundsException.class, () -> queue.poll(completions, -1));
+    assertThrows(IllegalArgumentException.class, () -> new Completions(0));
+  }
+
+  @Test
+  void aHandlerSeesEveryCompletionInOrder() {
+    device.completed = 40;
+    List<Long> ids = new ArrayList<>();
+    assertEquals(35, queue.poll((batch, i) -> ids.add(batch.id(i)), 35));
+    assertEquals(5, queue.poll((batch, i) -> ids.add(batch.id(i)), 35));
+    assertEquals(0, queue.poll((batch, i) -> ids.add(batch.id(i)), 0));
+    for (int i = 0; i < 40; i++) {
+      assertEquals(i, ids.get(i));
+    }
+    assertThrows(IllegalArgumentException.class, () -> queue.poll((batch, i) -> {}, -1));
+  }
+
+  @Test
+  void aHandlerMayPoll() {
+    device.completed = 4;
+    List<Long> ids = new ArrayList<>();
+    CompletionHandler inner = (batch, i) -> ids.add(batch.id(i));
+    CompletionHandler outer =
+        (batch, i) -> {
+          ids.add(batch.id(i));
+          queue.poll(inner, 1);
+        };
+    queue.poll(outer, 2);
+    assertEquals(List.of(0L, 2L, 1L, 3L), ids);
+  }
+
+  @Test
+  void aBrokenQueueThrows() {
+    device.pollResult = -2;
+    VerbsException e = assertThrows(VerbsException.class, () -> queue.poll(completions));
+    assertEquals("ibv_poll_cq", e.function());
+    assertEquals(0, completions.count());
+  }
+
+  @Test
+  void aClosedQueueIsNotPolled() {
+    queue.close();
+    assertThrows(IllegalStateException.class, () -> queue.poll(completions));
+    assertThrows(IllegalStateException.class, () -> queue.poll((batch, i) -> {}, 1));
+  }
+
+  @Test
+  void textsAreThoseOfRdmaCore() {
+    String texts =
+        "success; local length error; local QP operation error; local EE context operation error;"
+            + " local protection error; Work Request Flushed Error; memory management operation"
+            + " error; bad response error; local access error; remote invalid request error; remote"
+            + " access error; remote operation error; transport retry counter exceeded; RNR retry"
+            + " counter exceeded; local RDD violation error; remote invalid RD request; aborted"
+            + " error; invalid EE context number; invalid EE context state; fatal error; response"
+            + " timeout error; general error; TM error; TM software rendezvous";
+    String[] expected = texts.split("; ", -1);
+    for (int code = 0; code < expected.length; code++) {
+      assertEquals(expected[code], CompletionStatus.of(code).text());
+      assertEquals(code, CompletionStatus.of(code).code());
+    }
+    assertEquals(CompletionStatus.UNKNOWN, CompletionStatus.of(expected.length));
+    assertEquals(CompletionStatus.UNKNOWN, CompletionStatus.of(-1));
+  }
+
+  @Test
+  void opcodesAreFoundByNumber() {
+    for (CompletionOpcode opcode : CompletionOpcode.values()) {
+      assertEquals(opcode, CompletionOpcode.of(opcode.code()));
+    }
+    assertEquals(CompletionOpcode.UNKNOWN, CompletionOpcode.of(8 + 3));
+    assertEquals(CompletionOpcode.UNKNOWN, CompletionOpcode.of(1000));
+  }
+}

@@ -1,0 +1,207 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.Set;
+
+/** Completion queues, as rdma-core's test_cq.py tests them (S2-V16, S2-V17, S2-V18, S2-K14). */
+class CqTest {
+  @DeviceTest
+  void holdsAtLeastWhatWasAskedFor() {
+    try (Context context = Rig.a().open()) {
+      for (int entries : new int[] {1, 7, 100}) {
+        assertTrue(context.createCompletionQueue(entries).capacity() >= entries);
+      }
+    }
+  }
+
+  @DeviceTest
+  void closesTwiceAndThenSaysSo() {
+    try (Context context = Rig.a().open()) {
+      CompletionQueue cq = context.createCompletionQueue(1);
+      cq.close();
+      cq.close();
+      var thrown = assertThrows(IllegalStateException.class, cq::capacity);
+      assertTrue(thrown.getMessage().contains("completion queue"), thrown.getMessage());
+      assertThrows(IllegalStateException.class, () -> cq.resize(2));
+      assertThrows(IllegalStateException.class, cq::requestNotification);
+      assertThrows(IllegalStateException.class, () -> cq.moderate(1, Duration.ZERO));
+    }
+  }
+
+  @DeviceTest
+  void closesWithItsContextAndChannel() {
+    Context context = Rig.a().open();
+    CompletionChannel channel = context.createCompletionChannel();
+    CompletionQueue byChannel = context.completionQueue(1).channel(channel).create();
+    CompletionQueue byContext = context.createCompletionQueue(1);
+    channel.close();
+    assertFalse(byChannel.isOpen());
+    assertTrue(byContext.isOpen());
+    context.close();
+    assertFalse(byContext.isOpen());
+    assertThrows(IllegalStateException.class, () -> context.createCompletionQueue(1));
+    assertThrows(IllegalStateException.class, context::createCompletionChannel);
+  }
+
+  @DeviceTest
+  void refusesBadArguments() {
+    try (Context context = Rig.a().open();
+        Context other = Rig.a().open()) {
+      assertThrows(IllegalArgumentException.class, () -> context.createCompletionQueue(0));
+      assertThrows(IllegalArgumentException.class, () -> context.createCompletionQueue(-1));
+      CompletionQueue.Builder builder = context.completionQueue(1);
+      assertThrows(IndexOutOfBoundsException.class, () -> builder.vector(-1));
+      int vectors = context.completionVectors();
+      assertThrows(IndexOutOfBoundsException.class, () -> builder.vector(vectors));
+      CompletionChannel channel = other.createCompletionChannel();
+      assertThrows(IllegalArgumentException.class, () -> builder.channel(channel));
+      ProtectionDomain domain = other.allocateProtectionDomain();
+      assertThrows(IllegalArgumentException.class, () -> builder.parentDomain(domain));
+    }
+  }
+
+  @DeviceTest
+  void tooManyEntriesAreExplained() {
+    try (Context context = Rig.a().open()) {
+      int tooMany = Integer.MAX_VALUE;
+      var thrown = assertThrows(VerbsException.class, () -> context.createCompletionQueue(tooMany));
+      assertEquals(Errno.EINVAL, thrown.errno());
+      assertTrue(thrown.getMessage().contains("max_cqe"), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  void takesEveryVector() {
+    try (Context context = Rig.a().open()) {
+      for (int vector = 0; vector < context.completionVectors(); vector++) {
+        assertTrue(context.completionQueue(1).vector(vector).create().isOpen());
+      }
+    }
+  }
+
+  @DeviceTest
+  void isResizedWhileItHoldsCompletions() {
+    try (Loop loop = new Loop()) {
+      post(loop, 10);
+      loop.qp.fail();
+      loop.cq.resize(1000);
+      assertTrue(loop.cq.capacity() >= 1000);
+      loop.complete(10, CompletionStatus.FLUSHED);
+      assertThrows(IllegalArgumentException.class, () -> loop.cq.resize(0));
+    }
+  }
+
+  @DeviceTest
+  void isNotResizedBelowWhatItHolds() {
+    try (Loop loop = new Loop()) {
+      post(loop, 64);
+      loop.qp.fail();
+      loop.complete(1, CompletionStatus.FLUSHED); // By now all of them are there, or soon.
+      var thrown = assertThrows(VerbsException.class, () -> resizeSoon(loop.cq));
+      assertEquals(Errno.EINVAL, thrown.errno());
+      assertTrue(thrown.getMessage().contains("holds more"), thrown.getMessage());
+    }
+  }
+
+  /** The flushed completions may still be on their way. */
+  private static void resizeSoon(CompletionQueue cq) {
+    for (int i = 0; i < 100; i++) {
+      cq.resize(256);
+      cq.resize(1);
+      sleep();
+    }
+  }
+
+  private static void sleep() {
+    try {
+      Thread.sleep(10);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static void post(Loop loop, int receives) {
+    ReceiveList list = new ReceiveList(receives, 1);
+    for (int i = 0; i < receives; i++) {
+      list.local(i, loop.region, 0, 1);
+    }
+    assertEquals(receives, loop.qp.post(list));
+  }
+
+  @DeviceTest
+  void moderationIsRefusedWithReason() {
+    try (Context context = Rig.a().open()) {
+      CompletionQueue cq = context.createCompletionQueue(1);
+      assertThrows(
+          IllegalArgumentException.class, () -> cq.moderate(0x10000, Duration.ofNanos(1000)));
+      assertThrows(IllegalArgumentException.class, () -> cq.moderate(-1, Duration.ZERO));
+      assertThrows(IllegalArgumentException.class, () -> cq.moderate(1, Duration.ofNanos(1)));
+      assertThrows(IllegalArgumentException.class, () -> cq.moderate(1, Duration.ofSeconds(1)));
+      assertThrows(IllegalArgumentException.class, () -> cq.moderate(1, Duration.ofNanos(-1000)));
+      if (Rig.labGuest().isPresent()) {
+        var thrown =
+            assertThrows(VerbsException.class, () -> cq.moderate(8, Duration.ofNanos(16_000)));
+        assertTrue(thrown.isUnsupported(), thrown.getMessage());
+      }
+    }
+  }
+
+  @DeviceTest
+  void aQueueInUseStaysOpen() {
+    try (Loop loop = new Loop()) {
+      CompletionQueue borrowed = CompletionQueue.borrow(loop.context, loop.cq.segment());
+      assertEquals(loop.cq.capacity(), borrowed.capacity());
+      borrowed.close();
+      assertTrue(loop.cq.isOpen());
+      loop.send(1, false);
+      loop.complete(1);
+    }
+  }
+
+  @DeviceTest
+  void extendedQueuesTellWhatTheyWereMadeToTell() {
+    try (Context context = Rig.a().open()) {
+      CompletionField[] fields = {
+        CompletionField.BYTE_LENGTH,
+        CompletionField.IMMEDIATE,
+        CompletionField.QUEUE_PAIR_NUMBER,
+        CompletionField.SOURCE_QUEUE_PAIR,
+        CompletionField.SOURCE_LID,
+        CompletionField.SERVICE_LEVEL,
+        CompletionField.DESTINATION_PATH_BITS
+      };
+      CompletionChannel channel = context.createCompletionChannel();
+      ExtendedCompletionQueue cq =
+          Rig.orSkip(() -> context.completionQueue(10).channel(channel).createExtended(fields));
+      assertEquals(Set.of(fields), cq.fields());
+      assertEquals(Optional.of(channel), cq.channel());
+      assertTrue(cq.capacity() >= 10);
+      try (CompletionCursor cursor = cq.startPolling()) {
+        assertFalse(cursor.next(), "nothing was posted");
+      }
+    }
+  }
+
+  @DeviceTest
+  void extendedQueuesWithoutTimestampsAreRefusedWithReason() {
+    try (Context context = Rig.a().open()) {
+      for (CompletionField field :
+          Set.of(CompletionField.TIMESTAMP, CompletionField.WALL_CLOCK_TIMESTAMP)) {
+        var thrown =
+            assertThrows(
+                VerbsException.class, () -> context.completionQueue(1).createExtended(field));
+        assertTrue(thrown.isUnsupported(), thrown.getMessage());
+      }
+    }
+  }
+}

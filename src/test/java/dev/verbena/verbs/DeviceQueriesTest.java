@@ -1,0 +1,185 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Provider;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.net.InetAddress;
+import java.util.List;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.DisplayName;
+
+/** What devices and ports say, as rdma-core's test_device.py asks them. */
+class DeviceQueriesTest {
+  @DeviceTest
+  @DisplayName("S2-V02 to S2-V06: found by name, GUID, index and IP address")
+  void isFound() throws Exception {
+    Device device = Rig.a();
+    assertEquals(device.name(), Device.named(device.name()).name());
+    assertEquals(device.name(), Device.withGuid(device.guid()).name());
+    assertEquals(device.name(), Device.withIndex(device.index().orElseThrow()).name());
+    assertEquals(device.name(), Device.withAddress(Rig.addressA()).name());
+    assertEquals(device.name(), Device.withAddress(Rig.address6A()).name());
+    assertEquals(Rig.b().name(), Device.withAddress(Rig.addressB()).name());
+    InetAddress loopback = InetAddress.getByName("127.0.0.1");
+    var thrown = assertThrows(VerbsException.class, () -> Device.withAddress(loopback));
+    assertEquals(Errno.ENODEV, thrown.errno());
+    assertTrue(thrown.getMessage().contains(device.name()), thrown.getMessage());
+  }
+
+  @DeviceTest
+  void tellsItsInterfacesAndNumaNode() {
+    var names = Rig.a().networkInterfaces().stream().map(i -> i.getName()).toList();
+    assertEquals(List.of("va"), names);
+    assertEquals(OptionalInt.empty(), Rig.a().numaNode(), "rxe has no hardware");
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V08, S2-V09, section 6: the texts of rdma-core")
+  void hasTheTextsOfTheLibrary() {
+    var verbs = Provider.system().verbs();
+    for (NodeType type : NodeType.values()) {
+      assertEquals(Memory.string(verbs.ibv_node_type_str(type.code())), type.text());
+    }
+    for (PortState state : PortState.values()) {
+      assertEquals(Memory.string(verbs.ibv_port_state_str(state.code())), state.text());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V10, S2-T05, S0-16: device attributes, basic and extended")
+  void tellsItsAttributes() {
+    try (Context context = Rig.a().open()) {
+      DeviceAttributes device = context.deviceAttributes();
+      assertEquals(1, device.portCount());
+      assertEquals(Rig.a().guid(), device.nodeGuid());
+      assertTrue(device.maxQueuePairs() > 1000);
+      assertTrue(device.maxQueuePairRequests() >= 1000);
+      assertTrue(device.maxScatterGatherEntries() >= 4);
+      assertTrue(device.maxCompletionQueueEntries() >= 1000);
+      assertTrue(device.maxMemoryRegionSize() != 0);
+      assertEquals(128, device.maxReadsAsTarget());
+      assertEquals(128, device.maxReadsAsInitiator());
+      assertEquals(AtomicScope.DEVICE, device.atomicScope());
+      assertTrue(device.has(DeviceCapability.SRQ_RESIZE));
+      assertTrue(device.has(DeviceCapability.RC_RNR_NAK_GENERATION));
+      assertFalse(device.has(DeviceCapability.XRC));
+      assertFalse(device.has(RawPacketCapability.IP_CHECKSUM));
+      assertEquals(0, device.tagMatching().maxTags());
+      assertEquals(0, device.tcpSegmentation().maxSize());
+      assertEquals(0, device.packetPacing().maxRate());
+      assertEquals(0, device.receiveSideScaling().maxTables());
+      assertEquals(0, device.maxDeviceMemory());
+      assertFalse(device.onDemandPaging().implicit());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V11, S2-T08: port attributes")
+  void tellsAboutItsPort() {
+    try (Context context = Rig.a().open()) {
+      assertEquals(1, context.ports().size());
+      Port port = context.port(1);
+      PortAttributes now = port.attributes();
+      assertEquals(PortState.ACTIVE, now.state());
+      assertEquals(PhysicalState.LINK_UP, now.physicalState());
+      assertEquals(LinkLayer.ETHERNET, now.linkLayer());
+      assertEquals(Mtu.MTU_4096, now.maxMtu());
+      assertTrue(now.activeMtu().compareTo(Mtu.MTU_1024) >= 0);
+      assertTrue(now.gidTableLength() >= 3);
+      assertTrue(now.pkeyTableLength() >= 1);
+      assertEquals(0, now.lid());
+      assertTrue(now.capabilities().contains(PortCapability.COMMUNICATION_MANAGEMENT));
+      assertEquals(LinkWidth.X1, now.activeWidth());
+      assertEquals("10.0 Gbps", now.activeSpeed().text());
+      assertTrue(now.maxMessageSize() >= 1 << 23);
+      assertTrue(now.toString().contains("Ethernet, active, link up"), now.toString());
+    }
+  }
+
+  @DeviceTest
+  void hasNoOtherPort() {
+    try (Context context = Rig.a().open()) {
+      for (int number : new int[] {-1, 0, 2, 256, 257}) {
+        var thrown = assertThrows(IllegalArgumentException.class, () -> context.port(number));
+        assertTrue(thrown.getMessage().contains("has port 1"), thrown.getMessage());
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V12: GIDs one by one and as a table")
+  void tellsItsGids() throws Exception {
+    try (Context context = Rig.a().open()) {
+      Port port = context.port(1);
+      List<GidEntry> table = port.gidTable();
+      assertEquals(context.gidTable(), table);
+      assertTrue(table.size() >= 3, table.toString());
+      for (GidEntry entry : table) {
+        assertEquals(entry.gid(), port.gid(entry.index()));
+        assertEquals(entry, port.gidEntry(entry.index()));
+        assertEquals(GidType.ROCE_V2, entry.type());
+        assertEquals("va", entry.networkInterface().orElseThrow().getName());
+      }
+      assertTrue(port.gid(0).isLinkLocal());
+      int empty = port.attributes().gidTableLength() - 1;
+      assertEquals(Gid.ZERO, port.gid(empty));
+      var thrown = assertThrows(VerbsException.class, () -> port.gidEntry(empty));
+      assertEquals(Errno.ENODATA, thrown.errno());
+      assertThrows(VerbsException.class, () -> port.gid(60_000));
+      assertThrows(IllegalArgumentException.class, () -> port.gid(-1));
+    }
+  }
+
+  @DeviceTest
+  void choosesTheGidOfTheIpv4Address() {
+    try (Context context = Rig.a().open()) {
+      GidChoice choice = context.port(1).chooseGid();
+      assertEquals(Gid.of(Rig.addressA()), choice.gid());
+      assertEquals(choice.entry(), context.port(1).chooseGid(Rig.addressA()).entry());
+      assertEquals(Gid.of(Rig.address6A()), context.port(1).chooseGid(Rig.address6A()).gid());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V13: P_Keys")
+  void tellsItsPartitions() {
+    try (Context context = Rig.a().open()) {
+      Port port = context.port(1);
+      assertEquals(0xffff, port.pkey(0));
+      assertEquals(0, port.pkeyIndex(0xffff));
+      assertThrows(VerbsException.class, () -> port.pkeyIndex(0x1234));
+      assertThrows(VerbsException.class, () -> port.pkey(60_000));
+      assertThrows(IllegalArgumentException.class, () -> port.pkey(-1));
+      assertThrows(IllegalArgumentException.class, () -> port.pkeyIndex(0x10000));
+    }
+  }
+
+  @DeviceTest
+  void showsNoClock() {
+    try (Context context = Rig.a().open()) {
+      var thrown = assertThrows(VerbsException.class, context::rawClock);
+      assertTrue(thrown.isUnsupported(), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  void asksNothingOfAClosedContext() {
+    Context context = Rig.a().open();
+    Port port = context.port(1);
+    context.close();
+    assertThrows(IllegalStateException.class, port::attributes);
+    assertThrows(IllegalStateException.class, port::gidTable);
+    assertThrows(IllegalStateException.class, () -> port.gid(0));
+    assertThrows(IllegalStateException.class, () -> port.pkey(0));
+    assertThrows(IllegalStateException.class, context::deviceAttributes);
+    assertThrows(IllegalStateException.class, context::ports);
+  }
+}

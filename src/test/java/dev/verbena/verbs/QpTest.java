@@ -1,0 +1,377 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.DisplayName;
+
+/** Queue pairs: made, moved, asked; as rdma-core's test_qp.py tests them. */
+class QpTest {
+  private static final QueuePairType[] TYPES = {
+    QueuePairType.RC, QueuePairType.UC, QueuePairType.UD
+  };
+
+  private static void with(QueuePairType type, Consumer<QueuePair> test) {
+    try (Pair pair = new Pair()) {
+      test.accept(pair.a.builder(type).create());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V23, S2-Q01: a new queue pair is in RESET and holds what was asked for")
+  void makes() {
+    for (QueuePairType type : TYPES) {
+      with(
+          type,
+          qp -> {
+            assertEquals(QueuePairState.RESET, qp.state());
+            assertEquals(type, qp.type());
+            assertTrue(qp.number() > 0);
+            assertTrue(qp.capacity().sendRequests() >= 16, qp.capacity().toString());
+            assertTrue(qp.capacity().receiveEntries() >= 2, qp.capacity().toString());
+            assertEquals(qp.capacity(), qp.query().capacity());
+          });
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F21: the extended form, with operations for ibv_wr_*")
+  void makesExtended() {
+    try (Pair pair = new Pair()) {
+      for (QueuePairType type : TYPES) {
+        try (QueuePair qp = pair.a.builder(type).sendOperations(SendOperation.SEND).create()) {
+          assertEquals(Set.of(SendOperation.SEND), qp.sendOperations());
+          assertEquals(QueuePairState.RESET, qp.state());
+        }
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V24: closed with its domain, and only once")
+  void closes() {
+    QueuePair qp;
+    try (Pair pair = new Pair(QueuePairType.RC)) {
+      qp = pair.a.queuePair;
+      pair.a.domain.close();
+      assertFalse(qp.isOpen());
+      qp.close();
+      assertTrue(pair.a.completionQueue.isOpen());
+    }
+    var thrown = assertThrows(IllegalStateException.class, qp::state);
+    assertTrue(thrown.getMessage().contains("queue pair"), thrown.getMessage());
+  }
+
+  @DeviceTest
+  void refusesMoreThanTheDeviceCanDo() {
+    try (Pair pair = new Pair()) {
+      DeviceAttributes device = pair.a.context.deviceAttributes();
+      int requests = device.maxQueuePairRequests() + 1;
+      int entries = device.maxScatterGatherEntries() + 1;
+      for (QueuePairCapacity capacity :
+          Arrays.asList(
+              new QueuePairCapacity(requests, 1, 1, 1, 0),
+              new QueuePairCapacity(1, requests, 1, 1, 0),
+              new QueuePairCapacity(1, 1, entries, 1, 0),
+              new QueuePairCapacity(1, 1, 1, entries, 0))) {
+        var thrown =
+            assertThrows(
+                VerbsException.class,
+                () -> pair.a.builder(QueuePairType.RC).capacity(capacity).create());
+        assertTrue(thrown.getMessage().contains("more than the device can do"), thrown.toString());
+      }
+    }
+  }
+
+  @DeviceTest
+  void needsCompletionQueuesOfItsOwnContext() {
+    try (Pair pair = new Pair()) {
+      var none = pair.a.domain.queuePair(QueuePairType.RC);
+      assertThrows(IllegalStateException.class, none::create);
+      var foreign = pair.a.domain.queuePair(QueuePairType.RC);
+      assertThrows(
+          IllegalArgumentException.class, () -> foreign.completions(pair.b.completionQueue));
+      assertThrows(
+          IllegalArgumentException.class, () -> pair.a.domain.queuePair(QueuePairType.XRC_RECEIVE));
+      assertThrows(IllegalArgumentException.class, () -> foreign.sourceNumber(1 << 24));
+      assertThrows(IllegalArgumentException.class, () -> foreign.maxTsoHeader(1 << 16));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-Q02 to S2-Q04: one builder for each move, of a reliable connection")
+  void movesStepByStep() {
+    try (Pair pair = new Pair(QueuePairType.RC)) {
+      QueuePair qp = pair.a.queuePair;
+      QueuePairAddress remote = pair.b.queuePair.localAddress();
+      int index = qp.bringUp().choice().index();
+      qp.toInit().port(1).access(AccessFlag.REMOTE_WRITE).apply();
+      assertEquals(QueuePairState.INIT, qp.state());
+      qp.toReadyToReceive()
+          .path(AddressVector.global(1, new GlobalRoute(remote.gid(), index)))
+          .pathMtu(Mtu.MTU_1024)
+          .destination(remote.number())
+          .receivePsn(remote.psn())
+          .apply();
+      assertEquals(QueuePairState.RTR, qp.state());
+      qp.toReadyToSend().sendPsn(0x123456).timeout(10).apply();
+      assertEquals(QueuePairState.RTS, qp.state());
+      QueuePairAttributes now = qp.query();
+      assertEquals(Mtu.MTU_1024, now.pathMtu());
+      assertEquals(remote.number(), now.destination());
+      assertEquals(0x123456, now.sendPsn());
+      assertEquals(remote.psn(), now.receivePsn());
+      assertEquals(10, now.timeout());
+      assertEquals(7, now.retryCount());
+      assertEquals(7, now.rnrRetry());
+      assertEquals(12, now.minRnrTimer());
+      assertEquals(1, now.port());
+      assertEquals(Set.of(AccessFlag.REMOTE_WRITE), now.access());
+      assertEquals(remote.gid(), now.path().orElseThrow().route().orElseThrow().destination());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-Q02 to S2-Q04: datagrams")
+  void movesDatagrams() {
+    with(
+        QueuePairType.UD,
+        qp -> {
+          qp.toInit().port(1).queueKey(0x17).apply();
+          qp.toReadyToReceive().apply();
+          qp.toReadyToSend().sendPsn(1).apply();
+          assertEquals(QueuePairState.RTS, qp.state());
+          assertEquals(0x17, qp.query(QueuePairAttribute.QKEY).queueKey());
+          qp.modify(QueuePairAttributes.builder().queueKey(0x18).build());
+          assertEquals(0x18, qp.query(QueuePairAttribute.QKEY).queueKey());
+        });
+  }
+
+  @DeviceTest
+  void saysWhatAMoveLacksBeforeAskingTheDevice() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          var thrown = assertThrows(IllegalStateException.class, () -> qp.toInit().apply());
+          assertTrue(
+              thrown.getMessage().contains("it lacks IBV_QP_ACCESS_FLAGS, IBV_QP_PORT"),
+              thrown.getMessage());
+          var builder = qp.toInit().port(1).access().queueKey(1);
+          var excess = assertThrows(IllegalStateException.class, builder::apply);
+          assertTrue(
+              excess.getMessage().contains("does not take IBV_QP_QKEY"), excess.getMessage());
+        });
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V38: what the kernel refuses as an invalid argument is explained")
+  void explainsWhatTheKernelRefuses() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          var noWay =
+              refusal(qp, QueuePairAttributes.builder().state(QueuePairState.RTS).sendPsn(0));
+          assertTrue(noWay.contains("no way from state RESET to RTS"), noWay);
+          var lacking =
+              refusal(qp, QueuePairAttributes.builder().state(QueuePairState.INIT).port(1));
+          assertTrue(lacking.contains("lacks IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX"), lacking);
+          assertEquals(QueuePairState.RESET, qp.state(), "nothing was changed");
+        });
+  }
+
+  private static String refusal(QueuePair qp, QueuePairAttributes.Builder attributes) {
+    var thrown = assertThrows(VerbsException.class, () -> qp.modify(attributes.build()));
+    assertEquals(Errno.EINVAL, thrown.errno());
+    assertEquals("ibv_modify_qp", thrown.function());
+    return thrown.getMessage();
+  }
+
+  @DeviceTest
+  void explainsAGidIndexWithoutGid() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          qp.bringUp().init();
+          GlobalRoute route = new GlobalRoute(Gid.parse("::ffff:10.9.0.1"), 200);
+          var move =
+              qp.toReadyToReceive()
+                  .path(AddressVector.global(1, route))
+                  .pathMtu(Mtu.MTU_1024)
+                  .destination(1)
+                  .receivePsn(0);
+          var thrown = assertThrows(VerbsException.class, move::apply);
+          assertTrue(thrown.getMessage().contains("no GID at index 200"), thrown.getMessage());
+          assertEquals(QueuePairState.INIT, qp.state());
+        });
+  }
+
+  @DeviceTest
+  void connectsInOneLine() {
+    for (QueuePairType type : new QueuePairType[] {QueuePairType.RC, QueuePairType.UC}) {
+      try (Pair pair = Pair.connected(type)) {
+        assertEquals(QueuePairState.RTS, pair.a.queuePair.state());
+        assertEquals(QueuePairState.RTS, pair.b.queuePair.state());
+        pair.b.receive(7);
+        SendList send = new SendList(1, 1);
+        send.send(0).local(pair.a.memory, 0, 8).signaled();
+        pair.a.memory.memory().setString(0, "verbena");
+        assertEquals(1, pair.a.queuePair.post(send));
+        assertTrue(pair.a.completion().isSuccess(0));
+        Completions received = pair.b.completion();
+        assertTrue(received.isSuccess(0), received.describe(0));
+        assertEquals(7, received.id(0));
+        assertEquals("verbena", pair.b.memory.memory().getString(0));
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-Q07: after an error, through RESET, into use again")
+  void recoversThroughReset() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      pair.b.receive(1);
+      pair.b.queuePair.fail();
+      assertEquals(QueuePairState.ERR, pair.b.queuePair.state());
+      assertEquals(CompletionStatus.FLUSHED, pair.b.completion().status(0));
+      var thrown = assertThrows(IllegalStateException.class, pair::connect);
+      assertTrue(thrown.getMessage().contains("reset it"), thrown.getMessage());
+      pair.a.queuePair.reset();
+      pair.b.queuePair.reset();
+      pair.connect();
+      pair.b.receive(2);
+      SendList send = new SendList(1, 1);
+      send.send(0).local(pair.a.memory, 0, 8).signaled();
+      assertEquals(1, pair.a.queuePair.post(send));
+      assertEquals(2, pair.b.completion().id(0));
+    }
+  }
+
+  @DeviceTest
+  void keepsItsAddressAndTheSettingsOfItsBringUp() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          qp.bringUp().psn(0xabc).mtu(Mtu.MTU_512).reads(3).gid(0);
+          QueuePairAddress address = qp.localAddress();
+          assertEquals(address, qp.localAddress());
+          assertEquals(0xabc, address.psn());
+          assertEquals(Mtu.MTU_512, address.mtu());
+          assertEquals(3, address.reads());
+          assertEquals(qp.number(), address.number());
+          assertEquals(qp.context().port(1).gid(0), address.gid());
+        });
+  }
+
+  @DeviceTest
+  void choosesTheGidOfASourceAddress() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          qp.bringUp().source(Rig.address6A());
+          assertEquals(Gid.of(Rig.address6A()), qp.localAddress().gid());
+          assertTrue(qp.bringUp().choice().reason().contains(Rig.address6A().getHostAddress()));
+          QueuePairAddress ipv4 =
+              new QueuePairAddress(1, 1, 0, Gid.parse("10.9.0.2"), Mtu.MTU_1024, 1, 0);
+          var thrown = assertThrows(IllegalArgumentException.class, () -> qp.connect(ipv4));
+          assertTrue(thrown.getMessage().contains("address families"), thrown.getMessage());
+        });
+  }
+
+  @DeviceTest
+  void bringUpChecksItsNumbers() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          BringUp bringUp = qp.bringUp();
+          assertThrows(IllegalArgumentException.class, () -> bringUp.port(99));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.psn(1 << 24));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.retries(32, 7, 7));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.retries(14, 8, 7));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.retries(14, 7, -1));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.minRnrTimer(32));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.serviceLevel(16));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.route(256, 0, 64));
+          assertThrows(IllegalArgumentException.class, () -> bringUp.gid(-1));
+          assertThrows(IllegalStateException.class, qp::activate);
+          assertThrows(NullPointerException.class, () -> qp.connect(null));
+        });
+    with(
+        QueuePairType.UD,
+        qp -> {
+          QueuePairAddress own = qp.localAddress();
+          assertThrows(IllegalStateException.class, () -> qp.connect(own));
+        });
+  }
+
+  @DeviceTest
+  @DisplayName("S2-Q06: RTS to SQD and back")
+  void drainsAndResumes() {
+    with(
+        QueuePairType.UD,
+        qp -> {
+          qp.activate();
+          qp.drain(true);
+          assertEquals(QueuePairState.SQD, qp.state());
+          qp.resume();
+          assertEquals(QueuePairState.RTS, qp.state());
+        });
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V39: what is asked for can be read, the rest cannot")
+  void queries() {
+    with(
+        QueuePairType.UD,
+        qp -> {
+          qp.bringUp().init();
+          QueuePairAttributes all = qp.query();
+          assertEquals(QueuePairState.INIT, all.state());
+          assertEquals(1, all.port());
+          assertEquals(0, all.pkeyIndex());
+          assertFalse(all.isDraining());
+          QueuePairAttributes one = qp.query(QueuePairAttribute.PORT);
+          assertEquals(Set.of(QueuePairAttribute.PORT), one.meant());
+          assertThrows(IllegalStateException.class, one::pkeyIndex);
+        });
+  }
+
+  @DeviceTest
+  void refusesWhatTheDeviceLacks() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          var thrown =
+              assertThrows(VerbsException.class, () -> qp.limitRate(new RateLimit(1000, 0, 0)));
+          assertTrue(thrown.isUnsupported(), thrown.getMessage());
+          assertTrue(thrown.getMessage().contains("no packet pacing"), thrown.getMessage());
+        });
+    try (Pair pair = new Pair()) {
+      var thrown =
+          assertThrows(
+              VerbsException.class, () -> pair.a.builder(QueuePairType.RAW_PACKET).create());
+      assertTrue(thrown.getMessage().contains("RAW_PACKET"), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  void hasNothingToAgreeOnBeyondTheStandard() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          assertTrue(assertThrows(VerbsException.class, qp::enhancedConnection).isUnsupported());
+          EnhancedConnection options = new EnhancedConnection(1, 2);
+          assertTrue(
+              assertThrows(VerbsException.class, () -> qp.enhancedConnection(options))
+                  .isUnsupported());
+        });
+  }
+}

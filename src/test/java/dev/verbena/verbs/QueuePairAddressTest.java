@@ -1,0 +1,65 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.HexFormat;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class QueuePairAddressTest {
+  private static final QueuePairAddress ADDRESS =
+      new QueuePairAddress(
+          0xabcdef, 0xffffff, 65535, Gid.parse("fe80::1"), Mtu.MTU_4096, 255, 0x8000_0001);
+
+  private static final String TEXT =
+      "qpn=0xabcdef,psn=0xffffff,lid=65535,gid=fe80::1,mtu=4096,reads=255,qkey=0x80000001";
+
+  @Test
+  void goesThroughBytes() {
+    assertEquals(ADDRESS, QueuePairAddress.of(ADDRESS.bytes()));
+    assertEquals(
+        "00abcdef00ffffff80000001ffff05fffe800000000000000000000000000001",
+        HexFormat.of().formatHex(ADDRESS.bytes()));
+  }
+
+  @Test
+  void goesThroughText() {
+    assertEquals(TEXT, ADDRESS.toString());
+    assertEquals(ADDRESS, QueuePairAddress.parse(TEXT));
+    assertEquals(ADDRESS, QueuePairAddress.parse(" " + TEXT.replace(",", ", ") + "\n"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "qpn=1",
+        TEXT + ",qpn=1",
+        TEXT + ",more=1",
+        "qpn=0x1000000,psn=0,lid=0,gid=::,mtu=1024,reads=1,qkey=0",
+        "qpn=1,psn=-1,lid=0,gid=::,mtu=1024,reads=1,qkey=0",
+        "qpn=1,psn=0,lid=65536,gid=::,mtu=1024,reads=1,qkey=0",
+        "qpn=1,psn=0,lid=0,gid=x,mtu=1024,reads=1,qkey=0",
+        "qpn=1,psn=0,lid=0,gid=::,mtu=1500,reads=1,qkey=0",
+        "qpn=1,psn=0,lid=0,gid=::,mtu=1024,reads=256,qkey=0",
+        "qpn=one,psn=0,lid=0,gid=::,mtu=1024,reads=1,qkey=0",
+      })
+  void refusesOtherTexts(String text) {
+    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.parse(text));
+  }
+
+  @Test
+  void refusesOtherBytes() {
+    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.of(new byte[31]));
+    byte[] badMtu = ADDRESS.bytes();
+    badMtu[14] = 9;
+    var thrown = assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.of(badMtu));
+    assertTrue(thrown.getMessage().contains("MTU"), thrown.getMessage());
+    byte[] badNumber = ADDRESS.bytes();
+    badNumber[0] = 1;
+    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.of(badNumber));
+  }
+}

@@ -1,0 +1,226 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Ownership: who closes what, when, and how often (S1-11, S1-05, S2-K26). */
+@Timeout(30)
+class ResourceTest {
+  private final List<String> released = Collections.synchronizedList(new ArrayList<>());
+
+  private static final class Thing extends Resource {
+    private final String name;
+
+    Thing(String name, Runnable release, Resource... parents) {
+      super(name.hashCode(), release, parents);
+      this.name = name;
+    }
+
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  private Thing thing(String name, Resource... parents) {
+    return new Thing(name, () -> released.add(name), parents);
+  }
+
+  @Test
+  void closingClosesWhatIsBelowTheNewestFirst() {
+    Thing context = thing("context");
+    Thing pd = thing("pd", context);
+    Thing cq = thing("cq", context);
+    thing("mr", pd);
+    thing("qp", pd, cq);
+    context.close();
+    assertEquals(List.of("qp", "cq", "mr", "pd", "context"), released);
+  }
+
+  @Test
+  void closingTwiceReleasesOnce() {
+    Thing context = thing("context");
+    context.close();
+    context.close();
+    assertEquals(List.of("context"), released);
+  }
+
+  @Test
+  void aClosedObjectSaysSo() {
+    Thing context = thing("context of nothing");
+    assertDoesNotThrow(context::segment);
+    context.close();
+    assertFalse(context.isOpen());
+    var thrown = assertThrows(IllegalStateException.class, context::segment);
+    assertEquals("context of nothing is closed", thrown.getMessage());
+  }
+
+  @Test
+  void aParentForgetsWhatWasClosedBefore() {
+    Thing context = thing("context");
+    thing("pd", context).close();
+    context.close();
+    assertEquals(List.of("pd", "context"), released);
+  }
+
+  @Test
+  void aRefusedReleaseLeavesTheObjectOpen() {
+    AtomicBoolean busy = new AtomicBoolean(true);
+    Thing context = thing("context");
+    Thing cq =
+        new Thing(
+            "cq",
+            () -> {
+              if (busy.get()) {
+                throw new VerbsException("ibv_destroy_cq", Errno.EBUSY);
+              }
+              released.add("cq");
+            },
+            context);
+    assertEquals(Errno.EBUSY, assertThrows(VerbsException.class, cq::close).errno());
+    assertTrue(cq.isOpen());
+    assertThrows(VerbsException.class, context::close);
+    assertTrue(context.isOpen(), "what is below is still open");
+    assertEquals(List.of(), released);
+    busy.set(false);
+    context.close();
+    assertEquals(List.of("cq", "context"), released);
+  }
+
+  @Test
+  void aChildOfAClosedParentIsReleasedAtOnce() {
+    Thing context = thing("context");
+    Thing other = thing("other");
+    context.close();
+    assertThrows(IllegalStateException.class, () -> thing("late", other, context));
+    assertEquals(List.of("context", "late"), released);
+    other.close();
+    assertEquals(List.of("context", "late", "other"), released);
+  }
+
+  @Test
+  void aChildThatIsMadeWhileItsParentClosesIsNotLeaked() throws InterruptedException {
+    CountDownLatch closing = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thing context = thing("context");
+    new Thing(
+        "slow",
+        () -> {
+          closing.countDown();
+          awaitQuietly(goOn);
+          released.add("slow");
+        },
+        context);
+    Thread closer = Thread.ofPlatform().start(context::close);
+    closing.await();
+    assertThrows(IllegalStateException.class, () -> thing("late", context));
+    goOn.countDown();
+    closer.join();
+    assertEquals(List.of("late", "slow", "context"), released);
+  }
+
+  @Test
+  void ofManyThreadsThatCloseOneReleasesAndTheOthersWait() throws InterruptedException {
+    AtomicInteger releases = new AtomicInteger();
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thing thing =
+        new Thing(
+            "thing",
+            () -> {
+              inside.countDown();
+              awaitQuietly(goOn);
+              releases.incrementAndGet();
+            });
+    List<Thread> closers = new ArrayList<>();
+    AtomicInteger sawItOpen = new AtomicInteger();
+    for (int i = 0; i < 8; i++) {
+      closers.add(
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    thing.close();
+                    sawItOpen.addAndGet(releases.get() == 1 ? 0 : 1);
+                  }));
+    }
+    inside.await();
+    assertFalse(thing.isOpen(), "closing has begun");
+    assertThrows(IllegalStateException.class, thing::segment);
+    goOn.countDown();
+    for (Thread closer : closers) {
+      assertTrue(closer.join(Duration.ofSeconds(10)));
+    }
+    assertEquals(1, releases.get());
+    assertEquals(0, sawItOpen.get(), "close returned before the release");
+  }
+
+  @Test
+  void waitersAreSentAwayBeforeAnythingIsReleased() {
+    List<String> order = new ArrayList<>();
+    class Waited extends Resource {
+      Waited() {
+        super(1, () -> order.add("release"));
+      }
+
+      @Override
+      protected void stopWaiting() {
+        assertFalse(isOpen());
+        order.add("stop waiting");
+      }
+    }
+
+    Waited waited = new Waited();
+    new Thing("child", () -> order.add("child"), waited);
+    waited.close();
+    assertEquals(List.of("stop waiting", "child", "release"), order);
+  }
+
+  @Test
+  void anObjectIsFoundByItsAddress() {
+    Thing context = thing("context");
+    Thing pd = thing("pd", context);
+    Thing qp = thing("qp", pd);
+    assertSame(qp, context.find(Thing.class, "qp".hashCode()));
+    assertSame(pd, context.find(Thing.class, "pd".hashCode()));
+    assertEquals(null, context.find(QueuePair.class, "qp".hashCode()));
+    qp.close();
+    assertEquals(null, context.find(Thing.class, "qp".hashCode()));
+    context.close();
+  }
+
+  @Test
+  void anObjectThatMovedIsClosedByItsNewParent() {
+    Thing first = thing("first");
+    Thing second = thing("second");
+    Thing mr = thing("mr", first);
+    mr.move(first, second);
+    first.close();
+    assertTrue(mr.isOpen());
+    second.close();
+    assertEquals(List.of("first", "mr", "second"), released);
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

@@ -1,0 +1,145 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import java.time.Duration;
+import org.junit.jupiter.api.DisplayName;
+
+/** Shared receive queues, as rdma-core's test_srq.py tests them. */
+class SrqTest {
+  @DeviceTest
+  @DisplayName("S2-V25, S2-V40: holds at least what was asked for")
+  void makesAndQueries() {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).entries(3).create();
+      SharedReceiveQueueAttributes now = srq.query();
+      assertTrue(now.requests() >= 100, now.toString());
+      assertTrue(now.entries() >= 3, now.toString());
+      assertEquals(0, now.limit());
+      assertEquals(SharedReceiveQueueType.BASIC, srq.type());
+      pair.a.domain.close();
+      assertFalse(srq.isOpen());
+      assertThrows(IllegalStateException.class, srq::query);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V43: one queue serves two queue pairs")
+  void servesTwoQueuePairs() {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      ReceiveList receives = new ReceiveList(2, 1);
+      for (int i = 0; i < 2; i++) {
+        receives.id(i, 100 + i);
+        receives.local(i, pair.b.memory, i * 8L, 8);
+      }
+      assertEquals(2, srq.post(receives));
+      for (int i = 0; i < 2; i++) {
+        pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+        pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
+        pair.connect();
+        SendList send = new SendList(1, 1);
+        send.send(0).local(pair.a.memory, 0, 8).signaled();
+        pair.a.memory.memory().setString(0, "no. " + i);
+        assertEquals(1, pair.a.queuePair.post(send));
+        Completions received = pair.b.completion();
+        assertTrue(received.isSuccess(0), received.describe(0));
+        assertEquals(100 + i, received.id(0));
+        assertEquals(pair.b.queuePair.number(), received.queuePairNumber(0));
+        assertEquals("no. " + i, pair.b.memory.memory().getString(i * 8L));
+        assertTrue(pair.a.completion().isSuccess(0));
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V26: resized")
+  void resizes() {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
+      srq.resize(200);
+      assertTrue(srq.query().requests() >= 200, srq.query().toString());
+      int tooMany = pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1;
+      var thrown = assertThrows(VerbsException.class, () -> srq.resize(tooMany));
+      assertTrue(thrown.getMessage().contains("shared receive queue"), thrown.getMessage());
+      assertThrows(IllegalArgumentException.class, () -> srq.resize(0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V26, S2-E16: the limit event, once")
+  void tellsWhenItRunsLow() throws Exception {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      ReceiveList receives = new ReceiveList(4, 1);
+      for (int i = 0; i < 4; i++) {
+        receives.local(i, pair.b.memory, 0, 8);
+      }
+      assertEquals(4, srq.post(receives));
+      srq.limit(4);
+      assertEquals(4, srq.query().limit());
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
+      pair.connect();
+      SendList send = new SendList(1, 1);
+      send.send(0).local(pair.a.memory, 0, 8).signaled();
+      pair.a.queuePair.post(send);
+      assertTrue(pair.b.completion().isSuccess(0));
+      AsyncEvent event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
+      while (event != null && event.type() != AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT) {
+        event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
+      }
+      assertEquals(
+          new AsyncEvent.OfSharedReceiveQueue(AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT, srq),
+          event);
+      assertEquals(0, srq.query().limit(), "an event disarms the limit");
+    }
+  }
+
+  @DeviceTest
+  void checksItsNumbers() {
+    try (Pair pair = new Pair()) {
+      assertThrows(IllegalArgumentException.class, () -> pair.a.domain.createSharedReceiveQueue(0));
+      var builder = pair.a.domain.sharedReceiveQueue(1);
+      assertThrows(IllegalArgumentException.class, () -> builder.entries(0));
+      assertThrows(
+          IllegalArgumentException.class, () -> builder.tagMatching(pair.a.completionQueue, 0, 1));
+      assertThrows(
+          IllegalArgumentException.class, () -> builder.tagMatching(pair.b.completionQueue, 1, 1));
+      var tooMany =
+          pair.a.domain.sharedReceiveQueue(
+              pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1);
+      var thrown = assertThrows(VerbsException.class, tooMany::create);
+      assertTrue(thrown.getMessage().contains("are possible"), thrown.getMessage());
+      SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(1);
+      assertThrows(IllegalArgumentException.class, () -> srq.limit(-1));
+      assertThrows(VerbsException.class, () -> srq.limit(1_000_000));
+      assertThrows(VerbsException.class, srq::number);
+      var elsewhere = pair.b.builder(QueuePairType.RC);
+      assertThrows(IllegalArgumentException.class, () -> elsewhere.sharedReceiveQueue(srq));
+      ReceiveList foreign = new ReceiveList(1, 1);
+      foreign.local(0, pair.b.memory, 0, 8);
+      assertThrows(IllegalArgumentException.class, () -> srq.post(foreign));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V28, S2-V29: no XRC and no tag matching here")
+  void refusesTheOtherKinds() {
+    try (Pair pair = new Pair()) {
+      var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
+      assertTrue(noXrc.isUnsupported(), noXrc.getMessage());
+      assertTrue(noXrc.getMessage().contains("has no XRC"), noXrc.getMessage());
+      assertThrows(
+          IllegalArgumentException.class, () -> pair.a.context.openXrcDomain(-1, true, false));
+      var tagMatching =
+          pair.a.domain.sharedReceiveQueue(1).tagMatching(pair.a.completionQueue, 8, 8);
+      assertThrows(VerbsException.class, tagMatching::create);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package dev.verbena.verbs;
+
+import static dev.verbena.verbs.QueuePairAttribute.*;
+import static dev.verbena.verbs.QueuePairState.ERR;
+import static dev.verbena.verbs.QueuePairState.INIT;
+import static dev.verbena.verbs.QueuePairState.RESET;
+import static dev.verbena.verbs.QueuePairState.RTR;
+import static dev.verbena.verbs.QueuePairState.RTS;
+import static dev.verbena.verbs.QueuePairState.SQD;
+import static dev.verbena.verbs.QueuePairState.SQE;
+import static dev.verbena.verbs.QueuePairState.UNKNOWN;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class StateTableTest {
+  @Test
+  @DisplayName("S2-Q02: RESET to INIT")
+  void resetToInit() {
+    assertEquals(
+        Set.of(PKEY_INDEX, PORT, ACCESS_FLAGS), StateTable.required(QueuePairType.RC, RESET, INIT));
+    assertEquals(
+        Set.of(PKEY_INDEX, PORT, QKEY), StateTable.required(QueuePairType.UD, RESET, INIT));
+    assertEquals(Set.of(PORT), StateTable.required(QueuePairType.RAW_PACKET, RESET, INIT));
+  }
+
+  @Test
+  @DisplayName("S2-Q03, S2-Q05: INIT to RTR")
+  void initToReadyToReceive() {
+    Set<QueuePairAttribute> unreliable = Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN);
+    Set<QueuePairAttribute> reliable =
+        Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN, MAX_DEST_RD_ATOMIC, MIN_RNR_TIMER);
+    assertEquals(reliable, StateTable.required(QueuePairType.RC, INIT, RTR));
+    assertEquals(reliable, StateTable.required(QueuePairType.XRC_RECEIVE, INIT, RTR));
+    assertEquals(unreliable, StateTable.required(QueuePairType.UC, INIT, RTR));
+    assertEquals(unreliable, StateTable.required(QueuePairType.XRC_SEND, INIT, RTR));
+    assertEquals(Set.of(), StateTable.required(QueuePairType.UD, INIT, RTR));
+    assertEquals(
+        Set.of(ALT_PATH, ACCESS_FLAGS, PKEY_INDEX),
+        StateTable.optional(QueuePairType.RC, INIT, RTR));
+  }
+
+  @Test
+  @DisplayName("S2-Q04: RTR to RTS")
+  void readyToReceiveToReadyToSend() {
+    Set<QueuePairAttribute> reliable =
+        Set.of(TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_QP_RD_ATOMIC);
+    assertEquals(reliable, StateTable.required(QueuePairType.RC, RTR, RTS));
+    assertEquals(reliable, StateTable.required(QueuePairType.XRC_SEND, RTR, RTS));
+    assertEquals(Set.of(TIMEOUT, SQ_PSN), StateTable.required(QueuePairType.XRC_RECEIVE, RTR, RTS));
+    assertEquals(Set.of(SQ_PSN), StateTable.required(QueuePairType.UC, RTR, RTS));
+    assertEquals(Set.of(SQ_PSN), StateTable.required(QueuePairType.UD, RTR, RTS));
+    assertEquals(Set.of(), StateTable.required(QueuePairType.RAW_PACKET, RTR, RTS));
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = "UNKNOWN", mode = EnumSource.Mode.EXCLUDE)
+  @DisplayName("S2-Q07: every state can be left for RESET, and all but RESET for ERR")
+  void resetAndErrorAreAlwaysReached(QueuePairState from) {
+    assertTrue(StateTable.isMove(from, RESET));
+    assertEquals(from != RESET, StateTable.isMove(from, ERR));
+  }
+
+  @Test
+  void thereIsNoMoveOutOfOrder() {
+    assertFalse(StateTable.isMove(RESET, RTR));
+    assertFalse(StateTable.isMove(INIT, RTS));
+    assertFalse(StateTable.isMove(ERR, INIT));
+    assertFalse(StateTable.isMove(RTR, SQD));
+    assertFalse(StateTable.isMove(UNKNOWN, RESET));
+    assertTrue(StateTable.isMove(RTS, SQD));
+    assertTrue(StateTable.isMove(SQD, RTS));
+    assertTrue(StateTable.isMove(SQE, RTS));
+  }
+
+  @Test
+  void explainsWhatIsMissingAndWhatIsTooMuch() {
+    String fault =
+        StateTable.explain(
+                QueuePairType.UC, INIT, RTR, Set.of(STATE, AV, PATH_MTU, DEST_QPN, MIN_RNR_TIMER))
+            .orElseThrow();
+    assertEquals(
+        "for UC from state INIT to RTR, it lacks IBV_QP_RQ_PSN;"
+            + " and it does not take IBV_QP_MIN_RNR_TIMER",
+        fault);
+  }
+
+  @Test
+  void explainsWhichWaysThereAre() {
+    assertEquals(
+        "there is no way from state ERR to RTS; from ERR there is one to [RESET, ERR]",
+        StateTable.explain(QueuePairType.RC, ERR, RTS, Set.of(STATE)).orElseThrow());
+  }
+
+  @Test
+  void saysNothingOfWhatIsRight() {
+    assertTrue(
+        StateTable.explain(QueuePairType.UD, RTR, RTS, Set.of(STATE, SQ_PSN, QKEY)).isEmpty());
+    assertTrue(StateTable.explain(QueuePairType.DRIVER, RESET, RTS, Set.of(STATE)).isEmpty());
+  }
+}
