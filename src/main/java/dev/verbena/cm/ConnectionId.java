@@ -43,6 +43,10 @@ import java.util.function.Consumer;
  * <p>Most operations begin something whose outcome an event on the identifier's {@link
  * EventChannel} tells. Each says which event.
  *
+ * <p>Closing an identifier is {@code rdma_destroy_id}, of an endpoint {@code rdma_destroy_ep};
+ * closing its queue pair {@code rdma_destroy_qp}, its shared receive queue {@code
+ * rdma_destroy_srq}.
+ *
  * <p>An identifier in synchronous mode has no such channel: its operations wait in C for their
  * outcome, with no end but the outcome, and fail with the errno that librdmacm makes of the event.
  * {@link Endpoint} waits better.

@@ -26,7 +26,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * time, with an interrupt ({@link InterruptedException}) and with the channel's closing ({@link
  * IllegalStateException}); a virtual thread that waits does not hold its carrier.
  *
- * <p>Closing the channel closes its identifiers.
+ * <p>Closing the channel ({@code rdma_destroy_event_channel}) closes its identifiers.
  */
 public final class EventChannel extends Resource {
   private final Librdmacm rdmacm;

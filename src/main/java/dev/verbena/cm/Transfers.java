@@ -17,9 +17,10 @@ import java.time.Duration;
 
 /**
  * Single requests on the queue pair of an identifier, and waiting for what becomes of them: the
- * functions of {@code rdma_verbs.h}. The vectored ones ({@code rdma_post_sendv} and its like) are
- * {@link QueuePair#post(SendList)} and {@link QueuePair#post(ReceiveList)}, which also post several
- * requests at once.
+ * functions of {@code rdma_verbs.h}. The vectored ones are {@link QueuePair#post(ReceiveList)}
+ * ({@code rdma_post_recvv}) and {@link QueuePair#post(SendList)} ({@code rdma_post_sendv}, {@code
+ * rdma_post_readv}, {@code rdma_post_writev}), which also post several requests at once. What
+ * {@code rdma_seterrno} does in C, {@link dev.verbena.VerbsException#errno} does here.
  *
  * <p>A method that posts returns false if the queue is full. Every request gets a completion.
  * Posting and polling allocate nothing. Any number of threads may post.

@@ -16,7 +16,6 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * A software device in memory that stands in for the C libraries, so that the verbs floor and the
@@ -68,11 +67,6 @@ public final class MemoryProvider implements Provider, AutoCloseable {
   @Override
   public Librdmacm rdmacm() {
     return rdmacm;
-  }
-
-  @Override
-  public Optional<String> release() {
-    return Optional.empty();
   }
 
   /** A pointer to what plays a function, or NULL. */

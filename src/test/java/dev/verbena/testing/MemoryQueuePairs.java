@@ -199,6 +199,7 @@ final class MemoryQueuePairs {
   public int post_send(long address, long first, long badWr) {
     synchronized (device) {
       Qp qp = device.queuePairs.at(address);
+      wire.runAll(); // It may have been held until now.
       int result = 0;
       for (long wr = first; wr != 0 && result == 0; ) {
         result = queue(qp, wr);

@@ -46,7 +46,8 @@ class MwTest {
       MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
       int rkey = MemoryWindow.nextKey(window.rkey());
       SendList list = new SendList(1, 1);
-      list.bind(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE)).signaled();
+      list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE))
+          .signaled();
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);
       window.bound(rkey);
@@ -79,7 +80,8 @@ class MwTest {
       assertThrows(IllegalStateException.class, () -> type1.unbind(loop.qp, 1), "not bound");
       assertThrows(IllegalStateException.class, () -> type1.bound(1));
       assertThrows(
-          IllegalStateException.class, () -> new SendList(1, 1).bind(0, type1, 1, binding));
+          IllegalArgumentException.class,
+          () -> new SendList(1, 1).bindMemoryWindow(0, type1, 1, binding));
     }
   }
 
