@@ -368,8 +368,7 @@ class StandInTest {
     assertThrows(IndexOutOfBoundsException.class, () -> memory.read(-1, back));
     assertThrows(IllegalArgumentException.class, () -> memory.read(0, back.asReadOnly()));
     assertThrows(
-        IllegalArgumentException.class,
-        () -> memory.write(0, MemorySegment.ofArray(new byte[1])));
+        IllegalArgumentException.class, () -> memory.write(0, MemorySegment.ofArray(new byte[1])));
     MemoryRegion region = memory.register(pd, 64, 128, AccessFlag.LOCAL_WRITE);
     assertArrayEquals(new long[] {64, 128, 1 | 1 << 5}, played.arguments);
     assertEquals(0, region.start());
@@ -406,8 +405,7 @@ class StandInTest {
     MemoryRegion buffer = pd.dmaBuf(9, 4096, 8192).access(AccessFlag.LOCAL_WRITE).register();
     assertArrayEquals(new long[] {4096, 8192, 4096, 9, 1}, played.arguments);
     assertEquals(4096, buffer.start());
-    assertEquals(
-        0x2000, pd.dmaBuf(9, 0, 8192).start(0x2000).register().start());
+    assertEquals(0x2000, pd.dmaBuf(9, 0, 8192).start(0x2000).register().start());
     assertArrayEquals(new long[] {0, 8192, 0x2000, 9, 0}, played.arguments);
     assertEquals(0, pd.registerMemory(arena.allocate(8), AccessFlag.ZERO_BASED).start());
   }
@@ -415,8 +413,7 @@ class StandInTest {
   @Test
   void theLimitOfLockedMemoryIsNamed() {
     played.refusal = new VerbsException("ibv_reg_mr", Errno.ENOMEM);
-    var thrown =
-        assertThrows(VerbsException.class, () -> pd.registerMemory(arena.allocate(4096)));
+    var thrown = assertThrows(VerbsException.class, () -> pd.registerMemory(arena.allocate(4096)));
     assertEquals(Errno.ENOMEM, thrown.errno());
     String message = thrown.getMessage();
     assertTrue(message.contains("limit of locked memory is "), message);
@@ -515,7 +512,11 @@ class StandInTest {
           }
         };
     ParentDomain parent =
-        pd.parentDomain().threadDomain(thread).allocator(allocator).allowUnprotectedMemory().create();
+        pd.parentDomain()
+            .threadDomain(thread)
+            .allocator(allocator)
+            .allowUnprotectedMemory()
+            .create();
     assertSame(pd, parent.base());
     assertEquals(Optional.of(thread), parent.threadDomain());
     MemorySegment attr = played.attr;
@@ -524,7 +525,8 @@ class StandInTest {
     assertEquals(5, ibv_parent_domain_init_attr.comp_mask(attr));
     MemorySegment alloc = ibv_parent_domain_init_attr.alloc(attr);
     MemorySegment none = MemorySegment.NULL;
-    assertEquals(-1, ibv_parent_domain_init_attr.alloc.invoke(alloc, none, none, 1, 1, 7).address());
+    assertEquals(
+        -1, ibv_parent_domain_init_attr.alloc.invoke(alloc, none, none, 1, 1, 7).address());
     assertEquals(
         memory.address(),
         ibv_parent_domain_init_attr.alloc.invoke(alloc, none, none, 4096, 4096, 7).address());
@@ -533,8 +535,7 @@ class StandInTest {
     assertEquals(List.of("allocate 1 1 7", "allocate 4096 4096 7", "free 7"), calls);
     CompletionQueue cq = context.completionQueue(4).parentDomain(parent).create();
     assertEquals(
-        parent.segment().address(),
-        ibv_cq_init_attr_ex.parent_domain(played.attr).address());
+        parent.segment().address(), ibv_cq_init_attr_ex.parent_domain(played.attr).address());
     cq.close();
   }
 
@@ -608,24 +609,20 @@ class StandInTest {
     assertSame(WorkQueueState.RESET, queue.state());
     queue.modify(WorkQueueState.READY);
     assertSame(WorkQueueState.READY, queue.state());
-    assertThrows(
-        IllegalArgumentException.class, () -> queue.modify(WorkQueueState.UNKNOWN));
+    assertThrows(IllegalArgumentException.class, () -> queue.modify(WorkQueueState.UNKNOWN));
     queue.modify(Set.of(WorkQueueFlag.DELAY_DROP), Set.of(WorkQueueFlag.STRIP_VLAN));
     assertEquals(4, ibv_wq_attr.flags(played.attr));
     assertEquals(5, ibv_wq_attr.flags_mask(played.attr));
     assertThrows(
         IllegalArgumentException.class,
-        () ->
-            queue.modify(
-                Set.of(WorkQueueFlag.DELAY_DROP), Set.of(WorkQueueFlag.DELAY_DROP)));
+        () -> queue.modify(Set.of(WorkQueueFlag.DELAY_DROP), Set.of(WorkQueueFlag.DELAY_DROP)));
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     ReceiveList list = new ReceiveList(2, 1);
     list.local(0, region, 0, 32);
     list.local(1, region, 32, 32);
     assertEquals(2, queue.post(list));
     assertEquals(queue.segment().address(), played.arguments[0]);
-    assertThrows(
-        IllegalArgumentException.class, () -> queue.post(tooManyEntries(region)));
+    assertThrows(IllegalArgumentException.class, () -> queue.post(tooManyEntries(region)));
     queue.close();
     assertThrows(IllegalStateException.class, () -> queue.post(list));
   }
@@ -691,8 +688,7 @@ class StandInTest {
     assertArrayEquals(new long[] {1}, played.arguments);
     assertThrows(IllegalArgumentException.class, () -> counters.read(0));
     assertThrows(
-        IllegalArgumentException.class,
-        () -> counters.attach(FlowCounters.Counted.PACKETS, -1));
+        IllegalArgumentException.class, () -> counters.attach(FlowCounters.Counted.PACKETS, -1));
   }
 
   @Test
@@ -712,8 +708,7 @@ class StandInTest {
     assertEquals(3, counter.errors());
     CompletionQueue cq = context.createCompletionQueue(1);
     QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
-    counter.attach(
-        qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECEIVE);
+    counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECEIVE);
     assertEquals(3, ibv_qp_attach_comp_cntr_attr.op_mask(played.attr));
   }
 }
