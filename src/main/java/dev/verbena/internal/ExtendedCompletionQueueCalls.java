@@ -51,7 +51,7 @@ public final class ExtendedCompletionQueueCalls {
     readDlidPathBits = pointer(cqEx, "read_dlid_path_bits");
     readFlowTag = pointer(cqEx, "read_flow_tag");
     readImmData = pointer(cqEx, "read_imm_data");
-    readInvalidatedRkey = pointer(cqEx, "read_invalidated_rkey");
+    readInvalidatedRkey = pointer(cqEx, "read_imm_data"); // One place for both in C.
     readOpcode = pointer(cqEx, "read_opcode");
     readQpNum = pointer(cqEx, "read_qp_num");
     readSl = pointer(cqEx, "read_sl");

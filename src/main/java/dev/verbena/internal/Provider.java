@@ -15,7 +15,9 @@ public interface Provider {
   Librdmacm rdmacm();
 
   /** The rdma-core release whose libibverbs answers, where that can be told. */
-  Optional<String> release();
+  default Optional<String> release() {
+    return Optional.empty();
+  }
 
   /** The C libraries of this machine, loaded when first asked for a function. */
   static Provider system() {

@@ -82,20 +82,24 @@ final class Link implements AutoCloseable {
 
   /** Polls until there are completions, all good, and returns how many. */
   int await() {
-    await(() -> queue.poll(completions) > 0);
+    return awaitUpTo(completions.capacity());
+  }
+
+  /** Polls until a number of completions came, and takes no more. */
+  void await(int number) {
+    for (int done = 0; done < number; ) {
+      done += awaitUpTo(Math.min(number - done, completions.capacity()));
+    }
+  }
+
+  private int awaitUpTo(int limit) {
+    await(() -> queue.poll(completions, limit) > 0);
     for (int i = 0; i < completions.count(); i++) {
       if (!completions.isSuccess(i)) {
         throw new IllegalStateException(completions.describe(i));
       }
     }
     return completions.count();
-  }
-
-  /** Polls until a number of completions came. */
-  void await(int number) {
-    for (int done = 0; done < number; ) {
-      done += await();
-    }
   }
 
   private static void await(BooleanSupplier condition) {

@@ -19,13 +19,28 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   /** What a request does. */
   enum Operation {
     /** A message. */
-    SEND,
+    SEND('S'),
     /** Into the peer's memory. */
-    WRITE,
+    WRITE('W'),
     /** From the peer's memory. */
-    READ,
+    READ('R'),
     /** To a number of the peer's memory, which is returned. */
-    ATOMIC;
+    ATOMIC('A');
+
+    private final int code;
+
+    Operation(int code) {
+      this.code = code;
+    }
+
+    private static Operation of(int code) throws IOException {
+      for (Operation operation : values()) {
+        if (operation.code == code) {
+          return operation;
+        }
+      }
+      throw new IOException("the client asks for an unknown operation: " + code);
+    }
 
     @Override
     public String toString() {
@@ -47,7 +62,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   void sendTo(Peer peer) throws IOException {
     peer.send(
         ByteBuffer.allocate(BYTES)
-            .putInt(operation.ordinal())
+            .putInt(operation.code)
             .putInt(size)
             .putInt(warmUp)
             .putInt(iterations)
@@ -56,11 +71,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
 
   static PerfTask receiveFrom(Peer peer) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(peer.receive(BYTES));
-    int operation = bytes.getInt();
-    if (operation < 0 || operation >= Operation.values().length) {
-      throw new IOException("the client asks for an unknown operation: " + operation);
-    }
     return new PerfTask(
-        Operation.values()[operation], bytes.getInt(), bytes.getInt(), bytes.getInt());
+        Operation.of(bytes.getInt()), bytes.getInt(), bytes.getInt(), bytes.getInt());
   }
 }

@@ -1,10 +1,13 @@
 package dev.verbena.tools;
 
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AddressVector;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.GidChoice;
+import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.Mtu;
 import dev.verbena.verbs.ProtectionDomain;
@@ -14,6 +17,7 @@ import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendRequest;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
@@ -32,12 +36,17 @@ import picocli.CommandLine.Spec;
  */
 @Command(
     name = "pingpong",
-    header = "Messages back and forth; the other end may be ibv_rc_pingpong or ibv_uc_pingpong.",
+    header = "Messages back and forth; the other end may be ibv_rc_, ibv_uc_ or ibv_ud_pingpong.",
     description = "Without HOST: start a server and wait for connection.")
 final class PingPong implements Callable<Integer> {
   private static final int RECEIVE = 1;
   private static final int SEND = 2;
   private static final byte[] DONE = {'d', 'o', 'n', 'e', 0};
+
+  /** What stands before each datagram that is received. */
+  private static final int ROUTING_HEADER = 40;
+
+  private static final int QUEUE_KEY = 0x11111111;
 
   @Spec private CommandSpec spec;
 
@@ -53,8 +62,14 @@ final class PingPong implements Callable<Integer> {
     @Option(names = "--uc", description = "Unreliable connection.")
     private boolean uc;
 
+    @Option(names = "--ud", description = "Unreliable datagrams.")
+    private boolean ud;
+
     QueuePairType type() {
-      return uc && !rc ? QueuePairType.UC : QueuePairType.RC;
+      if (rc || !(uc || ud)) {
+        return QueuePairType.RC;
+      }
+      return ud ? QueuePairType.UD : QueuePairType.UC;
     }
   }
 
@@ -67,8 +82,8 @@ final class PingPong implements Callable<Integer> {
   @Option(
       names = {"-s", "--size"},
       paramLabel = "BYTES",
-      description = "Size of a message; default: ${DEFAULT-VALUE}.")
-  private int size = 4096;
+      description = "Size of a message; default: 4096, for datagrams 1024.")
+  private int size;
 
   @Option(
       names = {"-m", "--mtu"},
@@ -102,6 +117,7 @@ final class PingPong implements Callable<Integer> {
   @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
   private String host;
 
+  private MemoryRegion region;
   private CompletionQueue queue;
   private QueuePair queuePair;
   private SendList send;
@@ -109,15 +125,19 @@ final class PingPong implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException, InterruptedException {
-    if (size < 1 || iterations < 1 || depth < 2) {
+    if (size == 0) {
+      size = isDatagram() ? 1024 : 4096;
+    }
+    if (size < 0 || iterations < 1 || depth < 2) {
       throw new IllegalArgumentException("size and iters must be 1 or more, rx-depth 2 or more");
     }
     PrintWriter out = spec.commandLine().getOut();
     try (Arena arena = Arena.ofConfined();
         Context context = options.open();
-        ProtectionDomain domain = context.allocateProtectionDomain();
-        MemoryRegion region = domain.registerMemory(arena.allocate(size), AccessFlag.LOCAL_WRITE)) {
-      create(domain, region);
+        ProtectionDomain domain = context.allocateProtectionDomain()) {
+      region =
+          domain.registerMemory(arena.allocate(header() + (long) size), AccessFlag.LOCAL_WRITE);
+      create(domain);
       QueuePairAddress local = queuePair.localAddress();
       queuePair.bringUp().init();
       require(queuePair.post(receives), depth);
@@ -134,7 +154,15 @@ final class PingPong implements Callable<Integer> {
     return 0;
   }
 
-  private void create(ProtectionDomain domain, MemoryRegion region) {
+  private boolean isDatagram() {
+    return service.type() == QueuePairType.UD;
+  }
+
+  private int header() {
+    return isDatagram() ? ROUTING_HEADER : 0;
+  }
+
+  private void create(ProtectionDomain domain) {
     CompletionQueue.Builder builder = domain.context().completionQueue(depth + 1);
     if (events) {
       builder.channel(domain.context().createCompletionChannel());
@@ -147,20 +175,37 @@ final class PingPong implements Callable<Integer> {
             .capacity(new QueuePairCapacity(1, depth, 1, 1, 0))
             .create();
     options.apply(queuePair).mtu(Mtu.ofBytes(mtu)).serviceLevel(serviceLevel).access().reads(1);
-    send = new SendList(1, 1);
-    send.send(0).id(SEND).local(region, 0, size).signaled();
     receives = new ReceiveList(depth, 1);
     for (int i = 0; i < depth; i++) {
       receives.id(i, RECEIVE);
-      receives.local(i, region, 0, size);
+      receives.local(i, region, 0, header() + size);
     }
+  }
+
+  /** Makes the queue pair ready to send to the other end, and formats what it sends. */
+  private void connect(QueuePairAddress remote) {
+    send = new SendList(1, 1);
+    SendRequest request = send.send(0).id(SEND).local(region, header(), size).signaled();
+    if (isDatagram()) {
+      queuePair.activate();
+      request.to(queuePair.domain().createAddressHandle(path(remote)), remote.number(), QUEUE_KEY);
+    } else {
+      queuePair.connect(remote);
+    }
+  }
+
+  private AddressVector path(QueuePairAddress remote) {
+    GidChoice local = queuePair.bringUp().choice();
+    return local.isGlobal()
+        ? AddressVector.global(options.port(), new GlobalRoute(remote.gid(), local.index()))
+        : AddressVector.local(options.port(), remote.lid());
   }
 
   /** The server is connected before the client knows its address, so no packet comes too soon. */
   private QueuePairAddress serve(QueuePairAddress local) throws IOException {
     try (Peer peer = Peer.accept(tcpPort)) {
       QueuePairAddress remote = remote(peer, local);
-      queuePair.connect(remote);
+      connect(remote);
       peer.send(PingPongAddress.bytes(local));
       peer.receive(DONE.length);
       return remote;
@@ -171,7 +216,7 @@ final class PingPong implements Callable<Integer> {
     try (Peer peer = Peer.connect(host, tcpPort)) {
       peer.send(PingPongAddress.bytes(local));
       QueuePairAddress remote = remote(peer, local);
-      queuePair.connect(remote);
+      connect(remote);
       peer.send(DONE);
       return remote;
     }

@@ -37,7 +37,8 @@ public sealed interface AsyncEvent {
    * @param type what happened
    * @param queue to which shared receive queue
    */
-  record OfSharedReceiveQueue(AsyncEventType type, Resource queue) implements AsyncEvent {}
+  record OfSharedReceiveQueue(AsyncEventType type, SharedReceiveQueue queue)
+      implements AsyncEvent {}
 
   /**
    * An event of a work queue.

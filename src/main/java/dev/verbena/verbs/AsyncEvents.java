@@ -97,7 +97,10 @@ public final class AsyncEvents {
               about(
                   CompletionQueue.class, object, cq -> new AsyncEvent.OfCompletionQueue(type, cq));
           case SHARED_RECEIVE_QUEUE ->
-              about(Resource.class, object, srq -> new AsyncEvent.OfSharedReceiveQueue(type, srq));
+              about(
+                  SharedReceiveQueue.class,
+                  object,
+                  srq -> new AsyncEvent.OfSharedReceiveQueue(type, srq));
           case WORK_QUEUE ->
               about(WorkQueue.class, object, wq -> new AsyncEvent.OfWorkQueue(type, wq));
         };

@@ -202,7 +202,7 @@ public final class MemoryRegion extends Resource {
    */
   public void reregister(MemorySegment memory) {
     AccessRules.checkRegistrable(memory, access);
-    reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, access);
+    reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, Set.of());
     this.memory = memory;
     this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
     this.length = memory.byteSize();
@@ -233,11 +233,12 @@ public final class MemoryRegion extends Resource {
     if (domain.context() != this.domain.context()) {
       throw new IllegalArgumentException(domain + " is not of " + this.domain.context());
     }
-    reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, access);
+    reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, Set.of());
     move(this.domain, domain);
     this.domain = domain;
   }
 
+  /** C refuses values that are not to change: they must be empty here. */
   private void reregister(
       int change, ProtectionDomain domain, MemorySegment memory, Set<AccessFlag> access) {
     try {

@@ -8,6 +8,7 @@ import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 
 /**
  * A view of a region with a key of its own, which can be given to peers and taken back without
@@ -17,6 +18,9 @@ public final class MemoryWindow extends Resource {
   private final ProtectionDomain domain;
   private final MemoryWindowType type;
   private final MemorySegment struct;
+
+  /** What a window of type 1 is bound to. */
+  private MemoryRegion region;
 
   private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, long address) {
     super(address, () -> domain.verbs().ibv_dealloc_mw(address), domain);
@@ -76,24 +80,32 @@ public final class MemoryWindow extends Resource {
    * @param binding what to show, and to whom
    */
   public void bind(QueuePair queuePair, long id, WindowBinding binding) {
+    requireType(MemoryWindowType.TYPE_1);
     if (binding.region().domain() != domain) {
       throw new IllegalArgumentException(binding.region() + " is not of " + domain);
     }
     post(queuePair, id, binding);
+    region = binding.region();
   }
 
   /**
-   * Posts the end of a binding of a window of type 1: {@code ibv_bind_mw} with nothing to bind.
+   * Posts the end of the binding of a window of type 1: {@code ibv_bind_mw} with length 0.
    *
    * @param queuePair an RC or UC queue pair of the same domain
    * @param id identifies the completion
+   * @throws IllegalStateException if the window was never bound
    */
   public void unbind(QueuePair queuePair, long id) {
-    post(queuePair, id, null);
+    requireType(MemoryWindowType.TYPE_1);
+    if (region == null) {
+      throw new IllegalStateException(this + " is not bound");
+    }
+    // C knows a form without region as well, in which librxe follows a NULL pointer.
+    post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()));
+    region = null;
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {
-    requireType(MemoryWindowType.TYPE_1);
     if (queuePair.domain().root() != domain.root()) {
       throw new IllegalArgumentException(queuePair + " is not of " + domain);
     }
@@ -101,9 +113,7 @@ public final class MemoryWindow extends Resource {
       MemorySegment bind = ibv_mw_bind.allocate(arena);
       ibv_mw_bind.wr_id(bind, id);
       ibv_mw_bind.send_flags(bind, rdma_h.IBV_SEND_SIGNALED());
-      if (binding != null) {
-        binding.writeTo(ibv_mw_bind.bind_info(bind));
-      }
+      binding.writeTo(ibv_mw_bind.bind_info(bind));
       domain.verbs().ibv_bind_mw(queuePair.address(), address(), bind.address());
     }
   }

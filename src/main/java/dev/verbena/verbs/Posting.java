@@ -386,9 +386,7 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting bindMemoryWindow(MemoryWindow window, int rkey, WindowBinding binding) {
-    if (window.type() != MemoryWindowType.TYPE_2) {
-      throw new IllegalArgumentException(window + " is not of type 2: it is bound by bind()");
-    }
+    window.requireType(MemoryWindowType.TYPE_2);
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
     next(WorkRequestOpcode.BIND_MEMORY_WINDOW)
         .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));

@@ -157,9 +157,9 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    * @throws IndexOutOfBoundsException if the data leaves the region
    */
   public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
-    int index = entry(request, entry);
     long address =
         Checks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
+    int index = entry(request, entry);
     name(index, region);
     put(index, address, (int) length, region.lkey());
   }
@@ -260,7 +260,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     return getInt(entryAt(request * entriesEach) + ENTRY_LENGTH);
   }
 
-  final void inlineLength(int request, int length) {
+  final void putInlineLength(int request, int length) {
     putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
     if (length > admittedInlineData) {
       admittedBy = null;
@@ -402,7 +402,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     if (!region.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + region + ", which is closed");
     }
-    if (region.domain().root() != limits.domain().root()) {
+    if (region.domain().root() != limits.domain()) {
       throw new IllegalArgumentException(
           describe(request)
               + " names "

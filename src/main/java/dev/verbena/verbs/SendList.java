@@ -454,7 +454,7 @@ public final class SendList extends RequestList {
     if ((flags(checked(request)) & INLINE) == 0) {
       throw unfit(request, "inline data: format it so");
     }
-    super.inlineLength(request, fitting(length));
+    putInlineLength(request, fitting(length));
   }
 
   /** Makes a send or write take its data from the list's own memory. */

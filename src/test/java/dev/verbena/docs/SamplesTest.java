@@ -62,7 +62,7 @@ class SamplesTest {
         static DataInputStream in;
 
         static void fragment() throws Exception {
-      %s
+      // the sample
         }
       }
       """;
@@ -103,7 +103,7 @@ class SamplesTest {
     Matcher name = CLASS.matcher(sample);
     boolean whole = name.find();
     Path source = folder.resolve((whole ? name.group(1) : "Fragment") + ".java");
-    Files.writeString(source, whole ? sample : FRAGMENT.formatted(sample));
+    Files.writeString(source, whole ? sample : FRAGMENT.replace("// the sample", sample));
     StringWriter messages = new StringWriter();
     PrintWriter out = new PrintWriter(messages);
     int status =

@@ -26,9 +26,15 @@ class ProgramsTest {
 
   @TempDir private Path folder;
 
-  private final String here = Rig.a().name();
-  private final String there = Rig.b().name();
   private final String port = freePort();
+
+  private static String here() {
+    return Rig.a().name();
+  }
+
+  private static String there() {
+    return Rig.b().name();
+  }
 
   @DeviceTest
   void doctorFindsNoProblem() {
@@ -39,18 +45,18 @@ class ProgramsTest {
   @DeviceTest
   @DisplayName("P-09 devinfo shows device, port and GIDs")
   void devinfoShowsAll() {
-    Run text = Run.of("devinfo", "-d", here);
-    Run json = Run.of("devinfo", "-d", here, "--json");
+    Run text = Run.of("devinfo", "-d", here());
+    Run json = Run.of("devinfo", "-d", here(), "--json");
     assertAll(
         () -> assertEquals(0, text.status(), text.err()),
         () -> assertTrue(text.out().contains("RoCE v2"), text.out()),
         () -> assertTrue(text.out().contains("max_qp_wr:"), text.out()),
-        () -> assertTrue(json.out().contains("\"hca_id\": \"" + here + "\""), json.out()));
+        () -> assertTrue(json.out().contains("\"hca_id\": \"" + here() + "\""), json.out()));
   }
 
   @DeviceTest
   void demoEndsWell() {
-    Run run = Run.of("demo", "-d", here, "--peer-dev", there, "-n", "20");
+    Run run = Run.of("demo", "-d", here(), "--peer-dev", there(), "-n", "20");
     assertEquals(0, run.status(), run.err());
     assertTrue(run.out().contains("It works."), run.out());
   }
@@ -59,8 +65,8 @@ class ProgramsTest {
   @DisplayName("P-01, S2-X01: both ends, line for line")
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
-        Run.inBackground("rc-example", "-d", there, "-g", GID_INDEX, "-p", port);
-    Run client = Run.untilConnected("rc-example", "-d", here, "-g", GID_INDEX, "-p", port, HOST);
+        Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);
+    Run client = Run.untilConnected("rc-example", "-d", here(), "-g", GID_INDEX, "-p", port, HOST);
     assertAll(
         () -> assertEquals(expected("rc-example-client"), plain(client.out()), client.err()),
         () -> assertEquals(expected("rc-example-server"), plain(server.join().out())),
@@ -75,8 +81,8 @@ class ProgramsTest {
         .replaceAll("found \\d+ device", "found <n> device")
         .replaceAll("(GID =).*", "$1 <gid>")
         .replace(port, "<port>")
-        .replace("\"" + here + "\"", "\"<device>\"")
-        .replace("\"" + there + "\"", "\"<device>\"");
+        .replace("\"" + here() + "\"", "\"<device>\"")
+        .replace("\"" + there() + "\"", "\"<device>\"");
   }
 
   private static String expected(String name) {
@@ -89,34 +95,44 @@ class ProgramsTest {
 
   @DeviceTest
   void pingpongAgainstItself() throws InterruptedException {
-    CompletableFuture<Run> server = Run.inBackground(pingpong(there, "-e"));
-    Run client = Run.untilConnected(pingpong(here, "-e", HOST));
+    CompletableFuture<Run> server = Run.inBackground(pingpong(there(), "-e"));
+    Run client = Run.untilConnected(pingpong(here(), "-e", HOST));
     assertBounced(client, server.join());
   }
 
   @DeviceTest
   void pingpongWithoutReliability() throws InterruptedException {
-    CompletableFuture<Run> server = Run.inBackground(pingpong(there, "--uc"));
-    Run client = Run.untilConnected(pingpong(here, "--uc", HOST));
+    CompletableFuture<Run> server = Run.inBackground(pingpong(there(), "--uc"));
+    Run client = Run.untilConnected(pingpong(here(), "--uc", HOST));
     assertBounced(client, server.join());
+  }
+
+  @DeviceTest
+  void pingpongByDatagrams() throws IOException, InterruptedException {
+    Process server =
+        program("ibv_ud_pingpong", "-d", there(), "-g", GID_INDEX, "-p", port, "-n", "50");
+    Run client = Run.untilConnected(pingpong(here(), "--ud", HOST));
+    assertEquals(0, client.status(), client.err());
+    assertTrue(client.out().contains("102400 bytes in "), client.out());
+    assertEndsWell(server);
   }
 
   @DeviceTest
   void pingpongAsClientOfC() throws IOException, InterruptedException {
     Process server =
-        program("ibv_rc_pingpong", "-d", there, "-g", GID_INDEX, "-p", port, "-n", "50");
-    Run client = Run.untilConnected(pingpong(here, HOST));
+        program("ibv_rc_pingpong", "-d", there(), "-g", GID_INDEX, "-p", port, "-n", "50");
+    Run client = Run.untilConnected(pingpong(here(), HOST));
     assertEquals(0, client.status(), client.err());
     assertEndsWell(server);
   }
 
   @DeviceTest
   void pingpongAsServerOfC() throws IOException, InterruptedException {
-    CompletableFuture<Run> server = Run.inBackground(pingpong(there));
+    CompletableFuture<Run> server = Run.inBackground(pingpong(there()));
     Process client = null;
     for (int attempt = 0; attempt < 50 && (client == null || client.exitValue() != 0); attempt++) {
       client =
-          program("ibv_rc_pingpong", "-d", here, "-g", GID_INDEX, "-p", port, "-n", "50", HOST);
+          program("ibv_rc_pingpong", "-d", here(), "-g", GID_INDEX, "-p", port, "-n", "50", HOST);
       assertTrue(client.waitFor(60, TimeUnit.SECONDS), "the C client hangs");
       Thread.sleep(200);
     }
@@ -128,13 +144,13 @@ class ProgramsTest {
   void latencyOfEveryOperation() throws InterruptedException, IOException {
     for (String operation : List.of("send", "write", "read", "atomic")) {
       Path chart = folder.resolve(operation + ".svg");
-      CompletableFuture<Run> server = Run.inBackground("perf", "lat", "-d", there, "-p", port);
+      CompletableFuture<Run> server = Run.inBackground("perf", "lat", "-d", there(), "-p", port);
       Run client =
           Run.untilConnected(
               "perf",
               "lat",
               "-d",
-              here,
+              here(),
               "-p",
               port,
               "-o",
@@ -157,10 +173,10 @@ class ProgramsTest {
   @DeviceTest
   void bandwidthOfEveryOperation() throws InterruptedException {
     for (String operation : List.of("send", "write", "read", "atomic")) {
-      CompletableFuture<Run> server = Run.inBackground("perf", "bw", "-d", there, "-p", port);
+      CompletableFuture<Run> server = Run.inBackground("perf", "bw", "-d", there(), "-p", port);
       Run client =
           Run.untilConnected(
-              "perf", "bw", "-d", here, "-p", port, "-o", operation, "-n", "64", "-w", "16", "-s",
+              "perf", "bw", "-d", here(), "-p", port, "-o", operation, "-n", "64", "-w", "16", "-s",
               "4096", HOST);
       assertEquals(0, client.status(), client.err());
       assertEquals(0, server.join().status(), server.join().err());

@@ -2,11 +2,12 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -27,8 +28,23 @@ class AllocationTest {
 
     private Loop() {}
 
-    public static void main(String[] arguments) {
-      ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    /** How much this thread has allocated; the library's module does not know the one asked. */
+    private static MethodHandle allocatedBytes() throws ReflectiveOperationException {
+      Object threads =
+          Class.forName("java.lang.management.ManagementFactory")
+              .getMethod("getThreadMXBean")
+              .invoke(null);
+      return MethodHandles.publicLookup()
+          .findVirtual(
+              Class.forName("com.sun.management.ThreadMXBean"),
+              "getCurrentThreadAllocatedBytes",
+              MethodType.methodType(long.class))
+          .asType(MethodType.methodType(long.class, Object.class))
+          .bindTo(threads);
+    }
+
+    public static void main(String[] arguments) throws Throwable {
+      MethodHandle allocatedBytes = allocatedBytes();
       try (Arena arena = Arena.ofShared();
           PlayedDevice device = new PlayedDevice()) {
         ProtectionDomain domain = device.context.allocateProtectionDomain();
@@ -50,11 +66,11 @@ class AllocationTest {
         long allocated = -1;
         // The first rounds warm up, until there is nothing left to compile, link or load.
         for (int round = 0; round < 5; round++) {
-          long before = threads.getCurrentThreadAllocatedBytes();
+          long before = (long) allocatedBytes.invokeExact();
           for (int i = 0; i < OPERATIONS; i++) {
             loop.step(device, pair, queue, region, sends, receives, completions, handler, i);
           }
-          allocated = threads.getCurrentThreadAllocatedBytes() - before;
+          allocated = (long) allocatedBytes.invokeExact() - before;
         }
         System.out.println("allocated " + allocated + " bytes in " + OPERATIONS);
       }

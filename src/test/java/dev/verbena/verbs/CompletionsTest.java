@@ -134,7 +134,7 @@ class CompletionsTest {
             + " counter exceeded; local RDD violation error; remote invalid RD request; aborted"
             + " error; invalid EE context number; invalid EE context state; fatal error; response"
             + " timeout error; general error; TM error; TM software rendezvous";
-    String[] expected = texts.split("; ");
+    String[] expected = texts.split("; ", -1);
     for (int code = 0; code < expected.length; code++) {
       assertEquals(expected[code], CompletionStatus.of(code).text());
       assertEquals(code, CompletionStatus.of(code).code());

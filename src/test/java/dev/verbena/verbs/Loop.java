@@ -7,7 +7,7 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 
-/** A queue pair that is connected to itself, with a region to send from and to receive into. */
+/** Two connected queue pairs of one device, with one queue and one region for both. */
 final class Loop implements AutoCloseable {
   static final int SIZE = 4096;
   static final int HALF = SIZE / 2;
@@ -18,6 +18,7 @@ final class Loop implements AutoCloseable {
   final ProtectionDomain pd;
   final CompletionQueue cq;
   final QueuePair qp;
+  final QueuePair peer;
   final Arena arena = Arena.ofShared();
   final MemoryRegion region;
   private final SendList sends = new SendList(1, 1);
@@ -34,11 +35,8 @@ final class Loop implements AutoCloseable {
     pd = context.allocateProtectionDomain();
     var builder = context.completionQueue(2 * REQUESTS);
     cq = (channel == null ? builder : builder.channel(channel)).create();
-    qp =
-        pd.queuePair(QueuePairType.RC)
-            .completions(cq)
-            .capacity(QueuePairCapacity.of(REQUESTS))
-            .create();
+    qp = queuePair();
+    peer = queuePair();
     region =
         pd.registerMemory(
             arena.allocate(SIZE),
@@ -46,14 +44,22 @@ final class Loop implements AutoCloseable {
             AccessFlag.REMOTE_READ,
             AccessFlag.REMOTE_WRITE,
             AccessFlag.MEMORY_WINDOW_BIND);
-    qp.connect(qp.localAddress());
+    qp.connect(peer.localAddress());
+    peer.connect(qp.localAddress());
   }
 
-  /** Sends a message to itself, whose receive has the same number as its send. */
+  private QueuePair queuePair() {
+    return pd.queuePair(QueuePairType.RC)
+        .completions(cq)
+        .capacity(QueuePairCapacity.of(REQUESTS))
+        .create();
+  }
+
+  /** Sends a message, of which only the receive completes. */
   void send(long id, boolean solicited) {
     receives.id(0, id);
     receives.local(0, region, HALF, 64);
-    assertEquals(1, qp.post(receives));
+    assertEquals(1, peer.post(receives));
     SendRequest send = sends.send(0).id(id).local(region, 0, 64);
     if (solicited) {
       send.solicited();

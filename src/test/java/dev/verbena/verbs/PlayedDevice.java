@@ -29,6 +29,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Proxy;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -91,7 +92,7 @@ final class PlayedDevice implements AutoCloseable {
       MethodHandle handle = MethodHandles.lookup().findVirtual(PlayedDevice.class, method, type);
       return upcalls.stub(handle.bindTo(this));
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(e);
+      throw new LinkageError("no such method", e);
     }
   }
 
@@ -118,6 +119,11 @@ final class PlayedDevice implements AutoCloseable {
       @Override
       public Librdmacm rdmacm() {
         throw new UnsupportedOperationException();
+      }
+
+      @Override
+      public Optional<String> release() {
+        return Optional.empty();
       }
     };
   }

@@ -29,11 +29,6 @@ class VerbenaTest {
     public Librdmacm rdmacm() {
       throw failure.get();
     }
-
-    @Override
-    public Optional<String> release() {
-      return Optional.empty();
-    }
   }
 
   @Test

@@ -3,7 +3,9 @@ package dev.verbena.benchmarks;
 import static dev.verbena.benchmarks.Ring.BUFFERS;
 import static dev.verbena.benchmarks.Ring.BUFFER_SIZE;
 
+import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
@@ -39,6 +41,9 @@ public class DataPath {
   private MemorySegment endlessQueue;
   private MemorySegment mr;
 
+  private MemorySegment extendedPair;
+  private MemorySegment extendedQueue;
+
   private Completions completions;
   private SendList sends;
   private SendList gathering;
@@ -54,6 +59,8 @@ public class DataPath {
     completionQueue = ring.completions.segment();
     endlessQueue = ring.endless.segment();
     mr = ring.region.segment();
+    extendedPair = ring.extendedPair.segment();
+    extendedQueue = ring.extended.segment();
     completions = new Completions(batch);
     sends = new SendList(batch, 1);
     gathering = new SendList(batch, 4);
@@ -221,5 +228,48 @@ public class DataPath {
   @Benchmark
   public long emptyPollC() throws Throwable {
     return CLoops.sum((long) CLoops.EMPTY_POLL.invokeExact(completionQueue, batch, (long) ROUNDS));
+  }
+
+  @Benchmark
+  public long wrJava() {
+    long sum = 0;
+    long id = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      try (Posting posting = ring.extendedPair.startPosting()) {
+        for (int i = 0; i < batch; i++) {
+          posting.id(id++).signaled().send().local(ring.region, offset(id), BUFFER_SIZE);
+        }
+        all(posting.complete(), batch);
+      }
+      sum += Ring.pollAll(ring.completions, completions, batch);
+    }
+    return sum;
+  }
+
+  @Benchmark
+  public long wrC() throws Throwable {
+    return CLoops.sum(
+        (long) CLoops.WR.invokeExact(extendedPair, completionQueue, mr, batch, (long) ROUNDS));
+  }
+
+  @Benchmark
+  public long cursorJava() {
+    long sum = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      try (CompletionCursor cursor = ring.extended.startPolling()) {
+        for (int i = 0; i < batch && cursor.next(); i++) {
+          if (!cursor.isSuccess()) {
+            throw new IllegalStateException("a failed completion");
+          }
+          sum += cursor.id() + cursor.byteLength();
+        }
+      }
+    }
+    return sum;
+  }
+
+  @Benchmark
+  public long cursorC() throws Throwable {
+    return CLoops.sum((long) CLoops.CURSOR.invokeExact(extendedQueue, batch, (long) ROUNDS));
   }
 }

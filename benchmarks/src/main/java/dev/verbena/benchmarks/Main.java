@@ -1,10 +1,54 @@
 package dev.verbena.benchmarks;
 
-/** Placeholder while the loops are tuned. */
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import org.openjdk.jmh.profile.GCProfiler;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+
+/**
+ * Runs the pairs of {@link DataPath} and writes their {@link Report}.
+ *
+ * <p>Arguments: {@code --quick} for a short run, which is not written to {@code results}; a pattern
+ * chooses benchmarks by name.
+ */
 public final class Main {
   private Main() {}
 
-  public static void main(String[] args) throws Exception {
-    org.openjdk.jmh.Main.main(args);
+  public static void main(String[] arguments) throws RunnerException, IOException {
+    boolean quick = arguments.length > 0 && arguments[0].equals("--quick");
+    String pattern = arguments.length > (quick ? 1 : 0) ? arguments[arguments.length - 1] : ".*";
+    Path ring = Path.of("target", "libring.so").toAbsolutePath();
+    ChainedOptionsBuilder options =
+        new OptionsBuilder()
+            .include("DataPath\\.(" + pattern + ")")
+            .addProfiler(GCProfiler.class)
+            .shouldFailOnError(true)
+            .jvmArgs(
+                "--enable-native-access=ALL-UNNAMED",
+                "-Ddev.verbena.libibverbs=" + ring,
+                // The ring stays in user space, as do the providers that are linked so by default.
+                "-Ddev.verbena.linking=critical")
+            .forks(quick ? 1 : 2)
+            .warmupIterations(quick ? 2 : 4)
+            .warmupTime(TimeValue.milliseconds(400))
+            .measurementIterations(quick ? 2 : 5)
+            .measurementTime(TimeValue.milliseconds(400));
+    Collection<RunResult> one = new Runner(options.threads(1).build()).run();
+    Collection<RunResult> two =
+        new Runner(options.threads(2).param("batch", "1", "16").build()).run();
+    Report report = new Report(one, two);
+    System.out.println(report.markdown());
+    if (!quick) {
+      Path results = Files.createDirectories(Path.of("results"));
+      Files.writeString(results.resolve("data-path.md"), report.markdown());
+      Files.writeString(results.resolve("data-path.svg"), report.svg());
+    }
   }
 }

@@ -1,15 +1,18 @@
 package dev.verbena.benchmarks;
 
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 
 /** One thread's queues on the device of ring.c, and the loops in Java, which mirror those in C. */
@@ -22,7 +25,9 @@ final class Ring implements AutoCloseable {
   final MemoryRegion region;
   final CompletionQueue completions;
   final CompletionQueue endless;
+  final ExtendedCompletionQueue extended;
   final QueuePair pair;
+  final QueuePair extendedPair;
 
   Ring() {
     ProtectionDomain domain = context.allocateProtectionDomain();
@@ -36,6 +41,14 @@ final class Ring implements AutoCloseable {
             .queuePair(QueuePairType.RC)
             .completions(completions)
             .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
+            .create();
+    extended = context.completionQueue(256).vector(1).createExtended(CompletionField.BYTE_LENGTH);
+    extendedPair =
+        domain
+            .queuePair(QueuePairType.RC)
+            .completions(completions)
+            .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
+            .sendOperations(SendOperation.SEND)
             .create();
   }
 

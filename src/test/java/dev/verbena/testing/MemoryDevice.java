@@ -1,0 +1,211 @@
+package dev.verbena.testing;
+
+import dev.verbena.raw.ibv_device;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * What the device in memory consists of. Its parts work on it under its own lock, since C's callers
+ * may be many threads.
+ */
+public final class MemoryDevice {
+  static final String NAME = "memory0";
+  static final long GUID = 0x0002_c903_00ab_cdefL;
+  static final int MAX_WR = 4096;
+  static final int MAX_SGE = 16;
+  static final int MAX_INLINE = 256;
+  static final int MAX_CQE = 65_536;
+  static final int COMPLETION_VECTORS = 2;
+
+  /** A key that names memory: of a region, or of a window that was bound to one. */
+  record Region(long pd, long base, long length, long iova, int access) {
+    boolean covers(long address, long size) {
+      long offset = address - iova;
+      return offset >= 0 && size >= 0 && size <= length && offset <= length - size;
+    }
+
+    /** Where in memory an address of the region is. */
+    long translate(long address) {
+      return base + (address - iova);
+    }
+
+    boolean allows(int wanted) {
+      return (access & wanted) == wanted;
+    }
+  }
+
+  /** A piece of memory as a request names it. */
+  record Piece(long address, int length, int lkey) {}
+
+  /** A completion that waits to be polled. */
+  record Completion(
+      long wrId, int status, int opcode, int length, int immediate, int flags, int qp, int srcQp) {}
+
+  /** A completion queue. */
+  static final class Cq {
+    final CStruct struct;
+    final MemoryCompletions.Channel channel;
+    final Deque<Completion> entries = new ArrayDeque<>();
+    int capacity;
+    boolean armed;
+    boolean solicitedOnly;
+    int unacknowledged;
+    int users;
+
+    Cq(CStruct struct, MemoryCompletions.Channel channel, int capacity) {
+      this.struct = struct;
+      this.channel = channel;
+      this.capacity = capacity;
+    }
+  }
+
+  /** A posted receive. */
+  record Receive(long wrId, List<Piece> pieces) {}
+
+  /** A posted send request, inline data already taken. */
+  record Request(
+      long wrId,
+      int opcode,
+      int flags,
+      int immediate,
+      List<Piece> pieces,
+      MemorySegment inline,
+      long remoteAddress,
+      int rkey,
+      long compareAdd,
+      long swap,
+      int remoteQp,
+      int qkey) {}
+
+  /** Receives that wait for data: of a queue pair, or shared. */
+  static final class ReceiveQueue {
+    final Deque<Receive> entries = new ArrayDeque<>();
+    final long shared;
+    int capacity;
+    int maxSge;
+    int limit;
+    int users;
+
+    ReceiveQueue(long shared, int capacity, int maxSge) {
+      this.shared = shared;
+      this.capacity = capacity;
+      this.maxSge = maxSge;
+    }
+  }
+
+  /** A queue pair. */
+  static final class Qp {
+    final CStruct struct;
+    final int number;
+    final int type;
+    final long pd;
+    final Cq sendCq;
+    final Cq recvCq;
+    final ReceiveQueue receives;
+    final CStruct attributes;
+    final CStruct init;
+    final boolean allSignaled;
+    final Deque<Request> sends = new ArrayDeque<>();
+    int state = rdma_h.IBV_QPS_RESET();
+
+    Qp(
+        CStruct struct,
+        int number,
+        CStruct init,
+        long pd,
+        Cq sendCq,
+        Cq recvCq,
+        ReceiveQueue receives,
+        CStruct attributes) {
+      this.struct = struct;
+      this.number = number;
+      this.type = init.getInt("qp_type");
+      this.pd = pd;
+      this.sendCq = sendCq;
+      this.recvCq = recvCq;
+      this.receives = receives;
+      this.attributes = attributes;
+      this.init = init;
+      this.allSignaled = init.getInt("sq_sig_all") != 0;
+    }
+
+    int capacity(String field) {
+      return init.getInt("cap." + field);
+    }
+  }
+
+  final Arena arena;
+  final CStruct struct;
+  final Live<CStruct> contexts = new Live<>("context");
+  final Live<CStruct> domains = new Live<>("protection domain");
+  final Live<CStruct> regions = new Live<>("memory region");
+  final Live<CStruct> addressHandles = new Live<>("address handle");
+  final Live<MemoryCompletions.Channel> channels = new Live<>("completion channel");
+  final Live<Cq> completionQueues = new Live<>("completion queue");
+  final Live<ReceiveQueue> sharedQueues = new Live<>("shared receive queue");
+  final Live<Qp> queuePairs = new Live<>("queue pair");
+  final Map<Integer, Region> keys = new HashMap<>();
+  final Map<Long, Pipe> asyncPipes = new HashMap<>();
+  private int nextNumber = 0x100;
+  private boolean held;
+
+  MemoryDevice(Arena arena) {
+    this.arena = arena;
+    struct =
+        CStruct.in(arena, ibv_device.layout())
+            .putInt("node_type", rdma_h.IBV_NODE_CA())
+            .putInt("transport_type", rdma_h.IBV_TRANSPORT_IB())
+            .putString("name", NAME)
+            .putString("dev_name", "uverbs-" + NAME);
+  }
+
+  synchronized int nextNumber() {
+    return nextNumber++;
+  }
+
+  /** Cuts the wire: what is posted stays in its queue, as on a link that is slow. */
+  public synchronized void hold() {
+    held = true;
+  }
+
+  /** Mends the wire; the next request to be posted or received carries on. */
+  public synchronized void release() {
+    held = false;
+  }
+
+  synchronized boolean isHeld() {
+    return held;
+  }
+
+  Qp byNumber(int number) {
+    return queuePairs.all().stream().filter(qp -> qp.number == number).findFirst().orElse(null);
+  }
+
+  synchronized List<String> leftOpen() {
+    return Stream.of(
+            contexts,
+            domains,
+            regions,
+            addressHandles,
+            channels,
+            completionQueues,
+            sharedQueues,
+            queuePairs)
+        .filter(live -> !live.all().isEmpty())
+        .map(Live::toString)
+        .toList();
+  }
+
+  synchronized void close() {
+    asyncPipes.values().forEach(Pipe::close);
+    new ArrayList<>(channels.all()).forEach(channel -> channel.pipe().close());
+  }
+}

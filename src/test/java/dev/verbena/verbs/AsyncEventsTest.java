@@ -1,0 +1,259 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.internal.SharedReceiveQueueCalls;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Asynchronous events (S2-V52 to S2-V54, S2-T31, S2-E01 to S2-E19). */
+@Timeout(60)
+class AsyncEventsTest {
+  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final Duration SHORT = Duration.ofMillis(200);
+
+  /** Requirements, section 6: what ibv_event_type_str says, in the order of C. */
+  private static final List<String> TEXTS =
+      List.of(
+          "CQ error",
+          "local work queue catastrophic error",
+          "invalid request local work queue error",
+          "local access violation work queue error",
+          "communication established",
+          "send queue drained",
+          "path migrated",
+          "path migration request error",
+          "local catastrophic error",
+          "port active",
+          "port error",
+          "LID change",
+          "P_Key change",
+          "SM change",
+          "SRQ catastrophic error",
+          "SRQ limit reached",
+          "last WQE reached",
+          "client reregistration",
+          "GID table change",
+          "WQ fatal",
+          "Device link speed change",
+          "unknown");
+
+  @Test
+  void textsAreThoseOfC() {
+    AsyncEventType[] types = AsyncEventType.values();
+    assertEquals(TEXTS.size(), types.length);
+    for (int i = 0; i < types.length - 1; i++) {
+      assertEquals(i, types[i].code());
+      assertEquals(TEXTS.get(i), types[i].text());
+    }
+    assertEquals("unknown", AsyncEventType.UNKNOWN.text());
+    assertSame(
+        AsyncEventType.UNKNOWN,
+        Codes.of(AsyncEventType.class, types.length, AsyncEventType.UNKNOWN));
+  }
+
+  @DeviceTest
+  void aQueueThatOverrunsIsNamed() throws InterruptedException {
+    try (Context context = Rig.a().open()) {
+      CompletionQueue cq = overrun(context);
+      var event =
+          assertInstanceOf(AsyncEvent.OfCompletionQueue.class, context.asyncEvents().poll(LONG));
+      assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, event.type());
+      assertSame(cq, event.completionQueue());
+    }
+  }
+
+  /** Fills a small queue with more completions of flushed receives than it holds. */
+  private static CompletionQueue overrun(Context context) {
+    CompletionQueue cq = context.createCompletionQueue(1);
+    int receives = cq.capacity() + 2;
+    QueuePair qp =
+        context
+            .allocateProtectionDomain()
+            .queuePair(QueuePairType.RC)
+            .completions(cq)
+            .capacity(QueuePairCapacity.of(receives))
+            .create();
+    qp.connect(qp.localAddress());
+    assertEquals(receives, qp.post(new ReceiveList(receives, 1)));
+    qp.fail();
+    return cq;
+  }
+
+  @DeviceTest
+  void aQueuePairThatDrainedIsNamed() throws InterruptedException {
+    try (Loop loop = new Loop()) {
+      loop.qp.drain(true);
+      var event =
+          assertInstanceOf(AsyncEvent.OfQueuePair.class, loop.context.asyncEvents().poll(LONG));
+      assertSame(AsyncEventType.SEND_QUEUE_DRAINED, event.type());
+      assertSame(loop.qp, event.queuePair());
+      loop.qp.close(); // C waits in here for the acknowledgement.
+    }
+  }
+
+  @DeviceTest
+  void aSharedReceiveQueueThatRunsLowIsNamed() throws InterruptedException {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofShared()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      CompletionQueue cq = context.createCompletionQueue(16);
+      SharedReceiveQueue srq = pd.sharedReceiveQueue(8).create();
+      QueuePair qp =
+          pd.queuePair(QueuePairType.RC).completions(cq).sharedReceiveQueue(srq).create();
+      MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+      ReceiveList receives = new ReceiveList(4, 1);
+      for (int i = 0; i < 4; i++) {
+        receives.local(i, region, 0, 8);
+      }
+      var calls = new SharedReceiveQueueCalls(srq.address(), false);
+      assertEquals(0, calls.ibv_post_srq_recv(receives.chain(0, 4), receives.refusedWord()));
+      srq.limit(4);
+      qp.connect(qp.localAddress());
+      SendList sends = new SendList(1, 1);
+      sends.send(0).local(region, 8, 8).signaled();
+      assertEquals(1, qp.post(sends));
+      var event =
+          assertInstanceOf(AsyncEvent.OfSharedReceiveQueue.class, context.asyncEvents().poll(LONG));
+      assertSame(AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT, event.type());
+      assertSame(srq, event.queue());
+    }
+  }
+
+  @DeviceTest
+  void objectsOfOthersComeAsTheyAre() throws InterruptedException {
+    try (Context context = Rig.a().open()) {
+      CompletionQueue cq = overrun(context);
+      try (Context borrowed = Context.borrow(context.segment())) {
+        var event =
+            assertInstanceOf(AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
+        assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, event.type());
+        assertEquals(cq.segment().address(), event.object().address());
+      }
+    }
+  }
+
+  @DeviceTest
+  void eventsOfQueuesThatAreGoneKeepNothingOpen() {
+    Context context = Rig.a().open();
+    overrun(context);
+    context.close(); // The event was never read.
+  }
+
+  @DeviceTest
+  void aWaitEndsWhenItsTimeIsOver() throws InterruptedException {
+    try (Context context = Rig.a().open()) {
+      assertNull(context.asyncEvents().poll());
+      assertNull(context.asyncEvents().poll(SHORT));
+    }
+  }
+
+  @DeviceTest
+  void aWaitEndsOnInterruptAndOnClose() throws Exception {
+    Context context = Rig.a().open();
+    for (boolean interrupt : new boolean[] {true, false}) {
+      CompletableFuture<AsyncEvent> result = new CompletableFuture<>();
+      Thread thread =
+          Thread.startVirtualThread(
+              () -> {
+                try {
+                  result.complete(context.asyncEvents().take());
+                } catch (Throwable t) {
+                  result.completeExceptionally(t);
+                }
+              });
+      Thread.sleep(100);
+      if (interrupt) {
+        thread.interrupt();
+      } else {
+        context.close();
+      }
+      var failure = assertThrows(ExecutionException.class, () -> result.get(20, TimeUnit.SECONDS));
+      Class<?> expected = interrupt ? InterruptedException.class : IllegalStateException.class;
+      assertSame(expected, failure.getCause().getClass());
+    }
+    assertThrows(IllegalStateException.class, context.asyncEvents()::poll);
+  }
+
+  @DeviceTest
+  void aListenerHearsEveryEventUntilItIsClosed() throws InterruptedException {
+    try (Context context = Rig.a().open()) {
+      BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
+      AtomicReference<Thread> thread = new AtomicReference<>();
+      AsyncEvents.Listening listening =
+          context
+              .asyncEvents()
+              .listen(
+                  event -> {
+                    thread.set(Thread.currentThread());
+                    heard.add(event);
+                  });
+      CompletionQueue first = overrun(context);
+      CompletionQueue second = overrun(context);
+      List<CompletionQueue> failed = new ArrayList<>();
+      while (failed.size() < 2) {
+        AsyncEvent event = heard.poll(LONG.toSeconds(), TimeUnit.SECONDS);
+        if (event instanceof AsyncEvent.OfCompletionQueue(var type, var cq)
+            && !failed.contains(cq)) {
+          assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, type);
+          failed.add(cq);
+        }
+      }
+      assertEquals(List.of(first, second), failed);
+      listening.close();
+      listening.close();
+      assertTrue(!thread.get().isAlive());
+    }
+  }
+
+  @DeviceTest
+  void aListenerThatThrowsGoesOn() throws InterruptedException {
+    try (Context context = Rig.a().open()) {
+      BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
+      BlockingQueue<Throwable> uncaught = new LinkedBlockingQueue<>();
+      AsyncEvents.Listening listening =
+          context
+              .asyncEvents()
+              .listen(
+                  event -> {
+                    Thread.currentThread()
+                        .setUncaughtExceptionHandler((thread, t) -> uncaught.add(t));
+                    heard.add(event);
+                    throw new IllegalArgumentException("on purpose");
+                  });
+      overrun(context);
+      overrun(context);
+      for (int i = 0; i < 2; i++) {
+        assertInstanceOf(
+            IllegalArgumentException.class, uncaught.poll(LONG.toSeconds(), TimeUnit.SECONDS));
+      }
+      assertTrue(heard.size() >= 2);
+      listening.close();
+    }
+  }
+
+  @DeviceTest
+  void listeningEndsWithTheContext() throws InterruptedException {
+    Context context = Rig.a().open();
+    AsyncEvents.Listening listening = context.asyncEvents().listen(event -> {});
+    context.close();
+    listening.close();
+  }
+}

@@ -1,0 +1,366 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ib_uverbs_flow_action_esp;
+import dev.verbena.raw.ib_uverbs_flow_action_esp_encap;
+import dev.verbena.raw.ib_uverbs_flow_action_esp_keymat_aes_gcm;
+import dev.verbena.raw.ib_uverbs_flow_action_esp_replay_bmp;
+import dev.verbena.raw.ibv_flow;
+import dev.verbena.raw.ibv_flow_action;
+import dev.verbena.raw.ibv_flow_action_esp_attr;
+import dev.verbena.raw.ibv_flow_attr;
+import dev.verbena.raw.ibv_flow_spec_action_handle;
+import dev.verbena.raw.ibv_flow_spec_action_tag;
+import dev.verbena.raw.ibv_flow_spec_eth;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.MemoryProvider;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.Inet4Address;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Flow rules and actions, against a stand-in that records what C would get (S0-38 to S0-44). */
+class FlowTest {
+  private static final byte[] MAC = {0x02, 0, 0, 0, 0, 0x0a};
+
+  private final Arena arena = Arena.ofShared();
+  private final Played played = new Played();
+  private final MemoryProvider provider = new MemoryProvider().play(played);
+  private final Context context = Device.list(provider).getFirst().open();
+  private final QueuePair qp =
+      context
+          .allocateProtectionDomain()
+          .queuePair(QueuePairType.RC)
+          .completions(context.createCompletionQueue(1))
+          .create();
+
+  @AfterEach
+  void close() {
+    context.close();
+    provider.close();
+    arena.close();
+    assertEquals(0, played.live, "rules or actions were left");
+  }
+
+  /** Records rules and actions. */
+  private final class Played {
+    private final List<byte[]> rules = new ArrayList<>();
+    private MemorySegment esp;
+    private int live;
+
+    public long ibv_create_flow(long queuePair, long attr) {
+      short size = ibv_flow_attr.size(Memory.at(attr, ibv_flow_attr.sizeof()));
+      rules.add(Memory.at(attr, size).toArray(ValueLayout.JAVA_BYTE));
+      live++;
+      MemorySegment flow = ibv_flow.allocate(arena);
+      ibv_flow.context(flow, context.segment());
+      return flow.address();
+    }
+
+    public int ibv_destroy_flow(long flow) {
+      live--;
+      return 0;
+    }
+
+    public long create_flow_action_esp(long context, long attr) {
+      live++;
+      esp = copy(attr);
+      MemorySegment action = ibv_flow_action.allocate(arena);
+      ibv_flow_action.context(action, MemorySegment.ofAddress(context));
+      return action.address();
+    }
+
+    public int modify_flow_action_esp(long action, long attr) {
+      esp = copy(attr);
+      return 0;
+    }
+
+    public int destroy_flow_action(long action) {
+      live--;
+      return 0;
+    }
+
+    /** The struct, with copies of what it points to. */
+    private MemorySegment copy(long attr) {
+      MemorySegment copy = ibv_flow_action_esp_attr.allocate(arena);
+      copy.copyFrom(Memory.at(attr, copy.byteSize()));
+      ibv_flow_action_esp_attr.esp_attr(
+          copy,
+          copied(ibv_flow_action_esp_attr.esp_attr(copy), ib_uverbs_flow_action_esp.sizeof()));
+      ibv_flow_action_esp_attr.keymat_ptr(
+          copy,
+          copied(
+              ibv_flow_action_esp_attr.keymat_ptr(copy),
+              ib_uverbs_flow_action_esp_keymat_aes_gcm.sizeof()));
+      ibv_flow_action_esp_attr.replay_ptr(
+          copy,
+          copied(
+              ibv_flow_action_esp_attr.replay_ptr(copy),
+              ib_uverbs_flow_action_esp_replay_bmp.sizeof()));
+      MemorySegment encap =
+          copied(
+              ibv_flow_action_esp_attr.esp_encap(copy), ib_uverbs_flow_action_esp_encap.sizeof());
+      ibv_flow_action_esp_attr.esp_encap(copy, encap);
+      return copy;
+    }
+
+    private MemorySegment copied(MemorySegment pointer, long size) {
+      return pointer.address() == 0
+          ? MemorySegment.NULL
+          : arena.allocate(size, 8).copyFrom(Memory.at(pointer.address(), size));
+    }
+  }
+
+  private byte[] recorded() {
+    return played.rules.getLast();
+  }
+
+  /** What follows the attributes, as hexadecimal. */
+  private String specs() {
+    byte[] rule = recorded();
+    int from = (int) ibv_flow_attr.sizeof();
+    return HexFormat.of().formatHex(rule, from, rule.length);
+  }
+
+  private void assertSpec(String expected, FlowMatch header) {
+    qp.flowRule(1).match(header).create().close();
+    assertEquals(expected.replaceAll("[ |]", ""), specs());
+  }
+
+  private static Inet4Address v4(String text) throws UnknownHostException {
+    return (Inet4Address) InetAddress.getByName(text);
+  }
+
+  private static Inet6Address v6(String text) throws UnknownHostException {
+    return (Inet6Address) InetAddress.getByName(text);
+  }
+
+  @Test
+  void attributesAreWritten() {
+    FlowRule rule =
+        qp.flowRule(2)
+            .type(FlowType.SNIFFER)
+            .priority(0x1234)
+            .flags(FlowFlag.DONT_TRAP, FlowFlag.EGRESS)
+            .create();
+    MemorySegment attr = ibv_flow_attr.allocate(arena);
+    attr.copyFrom(MemorySegment.ofArray(recorded()));
+    assertEquals(rdma_h.IBV_FLOW_ATTR_SNIFFER(), ibv_flow_attr.type(attr));
+    assertEquals(0x1234, ibv_flow_attr.priority(attr));
+    assertEquals(6, ibv_flow_attr.flags(attr));
+    assertEquals(2, ibv_flow_attr.port(attr));
+    assertEquals(0, ibv_flow_attr.num_of_specs(attr));
+    assertEquals(ibv_flow_attr.sizeof(), ibv_flow_attr.size(attr));
+    assertEquals(qp, rule.queuePair());
+    rule.close();
+    rule.close();
+    assertFalse(rule.isOpen());
+  }
+
+  @Test
+  void anEthernetHeaderIsInNetworkOrder() {
+    assertSpec(
+        "20000000 2800 |02000000000a 000000000000 0800 0005 |ffffffffffff 000000000000 ffff ffff"
+            + "|0000",
+        FlowMatch.ethernet().destination(MAC).type(0x0800).vlan(5));
+    assertEquals(40, ibv_flow_spec_eth.sizeof());
+  }
+
+  @Test
+  void zerosAreNotMatchedOnUnlessAMaskSaysSo() {
+    assertSpec(
+        "20000000 2800 |000000000000 000000000000 0000 0000 |000000000000 000000000000 0000 0fff"
+            + "|0000",
+        FlowMatch.ethernet().source(new byte[6]).type(0).vlan(0, 0xfff));
+  }
+
+  @Test
+  void ipv4AddressesAloneTakeTheFormThatEveryDeviceKnows() throws UnknownHostException {
+    assertSpec(
+        "30000000 1800 0000| 0a000123 00000000 |ffffffff 00000000",
+        FlowMatch.ipv4().source(0x0a000123));
+    assertSpec(
+        "30000000 1800 0000| 00000000 0a000100 |00000000 ffffff00",
+        FlowMatch.ipv4().destination(v4("10.0.1.0"), 24));
+  }
+
+  @Test
+  void moreOfAnIpv4HeaderTakesTheLongForm() throws UnknownHostException {
+    assertSpec(
+        "32000000 2000 0000| 0a000001 0a000002 11 00 40 02 |ffffffff ffffffff ff 00 ff ff",
+        FlowMatch.ipv4()
+            .source(v4("10.0.0.1"))
+            .destination(v4("10.0.0.2"))
+            .protocol(17)
+            .typeOfService(0)
+            .timeToLive(64)
+            .flags(2));
+  }
+
+  @Test
+  void ipv6() throws UnknownHostException {
+    String none = "00".repeat(16);
+    assertSpec(
+        "31000000 6000 0000|"
+            + none
+            + "fd000009000000000000000000000001 00012345 11 00 40 00|"
+            + none
+            + "ff".repeat(16)
+            + "000fffff ff 00 ff 00",
+        FlowMatch.ipv6()
+            .destination(v6("fd00:9::1"))
+            .flowLabel(0x12345)
+            .nextHeader(17)
+            .trafficClass(0)
+            .hopLimit(64));
+  }
+
+  @Test
+  void ports() {
+    assertSpec("41000000 1000 |0fa0 0000 |ffff 0000 |0000", FlowMatch.udp().destination(4000));
+    assertSpec("40000000 1000 |0000 0050 |0000 ffff |0000", FlowMatch.tcp().source(80));
+  }
+
+  @Test
+  void tunnels() {
+    assertSpec("50000000 1000 0000|00000007|ffffffff", FlowMatch.vxlan().network(7));
+    assertSpec(
+        "34000000 1800 0000|00000001 00000002|ffffffff ffffffff",
+        FlowMatch.esp().securityParametersIndex(1).sequence(2));
+    assertSpec(
+        "51000000 1800 0000|2000 6558 00000009|2000 ffff ffffffff",
+        FlowMatch.gre().flags(0x2000, 0x2000).protocol(0x6558).key(9));
+    assertSpec("60000000 1000 0000|12345000|fffff000", FlowMatch.mpls().label(0x12345));
+  }
+
+  @Test
+  void headersOfAWrappedPacketAreMarked() {
+    qp.flowRule(1).matchInner(FlowMatch.udp().source(1)).create();
+    assertTrue(specs().startsWith("41010000"), specs());
+    qp.flowRule(1).matchInner(FlowMatch.ipv4().source(1)).create();
+    assertTrue(specs().startsWith("30010000"), specs());
+  }
+
+  @Test
+  void headersAndActionsFollowEachOther() {
+    qp.flowRule(1)
+        .match(FlowMatch.ethernet().type(0x0800))
+        .match(FlowMatch.udp().destination(1))
+        .tag(0x01020304)
+        .drop()
+        .create();
+    MemorySegment attr = ibv_flow_attr.allocate(arena);
+    MemorySegment.copy(MemorySegment.ofArray(recorded()), 0, attr, 0, attr.byteSize());
+    assertEquals(4, ibv_flow_attr.num_of_specs(attr));
+    assertEquals(recorded().length, ibv_flow_attr.size(attr));
+    assertTrue(specs().endsWith("00100000 0c000000 04030201 01100000 08000000".replace(" ", "")));
+    assertEquals(12, ibv_flow_spec_action_tag.sizeof());
+  }
+
+  @Test
+  void badFieldsAreRefused() {
+    assertThrows(
+        IllegalArgumentException.class, () -> FlowMatch.ethernet().destination(new byte[5]));
+    assertThrows(IllegalArgumentException.class, () -> FlowMatch.ethernet().type(0x10000));
+    assertThrows(IllegalArgumentException.class, () -> FlowMatch.udp().source(-1));
+    assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv4().protocol(256));
+    assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv4().source(v4("10.0.0.1"), 33));
+    assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv6().flowLabel(1 << 20));
+    assertThrows(IllegalArgumentException.class, () -> qp.flowRule(0));
+    assertThrows(IllegalArgumentException.class, () -> qp.flowRule(1).priority(1 << 16));
+  }
+
+  @Test
+  void aRuleClosesBeforeItsActionAndItsQueuePair() {
+    FlowAction action = context.createFlowAction(esp());
+    FlowRule first = qp.flowRule(1).action(action).create();
+    byte[] handle = recorded();
+    assertEquals(
+        action.segment().address(),
+        MemorySegment.ofArray(handle)
+            .get(
+                ValueLayout.JAVA_LONG_UNALIGNED,
+                ibv_flow_attr.sizeof() + ibv_flow_spec_action_handle.action$offset()));
+    action.close();
+    assertFalse(first.isOpen());
+    FlowRule second = qp.flowRule(1).create();
+    qp.close();
+    assertFalse(second.isOpen());
+  }
+
+  private static EspTransform esp() {
+    return new EspTransform()
+        .association(
+            new EspTransform.Association(
+                Set.of(EspTransform.Flag.FULL_OFFLOAD, EspTransform.Flag.ENCRYPT), 1, 2, 3, 4))
+        .key(
+            new EspTransform.AesGcm(
+                new byte[] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 5, 6, 16));
+  }
+
+  @Test
+  void anActionHasItsAssociationAndKey() {
+    context.createFlowAction(
+        esp().replayWindow(64).extendedSequence(9).encapsulation(FlowMatch.udp().source(7)));
+    MemorySegment attr = played.esp;
+    MemorySegment association = ibv_flow_action_esp_attr.esp_attr(attr);
+    association = association.reinterpret(ib_uverbs_flow_action_esp.sizeof());
+    assertEquals(1, ib_uverbs_flow_action_esp.spi(association));
+    assertEquals(2, ib_uverbs_flow_action_esp.seq(association));
+    assertEquals(3, ib_uverbs_flow_action_esp.tfc_pad(association));
+    assertEquals(4, ib_uverbs_flow_action_esp.hard_limit_pkts(association));
+    assertEquals(5, ib_uverbs_flow_action_esp.flags(association));
+    MemorySegment key =
+        ibv_flow_action_esp_attr
+            .keymat_ptr(attr)
+            .reinterpret(ib_uverbs_flow_action_esp_keymat_aes_gcm.sizeof());
+    assertEquals(5, ib_uverbs_flow_action_esp_keymat_aes_gcm.salt(key));
+    assertEquals(6, ib_uverbs_flow_action_esp_keymat_aes_gcm.iv(key));
+    assertEquals(16, ib_uverbs_flow_action_esp_keymat_aes_gcm.icv_len(key));
+    assertEquals(16, ib_uverbs_flow_action_esp_keymat_aes_gcm.key_len(key));
+    assertArrayEquals(
+        new byte[] {1, 2, 3, 4},
+        key.asSlice(ib_uverbs_flow_action_esp_keymat_aes_gcm.aes_key$offset(), 4)
+            .toArray(ValueLayout.JAVA_BYTE));
+    assertEquals(key.byteSize(), ibv_flow_action_esp_attr.keymat_len(attr));
+    MemorySegment replay = ibv_flow_action_esp_attr.replay_ptr(attr).reinterpret(4);
+    assertEquals(64, ib_uverbs_flow_action_esp_replay_bmp.size(replay));
+    assertEquals(9, ibv_flow_action_esp_attr.esn(attr));
+    assertEquals(rdma_h.IBV_FLOW_ACTION_ESP_MASK_ESN(), ibv_flow_action_esp_attr.comp_mask(attr));
+    MemorySegment encap =
+        ibv_flow_action_esp_attr
+            .esp_encap(attr)
+            .reinterpret(ib_uverbs_flow_action_esp_encap.sizeof());
+    assertEquals(rdma_h.IBV_FLOW_SPEC_UDP(), ib_uverbs_flow_action_esp_encap.type(encap));
+    assertEquals(4, ib_uverbs_flow_action_esp_encap.len(encap));
+  }
+
+  @Test
+  void aChangeSaysOnlyWhatChanges() {
+    FlowAction action = context.createFlowAction(esp());
+    action.modify(new EspTransform().extendedSequence(3));
+    assertEquals(0, ibv_flow_action_esp_attr.esp_attr(played.esp).address());
+    assertEquals(0, ibv_flow_action_esp_attr.keymat_ptr(played.esp).address());
+    assertEquals(3, ibv_flow_action_esp_attr.esn(played.esp));
+    assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
+    assertThrows(
+        IllegalArgumentException.class, () -> new EspTransform.AesGcm(new byte[15], 0, 0, 16));
+    String text = new EspTransform.AesGcm(new byte[16], 0, 0, 16).toString();
+    assertEquals("AES-GCM key of 16 bytes", text);
+  }
+}

@@ -1,0 +1,329 @@
+package dev.verbena.verbs;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.DELETE_ON_CLOSE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.Set;
+
+/** Memory regions, as rdma-core's test_mr.py tests them (S2-V21, S2-V22, S2-K15, S2-T11, S4-09). */
+class MrTest {
+  @DeviceTest
+  void registersWithEveryAccessThatNeedsNothingSpecial() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment memory = arena.allocate(10_000);
+      for (Set<AccessFlag> access :
+          Set.of(
+              Set.<AccessFlag>of(),
+              Set.of(AccessFlag.LOCAL_WRITE),
+              Set.of(AccessFlag.REMOTE_READ),
+              Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE),
+              Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC),
+              Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND),
+              Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))) {
+        MemoryRegion region = pd.registerMemory(memory, access);
+        assertEquals(access, region.access());
+        assertEquals(memory.address(), region.start());
+        assertEquals(10_000, region.length());
+        assertSame(memory, region.memory());
+        assertSame(pd, region.domain());
+      }
+    }
+  }
+
+  @DeviceTest
+  void theSameMemoryHasAKeyForEachRegistration() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment memory = arena.allocate(64);
+      MemoryRegion first = pd.registerMemory(memory);
+      MemoryRegion second = pd.registerMemory(memory, AccessFlag.LOCAL_WRITE);
+      assertNotEquals(first.lkey(), second.lkey());
+      assertNotEquals(first.handle(), second.handle());
+    }
+  }
+
+  @DeviceTest
+  void closesTwiceAndWithItsDomain() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemoryRegion region = pd.registerMemory(arena.allocate(64));
+      MemoryRegion other = pd.registerMemory(arena.allocate(64));
+      region.close();
+      region.close();
+      assertThrows(IllegalStateException.class, region::handle);
+      assertThrows(IllegalStateException.class, () -> region.addressOf(0, 1));
+      pd.close();
+      assertFalse(other.isOpen());
+      assertThrows(IllegalStateException.class, () -> pd.registerMemory(arena.allocate(64)));
+    }
+  }
+
+  @DeviceTest
+  void contradictingFlagsAreSeenBeforeCIsAsked() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment memory = arena.allocate(64);
+      for (AccessFlag flag :
+          Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGE_PAGES)) {
+        var thrown =
+            assertThrows(IllegalArgumentException.class, () -> pd.registerMemory(memory, flag));
+        assertTrue(thrown.getMessage().startsWith(flag + " needs "), thrown.getMessage());
+      }
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> pd.registerMemory(memory.asReadOnly(), AccessFlag.LOCAL_WRITE));
+      assertThrows(IllegalArgumentException.class, () -> pd.registerMemory(memory.asSlice(0, 0)));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> pd.registerMemory(MemorySegment.ofArray(new byte[64])));
+    }
+  }
+
+  @DeviceTest
+  void memoryThatIsGoneIsNotRegistered() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment gone;
+      try (Arena arena = Arena.ofConfined()) {
+        gone = arena.allocate(64);
+      }
+      assertThrows(IllegalStateException.class, () -> pd.registerMemory(gone));
+    }
+  }
+
+  @DeviceTest
+  void memoryOfAnotherThreadIsNotRegistered() throws InterruptedException {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment memory = arena.allocate(64);
+      Throwable[] thrown = new Throwable[1];
+      Thread thread =
+          Thread.ofPlatform()
+              .start(
+                  () -> thrown[0] = assertThrows(Throwable.class, () -> pd.registerMemory(memory)));
+      thread.join();
+      assertEquals(WrongThreadException.class, thrown[0].getClass());
+    }
+  }
+
+  @DeviceTest
+  void aRegionIsClosedWithItsArena() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemoryRegion region;
+      try (Arena arena = Arena.ofShared()) {
+        MemorySegment memory = arena.allocate(64);
+        try (Arena another = Arena.ofShared()) {
+          assertThrows(IllegalArgumentException.class, () -> pd.memory(memory).closedWith(another));
+        }
+        region = pd.memory(memory).access(AccessFlag.LOCAL_WRITE).closedWith(arena).register();
+        assertTrue(region.isOpen());
+      }
+      assertFalse(region.isOpen());
+    }
+  }
+
+  @DeviceTest
+  void memoryThatWasFreedFirstIsNotUsed() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      Arena arena = Arena.ofShared();
+      MemoryRegion region = pd.registerMemory(arena.allocate(64));
+      assertEquals(region.start() + 8, region.addressOf(8, 56));
+      arena.close();
+      var thrown =
+          assertThrows(
+              IllegalStateException.class, () -> new SendList(1, 1).send(0).local(region, 0, 8));
+      assertTrue(thrown.getMessage().contains("freed before"), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  void rangesOutsideAreNotNamed() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      MemoryRegion region = context.allocateProtectionDomain().registerMemory(arena.allocate(64));
+      assertThrows(IndexOutOfBoundsException.class, () -> region.addressOf(0, 65));
+      assertThrows(IndexOutOfBoundsException.class, () -> region.addressOf(64, 1));
+      assertThrows(IndexOutOfBoundsException.class, () -> region.addressOf(-1, 1));
+      assertThrows(IndexOutOfBoundsException.class, () -> region.addressOf(1, Long.MAX_VALUE));
+    }
+  }
+
+  @DeviceTest
+  void aRegionMayStartWhereItWants() {
+    try (Loop loop = new Loop();
+        Arena arena = Arena.ofShared()) {
+      MemorySegment memory = arena.allocate(4096, 4096);
+      memory.setString(0, "by another name");
+      MemoryRegion region =
+          loop.pd
+              .memory(memory)
+              .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ)
+              .start(0x10_0000)
+              .register();
+      assertEquals(0x10_0000, region.start());
+      SendList read = new SendList(1, 1);
+      read.read(0).local(loop.region, 0, 64).remote(0x10_0000, region.rkey()).signaled();
+      assertEquals(1, loop.qp.post(read));
+      loop.complete(1);
+      assertEquals("by another name", loop.region.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
+  void mappedFilesAreMemoryToo() throws IOException {
+    Path file = Path.of("/dev/shm", "verbena-" + ProcessHandle.current().pid());
+    try (Loop loop = new Loop();
+        Arena arena = Arena.ofShared();
+        FileChannel channel = FileChannel.open(file, CREATE, READ, WRITE, DELETE_ON_CLOSE)) {
+      MemorySegment memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, 8192, arena);
+      MemoryRegion region =
+          loop.pd.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      loop.region.memory().setString(0, "to the file");
+      SendList write = new SendList(1, 1);
+      write
+          .write(0)
+          .local(loop.region, 0, 12)
+          .remote(region.start() + 4096, region.rkey())
+          .signaled();
+      assertEquals(1, loop.qp.post(write));
+      loop.complete(1);
+      assertEquals("to the file", memory.getString(4096));
+      region.close();
+    }
+  }
+
+  @DeviceTest
+  void foreignSegmentsAreMemoryToo() {
+    try (Context context = Rig.a().open();
+        Arena owner = Arena.ofShared()) {
+      // As from a function in C: an address, to which Java gave a size.
+      MemorySegment memory =
+          MemorySegment.ofAddress(owner.allocate(4096).address()).reinterpret(4096);
+      MemoryRegion region =
+          context.allocateProtectionDomain().registerMemory(memory, AccessFlag.LOCAL_WRITE);
+      assertEquals(4096, region.length());
+    }
+  }
+
+  @DeviceTest
+  void borrowedRegionsStayWithTheirOwner() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemoryRegion owner = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+      MemoryRegion region =
+          MemoryRegion.borrow(pd, owner.memory(), owner.segment(), owner.access());
+      assertEquals(owner.lkey(), region.lkey());
+      region.close();
+      assertTrue(owner.isOpen());
+    }
+  }
+
+  @DeviceTest
+  void unmappedMemoryIsExplained() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment nowhere = MemorySegment.ofAddress(4096).reinterpret(4096);
+      var thrown = assertThrows(VerbsException.class, () -> pd.registerMemory(nowhere));
+      assertEquals(Errno.EFAULT, thrown.errno(), thrown.getMessage());
+      assertTrue(thrown.getMessage().contains("is not mapped"), thrown.getMessage());
+      assertTrue(thrown.getMessage().contains("4096 bytes"), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  void changingARegionIsRefusedWithReason() {
+    try (Loop loop = new Loop()) {
+      MemorySegment memory = loop.region.memory();
+      Refusal.of(() -> loop.region.reregister(memory), "kernel refused", "still to be closed");
+      Refusal.of(() -> loop.region.reregister(AccessFlag.LOCAL_WRITE), "kernel refused");
+      ProtectionDomain other = loop.context.allocateProtectionDomain();
+      Refusal.of(() -> loop.region.reregister(other), "kernel refused");
+      assertSame(loop.pd, loop.region.domain());
+      assertThrows(
+          IllegalArgumentException.class, () -> loop.region.reregister(AccessFlag.REMOTE_WRITE));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> loop.region.reregister(MemorySegment.ofArray(new byte[1])));
+      loop.region.close();
+    }
+  }
+
+  @DeviceTest
+  void zeroBasedAndNullRegionsAreRefusedWithReason() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      Refusal.of(() -> pd.registerMemory(arena.allocate(64), AccessFlag.ZERO_BASED), "ZERO_BASED");
+      Refusal.of(pd::allocateNullRegion, "null regions");
+    }
+  }
+
+  @DeviceTest
+  void dmaBuffersAreRefusedWithReason() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(-1, 0, 4096));
+      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(0, -1, 4096));
+      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(0, 0, 0));
+      Refusal.of(
+          () -> pd.dmaBuf(0, 0, 4096).access(AccessFlag.LOCAL_WRITE).register(), "4096 bytes");
+    }
+  }
+
+  @DeviceTest
+  void adviceOnPinnedMemoryIsRefused() {
+    try (Loop loop = new Loop()) {
+      var thrown =
+          assertThrows(
+              VerbsException.class, () -> loop.region.advise(MemoryAdvice.PREFETCH, 0, 4096, true));
+      assertEquals("ibv_advise_mr", thrown.function());
+      assertThrows(
+          IndexOutOfBoundsException.class,
+          () -> loop.region.advise(MemoryAdvice.PREFETCH, 1, 4096, true));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> loop.region.advise(MemoryAdvice.PREFETCH, 0, 1L << 32, true));
+    }
+  }
+
+  @DeviceTest
+  void whatIsRegisteredArrives() {
+    try (Loop loop = new Loop()) {
+      byte[] text = {1, 2, 3, 4};
+      MemorySegment memory = loop.region.memory();
+      MemorySegment.copy(text, 0, memory, ValueLayout.JAVA_BYTE, 0, text.length);
+      loop.send(1, false);
+      loop.complete(1);
+      assertArrayEquals(
+          text, memory.asSlice(Loop.HALF, text.length).toArray(ValueLayout.JAVA_BYTE));
+    }
+  }
+}

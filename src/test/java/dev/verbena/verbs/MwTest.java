@@ -1,0 +1,128 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Memory windows, as rdma-core's test_mr.py tests them (S2-K16, S3-F30). */
+class MwTest {
+  private static final Set<AccessFlag> WRITE = Set.of(AccessFlag.REMOTE_WRITE);
+
+  @Test
+  void theNextKeyDiffersInItsLowestByte() {
+    assertEquals(0x1235, MemoryWindow.nextKey(0x1234));
+    assertEquals(0x1200, MemoryWindow.nextKey(0x12ff));
+    assertEquals(0xffff_ff00, MemoryWindow.nextKey(-1));
+  }
+
+  @DeviceTest
+  void peersWriteThroughAWindowOfType1UntilItIsUnbound() {
+    try (Loop loop = new Loop()) {
+      MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      assertSame(MemoryWindowType.TYPE_1, window.type());
+      int unbound = window.rkey();
+      window.bind(loop.peer, 1, new WindowBinding(loop.region, Loop.HALF, 64, WRITE));
+      loop.complete(1);
+      int rkey = window.rkey();
+      assertNotEquals(unbound, rkey);
+      write(loop, rkey, CompletionStatus.SUCCESS);
+      assertEquals("shown", loop.region.memory().getString(Loop.HALF));
+      window.unbind(loop.peer, 2);
+      loop.complete(1);
+      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  @DeviceTest
+  void peersWriteThroughAWindowOfType2UntilItIsInvalidated() {
+    try (Loop loop = new Loop()) {
+      MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      int rkey = MemoryWindow.nextKey(window.rkey());
+      SendList list = new SendList(1, 1);
+      list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE)).signaled();
+      assertEquals(1, loop.peer.post(list));
+      loop.complete(1);
+      window.bound(rkey);
+      assertEquals(rkey, window.rkey());
+      write(loop, rkey, CompletionStatus.SUCCESS);
+      assertEquals("shown", loop.region.memory().getString(Loop.HALF));
+      list.localInvalidate(0, rkey).signaled();
+      assertEquals(1, loop.peer.post(list));
+      loop.complete(1);
+      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  private static void write(Loop loop, int rkey, CompletionStatus expected) {
+    loop.region.memory().setString(0, "shown");
+    SendList list = new SendList(1, 1);
+    list.write(0).local(loop.region, 0, 6).remote(loop.region.start() + Loop.HALF, rkey).signaled();
+    assertEquals(1, loop.qp.post(list));
+    loop.complete(1, expected);
+  }
+
+  @DeviceTest
+  void eachTypeIsBoundInItsOwnWay() {
+    try (Loop loop = new Loop()) {
+      MemoryWindow type1 = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      MemoryWindow type2 = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      var binding = new WindowBinding(loop.region, 0, 64, WRITE);
+      assertThrows(IllegalStateException.class, () -> type2.bind(loop.qp, 1, binding));
+      assertThrows(IllegalStateException.class, () -> type2.unbind(loop.qp, 1));
+      assertThrows(IllegalStateException.class, () -> type1.unbind(loop.qp, 1), "not bound");
+      assertThrows(IllegalStateException.class, () -> type1.bound(1));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> new SendList(1, 1).bindMemoryWindow(0, type1, 1, binding));
+    }
+  }
+
+  @DeviceTest
+  void bindingsThatTheRegionDoesNotAllowAreSeenAtOnce() {
+    try (Loop loop = new Loop();
+        Arena arena = Arena.ofShared()) {
+      MemoryRegion plain = loop.pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+      MemoryRegion readOnly =
+          loop.pd.registerMemory(arena.allocate(64), AccessFlag.MEMORY_WINDOW_BIND);
+      assertThrows(IllegalArgumentException.class, () -> new WindowBinding(plain, 0, 64, Set.of()));
+      assertThrows(IllegalArgumentException.class, () -> new WindowBinding(readOnly, 0, 64, WRITE));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> new WindowBinding(loop.region, 0, 64, Set.of(AccessFlag.LOCAL_WRITE)));
+      assertThrows(
+          IndexOutOfBoundsException.class,
+          () -> new WindowBinding(loop.region, 0, Loop.SIZE + 1, WRITE));
+    }
+  }
+
+  @DeviceTest
+  void windowAndRegionAndQueuePairBelongTogether() {
+    try (Loop loop = new Loop()) {
+      ProtectionDomain other = loop.context.allocateProtectionDomain();
+      MemoryWindow window = other.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      var binding = new WindowBinding(loop.region, 0, 64, WRITE);
+      assertThrows(IllegalArgumentException.class, () -> window.bind(loop.qp, 1, binding));
+    }
+  }
+
+  @DeviceTest
+  void closesTwiceAndWithItsDomain() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      window.close();
+      window.close();
+      assertThrows(IllegalStateException.class, window::rkey);
+      MemoryWindow other = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      pd.close();
+      assertThrows(IllegalStateException.class, other::rkey);
+    }
+  }
+}
