@@ -194,9 +194,9 @@ public final class Connection implements AutoCloseable {
     }
     sending.lockInterruptibly();
     try {
-      finish("sending");
+      begin("sending");
       MemorySegment.copy(message, 0, sent.memory(), 0, message.byteSize());
-      outstanding = transfers.send(0, sent, 0, message.byteSize());
+      posted(transfers.send(0, sent, 0, message.byteSize()));
       finish("sending");
     } finally {
       sending.unlock();
@@ -221,8 +221,8 @@ public final class Connection implements AutoCloseable {
     long address = remote.addressOf(remoteOffset, length);
     sending.lockInterruptibly();
     try {
-      finish("writing");
-      outstanding = transfers.write(0, local, offset, length, address, remote.rkey());
+      begin("writing");
+      posted(transfers.write(0, local, offset, length, address, remote.rkey()));
       finish("writing");
     } finally {
       sending.unlock();
@@ -247,17 +247,29 @@ public final class Connection implements AutoCloseable {
     long address = remote.addressOf(remoteOffset, length);
     sending.lockInterruptibly();
     try {
-      finish("reading");
-      outstanding = transfers.read(0, local, offset, length, address, remote.rkey());
+      begin("reading");
+      posted(transfers.read(0, local, offset, length, address, remote.rkey()));
       finish("reading");
     } finally {
       sending.unlock();
     }
   }
 
-  /** Waits for the one request that may be under way, perhaps left behind by an interrupt. */
-  private void finish(String doing) throws InterruptedException {
+  /** Makes room for a request: an interrupt may have left one behind. */
+  private void begin(String doing) throws InterruptedException {
     requireConnected(doing);
+    finish(doing);
+  }
+
+  private void posted(boolean taken) {
+    if (!taken) {
+      throw new IllegalStateException("other requests fill the queue pair of " + this);
+    }
+    outstanding = true;
+  }
+
+  /** Waits for the request that is under way. If it was done, its success outlives the end. */
+  private void finish(String doing) throws InterruptedException {
     if (!outstanding) {
       return;
     }

@@ -199,7 +199,10 @@ public final class FlowRule extends Resource {
         ibv_flow_attr.flags(attr, (int) Flags.mask(flags));
         long at = ibv_flow_attr.sizeof();
         for (Spec spec : specs) {
-          spec.writer().accept(attr.asSlice(at, spec.size()));
+          // C has them one after the other, whatever that does to the alignment of a pointer.
+          MemorySegment aligned = arena.allocate(spec.size(), Long.BYTES);
+          spec.writer().accept(aligned);
+          MemorySegment.copy(aligned, 0, attr, at, spec.size());
           at += spec.size();
         }
         long flow = queuePair.domain().verbs().ibv_create_flow(queuePair.address(), attr.address());

@@ -216,7 +216,7 @@ class FlowTest {
   void ipv6() throws UnknownHostException {
     String none = "00".repeat(16);
     assertSpec(
-        "31000000 6000 0000|"
+        "31000000 5800 0000|"
             + none
             + "fd000009000000000000000000000001 00012345 11 00 40 00|"
             + none

@@ -46,7 +46,8 @@ class MwTest {
       MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
       int rkey = MemoryWindow.nextKey(window.rkey());
       SendList list = new SendList(1, 1);
-      list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE)).signaled();
+      list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE))
+          .signaled();
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);
       window.bound(rkey);

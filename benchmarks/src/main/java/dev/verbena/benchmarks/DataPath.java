@@ -29,7 +29,7 @@ import org.openjdk.jmh.annotations.TearDown;
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class DataPath {
-  static final int ROUNDS = 1000;
+  static final int ROUNDS = 10_000;
 
   /** One batch size for each fork, so that each is compiled for its own. */
   @Param({"1", "4", "16", "32"})
