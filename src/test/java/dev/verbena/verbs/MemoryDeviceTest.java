@@ -27,8 +27,7 @@ class MemoryDeviceTest {
   private final Context context = Device.list(provider).getFirst().open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionChannel channel = context.createCompletionChannel();
-  private final CompletionQueue queue =
-      context.completionQueue(64).channel(channel).create();
+  private final CompletionQueue queue = context.completionQueue(64).channel(channel).create();
   private final MemorySegment near = arena.allocate(SIZE, 8);
   private final MemorySegment far = arena.allocate(SIZE, 8);
   private final MemoryRegion nearRegion = register(near);
