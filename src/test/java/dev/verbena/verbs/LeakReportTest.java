@@ -1,83 +1,26 @@
 package dev.verbena.verbs;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import dev.verbena.testing.ForkedJvm;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** What was never closed is reported, and nothing else is. */
-@Timeout(60)
 class LeakReportTest {
-  private final BlockingQueue<LogRecord> reports = new LinkedBlockingQueue<>();
-  private final Logger logger = Logger.getLogger("dev.verbena");
-  private final Handler handler =
-      new Handler() {
-        @Override
-        public void publish(LogRecord report) {
-          reports.add(report);
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-      };
-
-  @BeforeEach
-  void listen() {
-    logger.setUseParentHandlers(false);
-    logger.addHandler(handler);
-  }
-
-  @AfterEach
-  void stop() {
-    logger.removeHandler(handler);
-    logger.setUseParentHandlers(true);
+  @Test
+  void whatWasForgottenIsReported() {
+    String output = new ForkedJvm().run(Leaks.class).succeeded();
+    assertTrue(output.contains("WARNING: what was forgotten was never closed"), output);
+    assertFalse(output.contains("what was closed was"), output);
+    assertFalse(output.contains("made here"), output);
   }
 
   @Test
-  void whatWasForgottenIsReported() throws InterruptedException {
-    forget("context of nothing", false);
-    LogRecord report = null;
-    while (report == null) {
-      System.gc();
-      report = reports.poll(50, TimeUnit.MILLISECONDS);
-    }
-    assertEquals("context of nothing was never closed", report.getMessage());
-    assertEquals(Level.WARNING, report.getLevel());
-  }
-
-  @Test
-  void whatWasClosedIsNot() throws InterruptedException {
-    forget("closed", true);
-    forget("forgotten", false);
-    LogRecord report = null;
-    while (report == null) {
-      System.gc();
-      report = reports.poll(50, TimeUnit.MILLISECONDS);
-    }
-    assertEquals("forgotten was never closed", report.getMessage());
-    System.gc();
-    assertNull(reports.poll(100, TimeUnit.MILLISECONDS));
-  }
-
-  private static void forget(String description, boolean close) {
-    LeakReport report = new LeakReport(description);
-    Object watched = report.watch(new Object());
-    assertEquals(Object.class, watched.getClass());
-    if (close) {
-      report.closed();
-    }
+  void onRequestItSaysWhereItWasMade() {
+    String output =
+        new ForkedJvm().with("-Ddev.verbena.leaks=trace").run(Leaks.class).succeeded();
+    assertTrue(output.contains("made here"), output);
+    assertTrue(output.contains("Leaks.main"), output);
   }
 }
