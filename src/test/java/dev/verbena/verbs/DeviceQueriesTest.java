@@ -28,7 +28,7 @@ class DeviceQueriesTest {
     assertEquals(device.name(), Device.withAddress(Rig.addressA()).name());
     assertEquals(device.name(), Device.withAddress(Rig.address6A()).name());
     assertEquals(Rig.b().name(), Device.withAddress(Rig.addressB()).name());
-    InetAddress loopback = InetAddress.getByName("127.0.0.1");
+    InetAddress loopback = InetAddress.getLoopbackAddress();
     var thrown = assertThrows(VerbsException.class, () -> Device.withAddress(loopback));
     assertEquals(Errno.ENODEV, thrown.errno());
     assertTrue(thrown.getMessage().contains(device.name()), thrown.getMessage());

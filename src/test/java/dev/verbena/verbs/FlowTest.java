@@ -58,6 +58,7 @@ class FlowTest {
   }
 
   /** Records rules and actions. */
+  @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
   private final class Played {
     private final List<byte[]> rules = new ArrayList<>();
     private MemorySegment esp;

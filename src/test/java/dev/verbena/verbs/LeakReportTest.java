@@ -18,8 +18,7 @@ class LeakReportTest {
 
   @Test
   void onRequestItSaysWhereItWasMade() {
-    String output =
-        new ForkedJvm().with("-Ddev.verbena.leaks=trace").run(Leaks.class).succeeded();
+    String output = new ForkedJvm().with("-Ddev.verbena.leaks=trace").run(Leaks.class).succeeded();
     assertTrue(output.contains("made here"), output);
     assertTrue(output.contains("Leaks.main"), output);
   }

@@ -15,7 +15,7 @@ final class Leaks {
 
   private static LeakReport make(String description) {
     LeakReport report = new LeakReport(description);
-    report.watch(new Object()).hashCode();
+    Object _ = report.watch(new Object());
     return report;
   }
 }

@@ -78,7 +78,7 @@ class StandInTest {
   }
 
   /** Plays what the device in memory does not. */
-  @SuppressWarnings("unused")
+  @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
   private final class Played {
     private int live;
     private MemorySegment attr;
