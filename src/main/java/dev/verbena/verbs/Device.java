@@ -74,7 +74,7 @@ public final class Device {
     Verbs verbs = provider.verbs();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
-      long list = verbs.ibv_get_device_list(count.address());
+      long list = list(verbs, count.address());
       try {
         int devices = count.get(ValueLayout.JAVA_INT, 0);
         List<Device> result = new ArrayList<>(devices);
@@ -85,6 +85,18 @@ public final class Device {
       } finally {
         verbs.ibv_free_device_list(list);
       }
+    }
+  }
+
+  private static long list(Verbs verbs, long count) {
+    try {
+      return verbs.ibv_get_device_list(count);
+    } catch (VerbsException e) {
+      throw e.errno() == Errno.ENOSYS
+          ? e.explained(
+              "the kernel has no RDMA loaded: modprobe ib_uverbs and the device's driver, such as"
+                  + " rdma_rxe")
+          : e;
     }
   }
 
@@ -170,7 +182,7 @@ public final class Device {
    */
   public Context open() {
     Verbs verbs = provider.verbs();
-    long list = verbs.ibv_get_device_list(0);
+    long list = list(verbs, 0);
     try {
       for (long entry = list; Memory.getLong(entry) != 0; entry += Long.BYTES) {
         long device = Memory.getLong(entry);
