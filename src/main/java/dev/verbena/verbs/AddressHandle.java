@@ -6,7 +6,11 @@ import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** The path to a peer, as datagrams name it: {@code struct ibv_ah}. */
+/**
+ * The path to a peer, as datagrams name it: {@code struct ibv_ah}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_ah}.
+ */
 public final class AddressHandle extends Resource {
   private final ProtectionDomain domain;
 

@@ -31,6 +31,8 @@ import java.util.Arrays;
  * <p>Waiting ends when a queue announces, when the time is over, when the thread is interrupted,
  * and when another thread closes the channel. A virtual thread that waits does not hold its
  * carrier. Events are acknowledged without further ado: {@code ibv_ack_cq_events}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_comp_channel}.
  */
 public final class CompletionChannel extends Resource {
   private static final long CQ = 0;

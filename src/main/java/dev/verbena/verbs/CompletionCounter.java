@@ -13,6 +13,8 @@ import java.util.Set;
 /**
  * Two numbers that count completions, the good and the failed, without telling them apart: {@code
  * struct ibv_comp_cntr}. Needs rdma-core 65.
+ *
+ * <p>Closing it calls {@code ibv_destroy_comp_cntr}.
  */
 public final class CompletionCounter extends Resource {
   private final Context context;

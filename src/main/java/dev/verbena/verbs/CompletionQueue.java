@@ -20,7 +20,11 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A completion queue: {@code struct ibv_cq}. */
+/**
+ * A completion queue: {@code struct ibv_cq}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_cq}.
+ */
 public sealed class CompletionQueue extends Resource permits ExtendedCompletionQueue {
   private static final long MICROSECOND = 1000;
 

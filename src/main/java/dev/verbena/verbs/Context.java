@@ -18,7 +18,12 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
-/** An open device: {@code struct ibv_context}. Everything else is made from here. */
+/**
+ * An open device: {@code struct ibv_context}, and what {@code verbs_get_ctx} finds around it.
+ * Everything else is made from here.
+ *
+ * <p>Closing it calls {@code ibv_close_device}.
+ */
 public final class Context extends Resource {
   private final Provider provider;
   private final Device device;
@@ -152,8 +157,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * The GIDs of all ports: {@code ibv_query_gid_table}, or one {@code ibv_query_gid} for each where
-   * the library is older than rdma-core 32.
+   * The GIDs of all ports: {@code ibv_query_gid_table} by its symbol {@code _ibv_query_gid_table},
+   * or one {@code ibv_query_gid} for each where the library is older than rdma-core 32.
    *
    * @return the entries that are not empty, by port and index
    */
@@ -358,7 +363,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * What completion counters the device has: {@code ibv_query_comp_cntr_caps}.
+   * What completion counters the device has: {@code ibv_query_comp_cntr_caps} by its symbol {@code
+   * _ibv_query_comp_cntr_caps}.
    *
    * @return their number and abilities
    */

@@ -61,7 +61,8 @@ public final class Device {
   }
 
   /**
-   * All RDMA devices of this machine: {@code ibv_get_device_list}.
+   * All RDMA devices of this machine: {@code ibv_get_device_list}, given back at once with {@code
+   * ibv_free_device_list}.
    *
    * @return the devices in C's order; empty where there are none
    * @throws VerbsException ENOSYS if the kernel has no RDMA support

@@ -12,7 +12,11 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 
-/** Memory on the device itself: {@code struct ibv_dm}. */
+/**
+ * Memory on the device itself: {@code struct ibv_dm}.
+ *
+ * <p>Closing it calls {@code ibv_free_dm}.
+ */
 public final class DeviceMemory extends Resource {
   private static final int MAX_LOG = 63;
 

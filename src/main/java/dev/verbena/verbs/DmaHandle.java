@@ -8,6 +8,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * What a device is told about the place of memory, so that it brings data there faster: {@code
  * struct ibv_dmah}. Needs rdma-core 59.
+ *
+ * <p>Closing it calls {@code ibv_dealloc_dmah}.
  */
 public final class DmaHandle extends Resource {
   private final Context context;

@@ -6,7 +6,7 @@ import java.util.Set;
 
 /**
  * A completion queue that tells of each completion only what it was made to tell: {@code struct
- * ibv_cq_ex}.
+ * ibv_cq_ex}. It is a plain queue as well, {@code ibv_cq_ex_to_cq} without a call.
  *
  * <p>Each value is read by a call of its own, so this is slower than a plain queue from Java. It is
  * for what only it has: timestamps, flow tags, tag matching.

@@ -6,6 +6,8 @@ import java.lang.foreign.Arena;
 /**
  * What flow rules do to packets besides bringing them somewhere, such as decrypting them: {@code
  * struct ibv_flow_action}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_flow_action}.
  */
 public final class FlowAction extends Resource {
   private final Context context;

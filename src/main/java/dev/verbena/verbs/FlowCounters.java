@@ -11,6 +11,8 @@ import java.lang.foreign.ValueLayout;
 /**
  * Counters for the packets that flow rules match: {@code struct ibv_counters}. Each has an index
  * that is chosen when it is attached.
+ *
+ * <p>Closing it calls {@code ibv_destroy_counters}.
  */
 public final class FlowCounters extends Resource {
   private final Context context;

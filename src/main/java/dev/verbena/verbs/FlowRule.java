@@ -30,6 +30,8 @@ import java.util.function.Consumer;
  *         .match(FlowMatch.udp().destination(4000))
  *         .create();
  * }
+ *
+ * <p>Closing it calls {@code ibv_destroy_flow}.
  */
 public final class FlowRule extends Resource {
   private final QueuePair queuePair;

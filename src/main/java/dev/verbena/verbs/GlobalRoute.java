@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_global_route;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -36,6 +37,16 @@ public record GlobalRoute(
    */
   public GlobalRoute(Gid destination, int sourceIndex) {
     this(destination, sourceIndex, 0, DEFAULT_HOP_LIMIT, 0);
+  }
+
+  /**
+   * The UDP source port that RoCE v2 makes of the flow label, so that switches spread flows: {@code
+   * ibv_flow_label_to_udp_sport}.
+   *
+   * @return 0xc000 to 0xffff
+   */
+  public int udpSourcePort() {
+    return Verbs.ibv_flow_label_to_udp_sport(flowLabel);
   }
 
   @Override

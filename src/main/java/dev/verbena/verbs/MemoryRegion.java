@@ -20,6 +20,8 @@ import java.util.Set;
  * MemoryRegistration#closedWith closed with it}: until then the device may still write to the
  * pages. Naming a region in a work request after its memory was freed throws {@link
  * IllegalStateException}.
+ *
+ * <p>Closing it calls {@code ibv_dereg_mr}.
  */
 public final class MemoryRegion extends Resource {
   private final MemorySegment struct;

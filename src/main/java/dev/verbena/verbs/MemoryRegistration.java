@@ -123,8 +123,9 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Registers the memory: {@code ibv_reg_mr}, {@code ibv_reg_mr_iova2}, {@code ibv_reg_dmabuf_mr}
-   * or {@code ibv_reg_mr_ex}, as the choices ask for.
+   * Registers the memory: {@code ibv_reg_mr} as its macro {@code __ibv_reg_mr} does, {@code
+   * ibv_reg_mr_iova} as its macro {@code __ibv_reg_mr_iova} does, {@code ibv_reg_mr_iova2}, {@code
+   * ibv_reg_dmabuf_mr} or {@code ibv_reg_mr_ex}, as the choices ask for.
    *
    * @return a region, to be closed
    * @throws IllegalArgumentException if the flags contradict each other or the memory

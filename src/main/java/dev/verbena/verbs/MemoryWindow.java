@@ -13,6 +13,8 @@ import java.util.Set;
 /**
  * A view of a region with a key of its own, which can be given to peers and taken back without
  * registering anything: {@code struct ibv_mw}.
+ *
+ * <p>Closing it calls {@code ibv_dealloc_mw}.
  */
 public final class MemoryWindow extends Resource {
   private final ProtectionDomain domain;

@@ -46,7 +46,8 @@ public final class Port {
   }
 
   /**
-   * What the port says about itself now: {@code ibv_query_port}.
+   * What the port says about itself now: {@code ibv_query_port}, as its macro {@code
+   * ___ibv_query_port} asks.
    *
    * @return its attributes
    */
@@ -76,7 +77,8 @@ public final class Port {
   }
 
   /**
-   * The entry at a place of the port's GID table: {@code ibv_query_gid_ex}.
+   * The entry at a place of the port's GID table: {@code ibv_query_gid_ex} by its symbol {@code
+   * _ibv_query_gid_ex}.
    *
    * @param index from 0 to {@link PortAttributes#gidTableLength} - 1
    * @return the GID with its type and interface

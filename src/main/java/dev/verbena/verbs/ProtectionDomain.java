@@ -20,6 +20,8 @@ import java.util.Set;
  *   MemoryRegion buffer = pd.registerMemory(arena.allocate(4096), AccessFlag.LOCAL_WRITE);
  * }
  * }
+ *
+ * <p>Closing it calls {@code ibv_dealloc_pd}.
  */
 public sealed class ProtectionDomain extends Resource permits ParentDomain {
   private final Context context;

@@ -10,6 +10,8 @@ import java.util.Set;
 /**
  * Memory that the device's provider allocated in the way that suits the domain best, which matters
  * in confidential guests: {@code struct ibv_buf}. Needs rdma-core 64.
+ *
+ * <p>Closing it calls {@code ibv_free_buf}.
  */
 public final class ProviderBuffer extends Resource {
   private final ProtectionDomain domain;

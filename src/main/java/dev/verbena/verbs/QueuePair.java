@@ -23,7 +23,11 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** A queue pair: {@code struct ibv_qp}. */
+/**
+ * A queue pair: {@code struct ibv_qp}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_qp}.
+ */
 public final class QueuePair extends Resource {
   private final Context context;
   private final ProtectionDomain domain;
@@ -460,8 +464,9 @@ public final class QueuePair extends Resource {
   }
 
   /**
-   * Begins to post requests one by one: {@code ibv_wr_start}. Slower than {@link #post(SendList)},
-   * since each step is a call of its own: for what only this interface can do.
+   * Begins to post requests one by one: {@code ibv_wr_start} on what {@code ibv_qp_to_qp_ex} says.
+   * Slower than {@link #post(SendList)}, since each step is a call of its own: for what only this
+   * interface can do.
    *
    * @return the one posting of this queue pair, to be completed or closed
    * @throws IllegalStateException if it is open already, or if the queue pair was made without

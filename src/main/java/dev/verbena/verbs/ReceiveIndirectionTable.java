@@ -13,6 +13,8 @@ import java.util.List;
 /**
  * The work queues over which a queue pair spreads what it receives, chosen by a {@linkplain
  * ReceiveHash hash}: {@code struct ibv_rwq_ind_table}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_rwq_ind_table}.
  */
 public final class ReceiveIndirectionTable extends Resource {
   private final Context context;

@@ -7,7 +7,7 @@ import java.util.Set;
 /**
  * What a device can do to spread received packets over queues: {@code struct ibv_rss_caps}.
  *
- * @param types for which queue pairs
+ * @param types for which queue pairs, by {@code ibv_is_qpt_supported}
  * @param maxTables how many indirection tables there can be
  * @param maxTableSize how many queues a table can name
  * @param fields the packet fields that can be hashed

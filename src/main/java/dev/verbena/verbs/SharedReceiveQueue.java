@@ -14,7 +14,11 @@ import java.lang.foreign.ValueLayout;
 import java.util.Objects;
 import java.util.stream.Stream;
 
-/** A receive queue that several queue pairs share: {@code struct ibv_srq}. */
+/**
+ * A receive queue that several queue pairs share: {@code struct ibv_srq}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_srq}.
+ */
 public final class SharedReceiveQueue extends Resource {
   private final ProtectionDomain domain;
   private final SharedReceiveQueueType type;
@@ -352,6 +356,28 @@ public final class SharedReceiveQueue extends Resource {
     int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
     list.memory.keep();
     return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
+  }
+
+  /**
+   * Posts operations on the list of tagged buffers: {@code ibv_post_srq_ops}.
+   *
+   * @param operations what to add, delete and synchronise, in this order
+   * @return how many were taken, from the first: less than all if the queue of operations or the
+   *     list of tags is full
+   * @throws IllegalStateException if the queue matches no tags, or if it or a region that is named
+   *     is closed; nothing is posted
+   * @throws IllegalArgumentException if the queue cannot take an operation; nothing is posted
+   * @throws VerbsException if C refuses an operation for another reason; those before it were taken
+   */
+  public int post(TagOperations operations) {
+    requireOpen();
+    if (type != SharedReceiveQueueType.TAG_MATCHING) {
+      throw new IllegalStateException(this + " is of type " + type + " and matches no tags");
+    }
+    operations.admit(limits);
+    int errno = verbs().ibv_post_srq_ops(address(), operations.first(), operations.refusedWord());
+    operations.memory.keep();
+    return errno == 0 ? operations.size() : operations.taken(errno, this);
   }
 
   /**

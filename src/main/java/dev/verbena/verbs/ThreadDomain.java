@@ -8,6 +8,8 @@ import java.lang.foreign.Arena;
  * A promise that one thread at a time works with the objects of a {@linkplain
  * ProtectionDomain#parentDomain parent domain}, so that the provider need not lock: {@code struct
  * ibv_td}.
+ *
+ * <p>Closing it calls {@code ibv_dealloc_td}.
  */
 public final class ThreadDomain extends Resource {
   private final Context context;

@@ -16,6 +16,8 @@ import java.util.Set;
 /**
  * A receive queue by itself, over which a {@linkplain ReceiveIndirectionTable table} spreads
  * packets: {@code struct ibv_wq}.
+ *
+ * <p>Closing it calls {@code ibv_destroy_wq}.
  */
 public final class WorkQueue extends Resource {
   private final ProtectionDomain domain;

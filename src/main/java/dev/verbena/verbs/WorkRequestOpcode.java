@@ -7,6 +7,7 @@ import static dev.verbena.verbs.QueuePairType.UC;
 import static dev.verbena.verbs.QueuePairType.UD;
 import static dev.verbena.verbs.QueuePairType.XRC_SEND;
 
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.rdma_h;
 import java.util.EnumSet;
 import java.util.Set;
@@ -55,6 +56,16 @@ public enum WorkRequestOpcode implements Codes.Code {
   @Override
   public int code() {
     return code;
+  }
+
+  /**
+   * What the operation is called: {@code ibv_wr_opcode_str}, which verbs.h declares and no library
+   * has.
+   *
+   * @return a text for people
+   */
+  public String text() {
+    return Verbs.ibv_wr_opcode_str(code);
   }
 
   /**

@@ -9,6 +9,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * A domain of extended reliable connections: {@code struct ibv_xrcd}. Its shared receive queues are
  * reached through its queue pairs, from whichever process either was made.
+ *
+ * <p>Closing it calls {@code ibv_close_xrcd}.
  */
 public final class XrcDomain extends Resource {
   /** Linux has the same numbers on x86-64 and aarch64. */

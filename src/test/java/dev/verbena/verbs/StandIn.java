@@ -1,0 +1,66 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.testing.MemoryProvider;
+import java.lang.foreign.Arena;
+import java.lang.foreign.GroupLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+
+/**
+ * What Soft-RoCE does not have, against a stand-in: what C would get, and what comes back. The
+ * device in memory plays what it can; a test's own public methods, named like C's functions, play
+ * the rest.
+ */
+abstract class StandIn {
+  final Arena arena = Arena.ofShared();
+  final MemoryProvider provider = new MemoryProvider().play(this);
+  Context context;
+  ProtectionDomain pd;
+
+  /** A copy of the struct that a function was given last. */
+  MemorySegment attr;
+
+  /** What else it was given. */
+  long[] arguments;
+
+  /** How many objects were made and not given back. */
+  private int live;
+
+  @BeforeEach
+  void open() {
+    context = Device.list(provider).getFirst().open();
+    pd = context.allocateProtectionDomain();
+  }
+
+  @AfterEach
+  void close() {
+    context.close();
+    provider.close();
+    arena.close();
+    assertEquals(0, live, "something was not given back");
+  }
+
+  /** A C object whose first field is its context. */
+  long made(GroupLayout raw, long owner) {
+    live++;
+    MemorySegment made = arena.allocate(Abi.current().sizeOf(raw), 8);
+    made.set(ValueLayout.JAVA_LONG, 0, owner);
+    return made.address();
+  }
+
+  /** Gives an object back, successfully. */
+  int gone() {
+    live--;
+    return 0;
+  }
+
+  MemorySegment copied(long address, long size) {
+    return arena.allocate(size, 8).copyFrom(Memory.at(address, size));
+  }
+}
