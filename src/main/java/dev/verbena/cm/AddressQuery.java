@@ -186,12 +186,47 @@ public final class AddressQuery {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
       rdmacm.rdma_getaddrinfo(node(arena), service(arena), hints(arena), result.address());
-      return take(rdmacm, result.get(ValueLayout.JAVA_LONG, 0));
+      return copyAndFree(rdmacm, result);
     }
   }
 
-  /** Copies a list of C's and gives it back. */
-  static List<AddressInfo> take(Librdmacm rdmacm, long list) {
+  /**
+   * Resolves by event: {@code rdma_resolve_addrinfo}; rdma-core 60. {@link
+   * EventType#ADDRESS_INFO_RESOLVED} or {@link EventType#ADDRESS_INFO_ERROR} follows. Name services
+   * are asked before this returns, InfiniBand's subnet administrator is not waited for.
+   *
+   * @param id whom the event tells, and who keeps the answers until they are {@linkplain #takeFrom
+   *     taken}
+   */
+  public void resolveOn(ConnectionId id) {
+    try (Arena arena = Arena.ofConfined()) {
+      // Not while the channel is held: a name service may take its time.
+      id.rdmacm().rdma_resolve_addrinfo(id.pointer(), node(arena), service(arena), hints(arena));
+    } catch (VerbsException e) {
+      throw e.explained("resolving " + this);
+    }
+  }
+
+  /**
+   * Takes what was resolved by event: {@code rdma_query_addrinfo}, once for each {@link
+   * EventType#ADDRESS_INFO_RESOLVED}; rdma-core 60.
+   *
+   * @param id whom the event told
+   * @return the answers
+   * @throws VerbsException ENOENT if nothing was resolved since
+   */
+  public static List<AddressInfo> takeFrom(ConnectionId id) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+      id.call(
+          "taking what was resolved",
+          () -> id.rdmacm().rdma_query_addrinfo(id.pointer(), result.address()));
+      return copyAndFree(id.rdmacm(), result);
+    }
+  }
+
+  private static List<AddressInfo> copyAndFree(Librdmacm rdmacm, MemorySegment result) {
+    long list = result.get(ValueLayout.JAVA_LONG, 0);
     try {
       return AddressInfo.copyAll(list);
     } finally {
@@ -199,11 +234,11 @@ public final class AddressQuery {
     }
   }
 
-  long node(Arena arena) {
+  private long node(Arena arena) {
     return string(node, arena);
   }
 
-  long service(Arena arena) {
+  private long service(Arena arena) {
     return string(service, arena);
   }
 
@@ -212,7 +247,7 @@ public final class AddressQuery {
   }
 
   /** The hints, or NULL where nothing was said. */
-  long hints(Arena arena) {
+  private long hints(Arena arena) {
     boolean nothing =
         flags.isEmpty()
             && queuePairType == null

@@ -12,6 +12,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 
 /**
  * A reliable connection that carries messages, and reads and writes the peer's memory.
@@ -60,8 +61,8 @@ public final class Connection implements AutoCloseable {
     this.endpoint = endpoint;
     this.messageSize = settings.messageSize();
     ConnectionId id = endpoint.id();
-    id.createQueuePair(new QueuePairCapacity(1, settings.receives(), 1, 1, 0));
-    this.transfers = id.transfers();
+    id.queues().createQueuePair(new QueuePairCapacity(1, settings.receives(), 1, 1, 0));
+    this.transfers = id.queues().transfers();
     this.received =
         transfers.registerMessages(
             arena.allocate((long) messageSize * settings.receives(), Long.BYTES));
@@ -317,23 +318,7 @@ public final class Connection implements AutoCloseable {
    * @throws IllegalStateException if the connection is closed, be it during the wait
    */
   public byte[] receive(Duration timeout) throws InterruptedException {
-    receiving.lockInterruptibly();
-    try {
-      if (!awaitMessage(timeout)) {
-        return null;
-      }
-      int slot = (int) receiveCompletions.id(0);
-      long length = receiveCompletions.byteLength(0);
-      byte[] message =
-          received
-              .memory()
-              .asSlice((long) slot * messageSize, length)
-              .toArray(ValueLayout.JAVA_BYTE);
-      postReceive(slot);
-      return message;
-    } finally {
-      receiving.unlock();
-    }
+    return receive(timeout, message -> message.toArray(ValueLayout.JAVA_BYTE), null);
   }
 
   /**
@@ -348,19 +333,29 @@ public final class Connection implements AutoCloseable {
    * @throws IllegalStateException if the connection is closed, be it during the wait
    */
   public int receive(MemorySegment target, Duration timeout) throws InterruptedException {
+    return receive(timeout, message -> copy(message, target), -1);
+  }
+
+  private static int copy(MemorySegment message, MemorySegment target) {
+    target.copyFrom(message);
+    return (int) message.byteSize();
+  }
+
+  /** What a message is taken out of its slot as, or what stands for the end of the connection. */
+  private <T> T receive(Duration timeout, Function<MemorySegment, T> taking, T end)
+      throws InterruptedException {
     receiving.lockInterruptibly();
     try {
       if (!awaitMessage(timeout)) {
-        return -1;
+        return end;
       }
       int slot = (int) receiveCompletions.id(0);
-      int length = (int) receiveCompletions.byteLength(0);
+      long length = receiveCompletions.byteLength(0);
       try {
-        MemorySegment.copy(received.memory(), (long) slot * messageSize, target, 0, length);
+        return taking.apply(received.memory().asSlice((long) slot * messageSize, length));
       } finally {
         postReceive(slot);
       }
-      return length;
     } finally {
       receiving.unlock();
     }

@@ -95,6 +95,10 @@ public final class ConnectionOptions {
   }
 
   private void set(int level, int name, MemorySegment value) {
-    id.setOption(level, name, value);
+    id.call(
+        "setting option " + name,
+        () ->
+            id.rdmacm()
+                .rdma_set_option(id.pointer(), level, name, value.address(), value.byteSize()));
   }
 }

@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.internal.Checks;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -96,6 +97,15 @@ public record ConnectionParameters(
         receiverNotReadyRetryCount,
         shared,
         number);
+  }
+
+  /** The C struct, with private data. */
+  MemorySegment write(byte[] privateData, Arena arena) {
+    MemorySegment param = rdma_conn_param.allocate(arena);
+    writeTo(param);
+    rdma_conn_param.private_data(param, PrivateData.write(privateData, arena));
+    rdma_conn_param.private_data_len(param, (byte) privateData.length);
+    return param;
   }
 
   void writeTo(MemorySegment param) {

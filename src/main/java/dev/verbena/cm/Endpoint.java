@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
  *
  * {@snippet :
  * try (Endpoint client = Endpoint.resolve(PortSpace.TCP, null, server, timeout)) {
- *   QueuePair queuePair = client.id().createQueuePair(QueuePairCapacity.of(16));
+ *   QueuePair queuePair = client.id().queues().createQueuePair(QueuePairCapacity.of(16));
  *   client.connect(ConnectionParameters.DEFAULT, new byte[0], timeout);
  * }
  * }
@@ -187,7 +187,7 @@ public final class Endpoint implements AutoCloseable {
   public DatagramParameters joinMulticast(InetSocketAddress group, JoinFlag flag, Duration timeout)
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
-    id.joinMulticast(group, flag, 0);
+    id.multicast().join(group, flag, 0);
     return await("rdma_join_multicast_ex", EventType.MULTICAST_JOINED, deadline)
         .datagram()
         .orElseThrow();

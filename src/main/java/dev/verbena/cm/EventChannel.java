@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /**
  * Where identifiers report what happens to them: {@code struct rdma_event_channel}.
@@ -150,13 +151,7 @@ public final class EventChannel extends Resource {
    * @throws IllegalStateException if the channel is closed, be it during the wait
    */
   public ConnectionEvent poll(Duration timeout) throws InterruptedException {
-    Deadline deadline = Deadline.after(timeout);
-    ConnectionEvent event = poll();
-    while (event == null && !deadline.isOver()) {
-      awaitReadable(deadline);
-      event = poll();
-    }
-    return event;
+    return awaitAny(this::poll, Deadline.after(timeout));
   }
 
   /**
@@ -167,12 +162,17 @@ public final class EventChannel extends Resource {
    * @throws IllegalStateException if the channel is closed, be it during the wait
    */
   public ConnectionEvent take() throws InterruptedException {
-    ConnectionEvent event = poll();
-    while (event == null) {
-      awaitReadable(Deadline.NEVER);
-      event = poll();
+    return awaitAny(this::poll, Deadline.NEVER);
+  }
+
+  /** What a look at the channel finds, as soon as it finds something; null if not in time. */
+  <T> T awaitAny(Supplier<T> look, Deadline deadline) throws InterruptedException {
+    T found = look.get();
+    while (found == null && !deadline.isOver()) {
+      readiness().await(deadline.remainingNanos());
+      found = look.get();
     }
-    return event;
+    return found;
   }
 
   /**
@@ -206,11 +206,6 @@ public final class EventChannel extends Resource {
 
   void remove(long address) {
     ids.remove(address);
-  }
-
-  /** Waits until there may be an event, or the time is over. */
-  void awaitReadable(Deadline deadline) throws InterruptedException {
-    readiness().await(deadline.remainingNanos());
   }
 
   private Readiness readiness() {

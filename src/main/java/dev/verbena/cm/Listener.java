@@ -11,7 +11,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * {@snippet :
  * try (Listener listener = Listener.open(new InetSocketAddress(7471));
  *     Endpoint peer = listener.take()) {
- *   peer.id().createQueuePair(QueuePairCapacity.of(16));
+ *   peer.id().queues().createQueuePair(QueuePairCapacity.of(16));
  *   peer.accept(ConnectionParameters.DEFAULT, new byte[0], Duration.ofSeconds(5));
  * }
  * }
@@ -92,13 +92,7 @@ public final class Listener implements AutoCloseable {
    * @throws IllegalStateException if the listener is closed, be it during the wait
    */
   public Endpoint poll(Duration timeout) throws InterruptedException {
-    Deadline deadline = Deadline.after(timeout);
-    Endpoint request = poll();
-    while (request == null && !deadline.isOver()) {
-      channel.awaitReadable(deadline);
-      request = poll();
-    }
-    return request;
+    return channel.awaitAny(this::poll, Deadline.after(timeout));
   }
 
   /**
@@ -109,12 +103,7 @@ public final class Listener implements AutoCloseable {
    * @throws IllegalStateException if the listener is closed, be it during the wait
    */
   public Endpoint take() throws InterruptedException {
-    Endpoint request = poll();
-    while (request == null) {
-      channel.awaitReadable(Deadline.NEVER);
-      request = poll();
-    }
-    return request;
+    return channel.awaitAny(this::poll, Deadline.NEVER);
   }
 
   /**

@@ -17,13 +17,11 @@ import java.time.Duration;
 
 /**
  * Single requests on the queue pair of an identifier, and waiting for what becomes of them: the
- * functions of {@code rdma_verbs.h}. The vectored ones are {@link QueuePair#post(ReceiveList)}
- * ({@code rdma_post_recvv}) and {@link QueuePair#post(SendList)} ({@code rdma_post_sendv}, {@code
- * rdma_post_readv}, {@code rdma_post_writev}), which also post several requests at once. What
- * {@code rdma_seterrno} does in C, {@link dev.verbena.VerbsException#errno} does here.
+ * functions of {@code rdma_verbs.h}. What {@code rdma_seterrno} does in C, {@link
+ * dev.verbena.VerbsException#errno} does here.
  *
- * <p>A method that posts returns false if the queue is full. Every request gets a completion.
- * Posting and polling allocate nothing. Any number of threads may post.
+ * <p>A method that posts one request returns false if the queue is full; the request gets a
+ * completion. Posting and polling allocate nothing. Any number of threads may post.
  */
 public final class Transfers {
   private final ProtectionDomain domain;
@@ -33,6 +31,9 @@ public final class Transfers {
   private final CompletionQueue receiveCompletions;
   private final SendList send = new SendList(1, 1);
   private final ReceiveList receive = new ReceiveList(1, 1);
+
+  /** Made when the first inline request is. */
+  private SendList inline;
 
   /** On a queue pair, and the shared queue it receives from, or null. */
   Transfers(
@@ -90,7 +91,7 @@ public final class Transfers {
     synchronized (receive) {
       receive.id(0, id);
       receive.local(0, region, offset, length);
-      return (sharedReceives == null ? queuePair.post(receive) : sharedReceives.post(receive)) == 1;
+      return post(receive) == 1;
     }
   }
 
@@ -119,9 +120,18 @@ public final class Transfers {
    * @return false if the queue is full
    */
   public boolean sendInline(long id, MemorySegment data) {
-    SendList inline = new SendList(1, 1, Math.toIntExact(Math.max(1, data.byteSize())));
-    inline.send(0).id(id).inline(data).signaled();
-    return queuePair.post(inline) == 1;
+    synchronized (send) {
+      SendList list = inline();
+      list.send(0).id(id).inline(data).signaled();
+      return queuePair.post(list) == 1;
+    }
+  }
+
+  private SendList inline() {
+    if (inline == null) {
+      inline = new SendList(1, 1, Math.max(1, queuePair.capacity().inlineData()));
+    }
+    return inline;
   }
 
   /**
@@ -160,6 +170,46 @@ public final class Transfers {
       send.write(0).id(id).local(region, offset, length).remote(remoteAddress, rkey).signaled();
       return queuePair.post(send) == 1;
     }
+  }
+
+  /**
+   * Posts a write of remote memory whose bytes are copied into the request: {@code rdma_post_write}
+   * with {@code IBV_SEND_INLINE}.
+   *
+   * @param id comes back with the completion
+   * @param data any memory, no longer than the queue pair's inline data
+   * @param remoteAddress where to
+   * @param rkey the key of the peer's region
+   * @return false if the queue is full
+   */
+  public boolean writeInline(long id, MemorySegment data, long remoteAddress, int rkey) {
+    synchronized (send) {
+      SendList list = inline();
+      list.write(0).id(id).inline(data).remote(remoteAddress, rkey).signaled();
+      return queuePair.post(list) == 1;
+    }
+  }
+
+  /**
+   * Posts prepared requests, each with any number of entries: {@code rdma_post_sendv}, {@code
+   * rdma_post_readv} and {@code rdma_post_writev}.
+   *
+   * @param list sends, reads and writes; those that are not signaled complete silently
+   * @return how many were taken; the queue had no room for the others
+   */
+  public int post(SendList list) {
+    return queuePair.post(list);
+  }
+
+  /**
+   * Posts prepared receives, each with any number of entries, to the shared queue where there is
+   * one: {@code rdma_post_recvv}.
+   *
+   * @param list receives
+   * @return how many were taken; the queue had no room for the others
+   */
+  public int post(ReceiveList list) {
+    return sharedReceives == null ? queuePair.post(list) : sharedReceives.post(list);
   }
 
   /**

@@ -37,23 +37,23 @@ class DatagramTest {
       RdmaCmTest.next(active, EventType.ADDRESS_RESOLVED);
       client.resolveRoute(SOON);
       RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
-      client.createQueuePair(RdmaCmTest.SMALL);
+      client.queues().createQueuePair(RdmaCmTest.SMALL);
       client.connect(ConnectionParameters.DEFAULT, new byte[] {4, 2});
 
       ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
       RdmaCmTest.assertStartsWith(new byte[] {4, 2}, request.privateData());
       ConnectionId server = request.id();
-      server.createQueuePair(RdmaCmTest.SMALL);
-      MemoryRegion inbox = server.transfers().registerMessages(arena.allocate(128));
+      server.queues().createQueuePair(RdmaCmTest.SMALL);
+      MemoryRegion inbox = server.queues().transfers().registerMessages(arena.allocate(128));
       for (int i = 0; i < 4; i++) {
-        assertTrue(server.transfers().receive(8, inbox, 0, 128));
+        assertTrue(server.queues().transfers().receive(8, inbox, 0, 128));
       }
       server.accept();
 
       DatagramParameters found =
           RdmaCmTest.next(active, EventType.ESTABLISHED).datagram().orElseThrow();
       assertEquals(server.queuePair().orElseThrow().number(), found.queuePairNumber());
-      Transfers transfers = client.transfers();
+      Transfers transfers = client.queues().transfers();
       MemoryRegion outbox = transfers.registerMessages(arena.allocate(64));
       outbox.memory().setString(0, "a datagram");
       Completions sent = new Completions(1);
@@ -63,7 +63,7 @@ class DatagramTest {
           assertTrue(transfers.sendDatagram(9, outbox, 0, 64, handle, found.queuePairNumber()));
           assertEquals(1, transfers.awaitSends(sent, SOON));
           assertTrue(sent.isSuccess(0), () -> sent.describe(0));
-          server.transfers().awaitReceives(got, Duration.ofSeconds(2));
+          server.queues().transfers().awaitReceives(got, Duration.ofSeconds(2));
         }
       }
       assertEquals(1, got.count(), "no datagram arrived");
@@ -84,7 +84,7 @@ class DatagramTest {
                 new InetSocketAddress(Rig.addressA(), 0),
                 new InetSocketAddress(Rig.addressB(), listener.port()),
                 SOON)) {
-      client.id().createQueuePair(RdmaCmTest.SMALL);
+      client.id().queues().createQueuePair(RdmaCmTest.SMALL);
       var refusing =
           ConnectionTest.inBackground(
               () -> {
@@ -115,20 +115,20 @@ class DatagramTest {
     InetSocketAddress group = new InetSocketAddress("239.7.7.8", 0);
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = member(channel, Rig.addressA());
-      assertThrows(VerbsException.class, () -> id.leaveMulticast(group));
-      id.joinMulticast(group, JoinFlag.FULL_MEMBER, 0x1234_5678_9abcL);
+      assertThrows(VerbsException.class, () -> id.multicast().leave(group));
+      id.multicast().join(group, JoinFlag.FULL_MEMBER, 0x1234_5678_9abcL);
       ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
       assertEquals(0x1234_5678_9abcL, joined.argument());
       assertEquals(0xff_ffff, joined.datagram().orElseThrow().queuePairNumber());
-      id.leaveMulticast(group);
-      assertThrows(VerbsException.class, () -> id.leaveMulticast(group));
+      id.multicast().leave(group);
+      assertThrows(VerbsException.class, () -> id.multicast().leave(group));
     }
   }
 
   private static ConnectionId member(EventChannel channel, InetAddress address) {
     ConnectionId id = channel.createId(PortSpace.UDP);
     id.bind(new InetSocketAddress(address, 0));
-    id.createQueuePair(RdmaCmTest.SMALL);
+    id.queues().createQueuePair(RdmaCmTest.SMALL);
     return id;
   }
 
@@ -139,18 +139,18 @@ class DatagramTest {
         Arena arena = Arena.ofShared()) {
       ConnectionId sender = member(channel, address);
       ConnectionId receiver = member(channel, address);
-      receiver.joinMulticast(to, 2);
+      receiver.multicast().join(to, 2);
       assertEquals(receiver, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED).id());
-      sender.joinMulticast(to, 1);
+      sender.multicast().join(to, 1);
       ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
       assertEquals(sender, joined.id());
       assertEquals(1, joined.argument());
       DatagramParameters path = joined.datagram().orElseThrow();
 
-      Transfers in = receiver.transfers();
+      Transfers in = receiver.queues().transfers();
       MemoryRegion inbox = in.registerMessages(arena.allocate(128));
       assertTrue(in.receive(1, inbox, 0, 128));
-      Transfers out = sender.transfers();
+      Transfers out = sender.queues().transfers();
       MemoryRegion outbox = out.registerMessages(arena.allocate(64));
       outbox.memory().setString(0, "to all");
       Completions sent = new Completions(1);

@@ -16,6 +16,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.EnhancedConnection;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairCapacity;
@@ -94,7 +95,7 @@ class RdmaCmTest {
       assertEquals(at(listener, b), client.peerAddress().orElseThrow());
       assertEquals(listener.localPort(), client.peerPort());
       assertEquals(1, client.portNumber());
-      client.createQueuePair(SMALL);
+      client.queues().createQueuePair(SMALL);
       client.connect(ConnectionParameters.DEFAULT.withReadDepth(3), hello);
 
       ConnectionEvent request = next(passive, EventType.CONNECT_REQUEST);
@@ -104,7 +105,7 @@ class RdmaCmTest {
       assertEquals(7, request.connection().orElseThrow().retryCount());
       ConnectionId server = request.id();
       assertEquals(Rig.b().name(), server.context().device().name());
-      server.createQueuePair(SMALL);
+      server.queues().createQueuePair(SMALL);
       server.accept(ConnectionParameters.DEFAULT, welcome);
 
       ConnectionEvent established = next(active, EventType.ESTABLISHED);
@@ -148,7 +149,7 @@ class RdmaCmTest {
       for (RejectReason reason :
           List.of(RejectReason.CONSUMER_DEFINED, RejectReason.VENDOR_OPTION_NOT_SUPPORTED)) {
         ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-        client.createQueuePair(SMALL);
+        client.queues().createQueuePair(SMALL);
         client.connect();
         ConnectionId request = next(passive, EventType.CONNECT_REQUEST).id();
         if (reason == RejectReason.CONSUMER_DEFINED) {
@@ -172,7 +173,7 @@ class RdmaCmTest {
     InetSocketAddress nobody = new InetSocketAddress(Rig.addressB(), 4);
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId client = resolved(channel, Rig.addressA(), nobody);
-      client.createQueuePair(SMALL);
+      client.queues().createQueuePair(SMALL);
       client.connect();
       ConnectionEvent refusal = next(channel, EventType.REJECTED);
       assertEquals(RejectReason.INVALID_SERVICE_ID, refusal.rejectReason().orElseThrow());
@@ -219,7 +220,7 @@ class RdmaCmTest {
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      client.createQueuePair(SMALL);
+      client.queues().createQueuePair(SMALL);
       var kernel =
           assertThrows(
               VerbsException.class,
@@ -243,9 +244,9 @@ class RdmaCmTest {
       assertThrows(IllegalStateException.class, id::connect);
       assertThrows(IllegalStateException.class, id::accept);
       assertThrows(IllegalStateException.class, id::context);
-      assertThrows(IllegalStateException.class, () -> id.createQueuePair(SMALL));
-      assertThrows(IllegalStateException.class, () -> id.createSharedReceiveQueue(4));
-      assertThrows(IllegalStateException.class, id::transfers);
+      assertThrows(IllegalStateException.class, () -> id.queues().createQueuePair(SMALL));
+      assertThrows(IllegalStateException.class, () -> id.queues().createSharedReceiveQueue(4));
+      assertThrows(IllegalStateException.class, () -> id.queues().transfers());
       assertThrows(IllegalStateException.class, id::takeRequest);
       assertThrows(VerbsException.class, id::disconnect);
       assertThrows(VerbsException.class, id::notifyCommunicationEstablished);
@@ -256,10 +257,10 @@ class RdmaCmTest {
       assertEquals(Rig.b().name(), id.context().device().name());
       assertThrows(
           IllegalArgumentException.class,
-          () -> id.joinMulticast(new InetSocketAddress(Rig.addressB(), 0), 1));
+          () -> id.multicast().join(new InetSocketAddress(Rig.addressB(), 0), 1));
       assertThrows(
           IllegalArgumentException.class,
-          () -> id.createQueuePair(new QueuePairCapacity(0, 1, 1, 1, 0)));
+          () -> id.queues().createQueuePair(new QueuePairCapacity(0, 1, 1, 1, 0)));
       var noQueue = assertThrows(IllegalStateException.class, id::accept);
       assertTrue(noQueue.getMessage().contains("queue pair"), noQueue.getMessage());
       id.close();
@@ -299,7 +300,7 @@ class RdmaCmTest {
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      client.createQueuePair(SMALL);
+      client.queues().createQueuePair(SMALL);
       client.connect();
       Thread.sleep(500);
       listener.close();
@@ -358,18 +359,18 @@ class RdmaCmTest {
       ConnectionEvent request = next(passive, EventType.CONNECT_REQUEST);
       assertEquals(clientPair.number(), request.connection().orElseThrow().queuePairNumber());
       ConnectionId server = request.id();
-      assertEquals(new EnhancedConnection(0, 0), server.remoteEnhancement());
+      assertEquals(new EnhancedConnection(0, 0), server.foreignQueuePair().remoteOptions());
       QueuePair serverPair = external(server);
-      serverPair.modify(server.attributesFor(QueuePairState.RTR));
-      serverPair.modify(server.attributesFor(QueuePairState.RTS));
+      serverPair.modify(server.foreignQueuePair().attributesFor(QueuePairState.RTR));
+      serverPair.modify(server.foreignQueuePair().attributesFor(QueuePairState.RTS));
       server.accept(
           ConnectionParameters.DEFAULT.withQueuePair(serverPair.number(), false), new byte[0]);
 
       ConnectionEvent response = next(active, EventType.CONNECT_RESPONSE);
       assertEquals(serverPair.number(), response.connection().orElseThrow().queuePairNumber());
-      clientPair.modify(client.attributesFor(QueuePairState.RTR));
-      clientPair.modify(client.attributesFor(QueuePairState.RTS));
-      client.establish();
+      clientPair.modify(client.foreignQueuePair().attributesFor(QueuePairState.RTR));
+      clientPair.modify(client.foreignQueuePair().attributesFor(QueuePairState.RTS));
+      client.foreignQueuePair().establish();
       next(passive, EventType.ESTABLISHED);
       assertEquals(QueuePairState.RTS, clientPair.state());
       assertEquals(QueuePairState.RTS, serverPair.state());
@@ -385,7 +386,7 @@ class RdmaCmTest {
             .completions(id.context().createCompletionQueue(8))
             .capacity(SMALL)
             .create();
-    pair.modify(id.attributesFor(QueuePairState.INIT));
+    pair.modify(id.foreignQueuePair().attributesFor(QueuePairState.INIT));
     return pair;
   }
 
@@ -398,13 +399,15 @@ class RdmaCmTest {
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
       CompletionQueue queue = client.context().createCompletionQueue(8);
       QueuePair pair =
-          client.createQueuePair(
-              client.domain().queuePair(QueuePairType.RC).completions(queue).capacity(SMALL));
+          client
+              .queues()
+              .createQueuePair(
+                  client.domain().queuePair(QueuePairType.RC).completions(queue).capacity(SMALL));
       assertEquals(QueuePairState.INIT, pair.state());
       assertEquals(pair, client.queuePair().orElseThrow());
-      assertThrows(IllegalStateException.class, () -> client.createQueuePair(SMALL));
+      assertThrows(IllegalStateException.class, () -> client.queues().createQueuePair(SMALL));
       pair.close();
-      client.createQueuePair(SMALL);
+      client.queues().createQueuePair(SMALL);
       assertEquals(QueuePairState.INIT, client.queuePair().orElseThrow().state());
       queue.close();
     }
@@ -417,10 +420,10 @@ class RdmaCmTest {
     try (EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      client.createQueuePair(SMALL);
+      client.queues().createQueuePair(SMALL);
       client.connect();
       ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
-      server.createQueuePair(SMALL);
+      server.queues().createQueuePair(SMALL);
       server.accept();
       next(active, EventType.ESTABLISHED);
       next(passive, EventType.ESTABLISHED);
@@ -489,7 +492,7 @@ class RdmaCmTest {
               () -> {
                 try (ConnectionId server = listener.takeRequest()) {
                   assertStartsWith(new byte[] {9}, server.lastEvent().orElseThrow().privateData());
-                  Transfers transfers = server.transfers();
+                  Transfers transfers = server.queues().transfers();
                   MemoryRegion region = transfers.registerMessages(arena.allocate(16));
                   assertTrue(transfers.receive(5, region, 0, 16));
                   server.accept();
@@ -504,7 +507,7 @@ class RdmaCmTest {
       try (ConnectionId client = ConnectionId.createEndpoint(active, null, SMALL)) {
         assertEquals(Optional.empty(), client.channel());
         client.connect(ConnectionParameters.DEFAULT, new byte[] {9});
-        Transfers transfers = client.transfers();
+        Transfers transfers = client.queues().transfers();
         MemoryRegion region = transfers.registerMessages(arena.allocate(16));
         region.memory().setString(0, "synchronous");
         assertTrue(transfers.send(6, region, 0, 16));
@@ -525,11 +528,12 @@ class RdmaCmTest {
           ConnectionTest.inBackground(
               () -> {
                 Endpoint server = listener.poll(SOON);
-                SharedReceiveQueue shared = server.id().createSharedReceiveQueue(8);
+                SharedReceiveQueue shared = server.id().queues().createSharedReceiveQueue(8);
                 assertThrows(
-                    IllegalStateException.class, () -> server.id().createSharedReceiveQueue(8));
-                server.id().createQueuePair(SMALL);
-                Transfers transfers = server.id().transfers();
+                    IllegalStateException.class,
+                    () -> server.id().queues().createSharedReceiveQueue(8));
+                server.id().queues().createQueuePair(SMALL);
+                Transfers transfers = server.id().queues().transfers();
                 MemoryRegion region = transfers.registerMessages(arena.allocate(64));
                 assertTrue(transfers.receive(77, region, 0, 64));
                 server.accept(ConnectionParameters.DEFAULT, new byte[0], SOON);
@@ -545,7 +549,7 @@ class RdmaCmTest {
         try (Endpoint server = accepting.get(20, TimeUnit.SECONDS)) {
           client.send(new byte[] {1, 2, 3});
           Completions got = new Completions(1);
-          assertEquals(1, server.id().transfers().awaitReceives(got, SOON));
+          assertEquals(1, server.id().queues().transfers().awaitReceives(got, SOON));
           assertEquals(77, got.id(0));
           assertEquals(3, got.byteLength(0));
         }
@@ -559,11 +563,11 @@ class RdmaCmTest {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
       try {
-        id.resolveAddressInfo(AddressQuery.of(Rig.addressB().getHostAddress(), "7471"));
+        AddressQuery.of(Rig.addressB().getHostAddress(), "7471").resolveOn(id);
         next(channel, EventType.ADDRESS_INFO_RESOLVED);
         assertEquals(
             new InetSocketAddress(Rig.addressB(), 7471),
-            id.takeAddressInfo().getFirst().destination().orElseThrow());
+            AddressQuery.takeFrom(id).getFirst().destination().orElseThrow());
         id.writeEvent(3, 0x1234_5678_9abcL);
         ConnectionEvent own = next(channel, EventType.USER);
         assertEquals(3, own.status());

@@ -1,0 +1,261 @@
+package dev.verbena.cm;
+
+import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.Resource;
+import dev.verbena.verbs.SharedReceiveQueue;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/**
+ * The queues of an identifier, made by librdmacm, which takes the queue pair through its states.
+ *
+ * <p>They are closed with the identifier, or by themselves: closing the queue pair is {@code
+ * rdma_destroy_qp}, closing the shared receive queue {@code rdma_destroy_srq}.
+ */
+public final class ConnectionQueues {
+  private final ConnectionId id;
+  private QueuePair queuePair;
+  private CompletionQueue sendCompletions;
+  private CompletionQueue receiveCompletions;
+  private SharedReceiveQueue sharedReceives;
+
+  ConnectionQueues(ConnectionId id) {
+    this.id = id;
+  }
+
+  /**
+   * Makes a queue pair on the identifier, with completion queues of its own: {@code
+   * rdma_create_qp}. From now on librdmacm takes it through its states.
+   *
+   * @param capacity how much the queues must hold: at least one request in each direction
+   * @return the queue pair, which is closed with the identifier
+   * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
+   */
+  public QueuePair createQueuePair(QueuePairCapacity capacity) {
+    return createQueuePair(capacity, false);
+  }
+
+  /**
+   * Makes a queue pair on the identifier, with completion queues of its own: {@code
+   * rdma_create_qp}.
+   *
+   * @param capacity how much the queues must hold: at least one request in each direction
+   * @param signalAll whether every send completes, flagged or not
+   * @return the queue pair, which is closed with the identifier
+   * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
+   */
+  public QueuePair createQueuePair(QueuePairCapacity capacity, boolean signalAll) {
+    requireRoomForQueuePair();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = attributes(arena, capacity, signalAll);
+      ibv_qp_init_attr.qp_type(attr, rdma_cm_id.qp_type(id.struct()));
+      id.call(
+          "creating the queue pair",
+          () -> id.rdmacm().rdma_create_qp(id.pointer(), 0, attr.address()));
+      adopt(QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)));
+      return queuePair;
+    }
+  }
+
+  /** What librdmacm is asked for; it makes the completion queues, which must hold something. */
+  static MemorySegment attributes(Arena arena, QueuePairCapacity capacity, boolean signalAll) {
+    if (capacity.sendRequests() < 1 || capacity.receiveRequests() < 1) {
+      throw new IllegalArgumentException(
+          "a queue pair needs completion queues of at least one entry: " + capacity);
+    }
+    MemorySegment attr = ibv_qp_init_attr.allocate(arena);
+    capacity.writeTo(ibv_qp_init_attr.cap(attr));
+    ibv_qp_init_attr.sq_sig_all(attr, signalAll ? 1 : 0);
+    return attr;
+  }
+
+  /** Wraps the queue pair that librdmacm made, if it made one, with its completion queues. */
+  void adopt(QueuePairCapacity capacity) {
+    if (!id.hasQueuePair()) {
+      return;
+    }
+    ProtectionDomain domain = id.domain();
+    Resource[] parents =
+        sharedReceives == null
+            ? new Resource[] {id, domain}
+            : new Resource[] {id, domain, sharedReceives};
+    MemorySegment struct = id.struct();
+    queuePair =
+        QueuePair.adopt(domain, rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
+    sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
+    receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
+  }
+
+  private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
+    return CompletionQueue.borrow(CompletionChannel.borrow(id.context(), channel), queue);
+  }
+
+  /**
+   * Makes a queue pair on the identifier with everything that can be asked for: {@code
+   * rdma_create_qp_ex}.
+   *
+   * @param builder what is asked for, on a domain and completion queues of the identifier's {@link
+   *     ConnectionId#context}
+   * @return the queue pair, which is closed with the identifier
+   * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
+   */
+  public QueuePair createQueuePair(QueuePair.Builder builder) {
+    requireRoomForQueuePair();
+    queuePair =
+        builder.create(
+            id,
+            new QueuePair.Maker() {
+              @Override
+              public MemorySegment create(MemorySegment attributes) {
+                id.call(
+                    "creating the queue pair",
+                    () -> id.rdmacm().rdma_create_qp_ex(id.pointer(), attributes.address()));
+                return rdma_cm_id.qp(id.struct());
+              }
+
+              @Override
+              public void destroy() {
+                destroyQueuePair();
+              }
+            });
+    return queuePair;
+  }
+
+  private void destroyQueuePair() {
+    // C waits until each event of a queue that it destroys is acknowledged.
+    release(sendCompletions);
+    release(receiveCompletions);
+    id.callClosing(address -> id.rdmacm().rdma_destroy_qp(address));
+  }
+
+  private static void release(CompletionQueue borrowed) {
+    if (borrowed != null) {
+      borrowed.close();
+      borrowed.channel().ifPresent(CompletionChannel::close);
+    }
+  }
+
+  /**
+   * Makes a shared receive queue on the identifier, which its queue pair then receives from: {@code
+   * rdma_create_srq}.
+   *
+   * @param requests how many receives it holds
+   * @return the queue, which is closed with the identifier
+   * @throws IllegalStateException if the identifier has no device, or has queues already
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    ProtectionDomain domain = id.domain();
+    long pd = domain.segment().address();
+    return createSharedReceiveQueue(
+        domain.sharedReceiveQueue(requests),
+        attributes -> id.rdmacm().rdma_create_srq(id.pointer(), pd, attributes.address()));
+  }
+
+  /**
+   * Makes a shared receive queue on the identifier with everything that can be asked for: {@code
+   * rdma_create_srq_ex}.
+   *
+   * @param builder what is asked for, on a domain of the identifier's {@link ConnectionId#context}
+   * @return the queue, which is closed with the identifier
+   * @throws IllegalStateException if the identifier has no device, or has queues already
+   */
+  public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
+    return createSharedReceiveQueue(
+        builder, attributes -> id.rdmacm().rdma_create_srq_ex(id.pointer(), attributes.address()));
+  }
+
+  private SharedReceiveQueue createSharedReceiveQueue(
+      SharedReceiveQueue.Builder builder, Consumer<MemorySegment> create) {
+    requireRoomForQueuePair();
+    if (rdma_cm_id.srq(id.struct()).address() != 0) {
+      throw new IllegalStateException(id + " already has a shared receive queue");
+    }
+    sharedReceives =
+        builder.create(
+            id,
+            new SharedReceiveQueue.Maker() {
+              @Override
+              public MemorySegment create(MemorySegment attributes) {
+                id.call("creating the shared receive queue", () -> create.accept(attributes));
+                return rdma_cm_id.srq(id.struct());
+              }
+
+              @Override
+              public void destroy() {
+                id.callClosing(address -> id.rdmacm().rdma_destroy_srq(address));
+              }
+            });
+    return sharedReceives;
+  }
+
+  private void requireRoomForQueuePair() {
+    id.requireDevice();
+    if (id.hasQueuePair()) {
+      throw new IllegalStateException(id + " already has a queue pair");
+    }
+  }
+
+  /**
+   * The queue pair of the identifier.
+   *
+   * @return the queue pair that was made last, or empty if there is none
+   */
+  public Optional<QueuePair> queuePair() {
+    return Optional.ofNullable(queuePair).filter(QueuePair::isOpen);
+  }
+
+  /**
+   * The shared receive queue of the identifier.
+   *
+   * @return the queue that was made last, or empty if there is none
+   */
+  public Optional<SharedReceiveQueue> sharedReceiveQueue() {
+    return Optional.ofNullable(sharedReceives).filter(SharedReceiveQueue::isOpen);
+  }
+
+  /**
+   * The completion queue for sends that librdmacm made with the queue pair.
+   *
+   * @return the queue
+   * @throws IllegalStateException if librdmacm made none
+   */
+  public CompletionQueue sendCompletions() {
+    return made(sendCompletions);
+  }
+
+  /**
+   * The completion queue for receives that librdmacm made with the queue pair.
+   *
+   * @return the queue
+   * @throws IllegalStateException if librdmacm made none
+   */
+  public CompletionQueue receiveCompletions() {
+    return made(receiveCompletions);
+  }
+
+  private CompletionQueue made(CompletionQueue queue) {
+    if (queue == null || !queue.isOpen()) {
+      throw new IllegalStateException(id + " has no completion queues of its own");
+    }
+    return queue;
+  }
+
+  /**
+   * Single requests on the queue pair, and waiting for them.
+   *
+   * @return the functions of {@code rdma_verbs.h}
+   * @throws IllegalStateException if librdmacm made no queue pair with completion queues
+   */
+  public Transfers transfers() {
+    CompletionQueue sends = sendCompletions();
+    return new Transfers(queuePair, sharedReceiveQueue().orElse(null), sends, receiveCompletions());
+  }
+}

@@ -1,0 +1,90 @@
+package dev.verbena.cm;
+
+import dev.verbena.VerbsException;
+import dev.verbena.internal.SocketAddresses;
+import dev.verbena.raw.rdma_cm_join_mc_attr_ex;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.util.Objects;
+
+/**
+ * The multicast groups of an identifier.
+ *
+ * <p>Joining needs a device, and attaches the identifier's queue pair to the group if it has one.
+ * {@link EventType#MULTICAST_JOINED} tells how to send to the group. Closing the identifier leaves
+ * all groups.
+ */
+public final class Multicast {
+  private final ConnectionId id;
+
+  Multicast(ConnectionId id) {
+    this.id = id;
+  }
+
+  /**
+   * Joins a group to send and receive: {@code rdma_join_multicast}. {@link
+   * EventType#MULTICAST_JOINED} or {@link EventType#MULTICAST_ERROR} follows.
+   *
+   * @param group the group's address; its port means nothing
+   * @param context a number that comes back as the events' {@link ConnectionEvent#argument}
+   * @throws IllegalStateException if the identifier is not bound to a device
+   * @throws VerbsException if the transport has no such groups: over RoCE v2 Linux knows those of
+   *     IPv4 alone
+   */
+  public void join(InetSocketAddress group, long context) {
+    id.requireDevice();
+    try (Arena arena = Arena.ofConfined()) {
+      long address = write(group, arena).address();
+      id.call(
+          "joining " + group,
+          () -> id.rdmacm().rdma_join_multicast(id.pointer(), address, context));
+    }
+  }
+
+  /**
+   * Joins a group: {@code rdma_join_multicast_ex}. The same events follow.
+   *
+   * @param group the group's address; its port means nothing
+   * @param flag what for
+   * @param context a number that comes back as the events' {@link ConnectionEvent#argument}
+   * @throws IllegalStateException if the identifier is not bound to a device
+   * @throws VerbsException if the transport has no such groups: over RoCE v2 Linux knows those of
+   *     IPv4 alone
+   */
+  public void join(InetSocketAddress group, JoinFlag flag, long context) {
+    id.requireDevice();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = rdma_cm_join_mc_attr_ex.allocate(arena);
+      rdma_cm_join_mc_attr_ex.comp_mask(
+          attr, rdma_h.RDMA_CM_JOIN_MC_ATTR_ADDRESS() | rdma_h.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS());
+      rdma_cm_join_mc_attr_ex.join_flags(attr, flag.code());
+      rdma_cm_join_mc_attr_ex.addr(attr, write(group, arena));
+      id.call(
+          "joining " + group,
+          () -> id.rdmacm().rdma_join_multicast_ex(id.pointer(), attr.address(), context));
+    }
+  }
+
+  /**
+   * Leaves a group, or gives up joining it: {@code rdma_leave_multicast}.
+   *
+   * @param group the address that it was joined with
+   * @throws VerbsException EADDRNOTAVAIL if it was not joined
+   */
+  public void leave(InetSocketAddress group) {
+    try (Arena arena = Arena.ofConfined()) {
+      long address = write(group, arena).address();
+      id.call("leaving " + group, () -> id.rdmacm().rdma_leave_multicast(id.pointer(), address));
+    }
+  }
+
+  private static MemorySegment write(InetSocketAddress group, Arena arena) {
+    MemorySegment address = SocketAddresses.write(Objects.requireNonNull(group, "group"), arena);
+    if (!group.getAddress().isMulticastAddress()) {
+      throw new IllegalArgumentException(group + " is no multicast address");
+    }
+    return address;
+  }
+}
