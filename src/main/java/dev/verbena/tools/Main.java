@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
+import dev.verbena.cm.ConnectionException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import picocli.CommandLine;
@@ -18,7 +19,6 @@ import picocli.CommandLine.Spec;
     name = "verbena",
     header = "RDMA verbs for Java, from the command line.",
     synopsisSubcommandLabel = "COMMAND",
-    mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
     scope = ScopeType.INHERIT,
     sortOptions = false,
@@ -35,6 +35,7 @@ import picocli.CommandLine.Spec;
       DevInfo.class,
       RcExample.class,
       PingPong.class,
+      Rping.class,
       Perf.class
     })
 public final class Main implements Runnable {
@@ -45,6 +46,21 @@ public final class Main implements Runnable {
   static final int UNSUPPORTED = 3;
 
   @Spec private CommandSpec spec;
+
+  @Option(
+      names = {"-h", "--help"},
+      usageHelp = true,
+      scope = ScopeType.INHERIT,
+      description = "Show this help message and exit.")
+  @SuppressWarnings("UnusedVariable") // picocli asks for it.
+  private boolean help;
+
+  @Option(
+      names = {"-V", "--version"},
+      versionHelp = true,
+      description = "Print version information and exit.")
+  @SuppressWarnings("UnusedVariable") // picocli asks for it.
+  private boolean version;
 
   @Option(
       names = "--verbose",
@@ -99,6 +115,7 @@ public final class Main implements Runnable {
   /** Whether the message alone would not tell a user what is wrong. */
   private static boolean isSurprise(Exception e) {
     return !(e instanceof VerbsException
+        || e instanceof ConnectionException
         || e instanceof IllegalStateException
         || e instanceof IllegalArgumentException
         || e instanceof UnsupportedOperationException

@@ -19,6 +19,7 @@ class CommandLineTest {
         "devinfo",
         "rc-example",
         "pingpong",
+        "rping",
         "perf",
         "perf lat",
         "perf bw"

@@ -3,9 +3,13 @@ package dev.verbena.tools;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.concurrent.CompletableFuture;
+import java.util.regex.Pattern;
 
 /** A run of the command line inside this JVM. */
 record Run(int status, String out, String err) {
+  /** What is said where nobody listens at the other end: over TCP, and by RDMA CM. */
+  private static final Pattern NOBODY_LISTENS = Pattern.compile("Couldn't connect|nobody listens");
+
   static Run of(String... args) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
@@ -22,10 +26,18 @@ record Run(int status, String out, String err) {
   static Run untilConnected(String... args) throws InterruptedException {
     for (int attempt = 0; ; attempt++) {
       Run run = Run.of(args);
-      if (attempt == 100 || !run.err().contains("Couldn't connect")) {
+      if (attempt == 100 || !NOBODY_LISTENS.matcher(run.err()).find()) {
         return run;
       }
       Thread.sleep(200);
     }
+  }
+
+  /** This run, which must have ended well. */
+  Run succeeded() {
+    if (status != 0) {
+      throw new AssertionError("exit status " + status + "\n" + out + err);
+    }
+    return this;
   }
 }

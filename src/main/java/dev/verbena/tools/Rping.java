@@ -1,0 +1,177 @@
+package dev.verbena.tools;
+
+import dev.verbena.VerbsException;
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionSettings;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Listener;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** RDMA reads and writes over RDMA CM, with either end maybe rdma-core's rping. */
+@Command(
+    name = "rping",
+    header = "Pings by RDMA read and write over RDMA CM; the other end may be rdma-core's rping.")
+final class Rping implements Callable<Integer> {
+  /** What rping takes: room for its text with the largest number, and less than 64 KiB. */
+  private static final int MIN_SIZE = 26;
+
+  private static final int MAX_SIZE = 65535;
+
+  @Spec private CommandSpec spec;
+
+  @ArgGroup(multiplicity = "1")
+  private Role role;
+
+  /** Which end this is. */
+  private static final class Role {
+    @Option(names = "-s", required = true, description = "Server.")
+    private boolean server;
+
+    @Option(names = "-c", required = true, description = "Client.")
+    private boolean client;
+  }
+
+  @Option(
+      names = "-a",
+      paramLabel = "ADDRESS",
+      description =
+          "Of the server an address to listen on, by default all; of the client where to connect"
+              + " to.")
+  private InetAddress address;
+
+  @Option(
+      names = "-I",
+      paramLabel = "ADDRESS",
+      description = "Address for the client to come from.")
+  private InetAddress source;
+
+  @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
+  private int port = 7174;
+
+  @Option(
+      names = "-S",
+      paramLabel = "BYTES",
+      description = "Size of a ping, 26 to 65535; default: ${DEFAULT-VALUE}.")
+  private int size = 64;
+
+  @Option(names = "-C", paramLabel = "N", description = "Pings; default: without end.")
+  private int count;
+
+  @Option(names = "-P", description = "Serve one client after the other, or at once, for ever.")
+  private boolean persistent;
+
+  @Option(names = "-v", description = "Show what arrives.")
+  private boolean show;
+
+  @Option(names = "-V", description = "Compare what comes back with what was sent.")
+  private boolean validate;
+
+  @Option(names = "-d", description = "Show the connection.")
+  private boolean debug;
+
+  @Override
+  public Integer call() throws IOException, InterruptedException {
+    if (size < MIN_SIZE || size > MAX_SIZE) {
+      throw wrong("Invalid size %d (valid range is %d to %d)".formatted(size, MIN_SIZE, MAX_SIZE));
+    }
+    if (count < 0) {
+      throw wrong("Invalid count " + count);
+    }
+    if (role.client && address == null) {
+      throw wrong("the client needs the server's address: -a");
+    }
+    if (role.server) {
+      serve();
+    } else {
+      ping();
+    }
+    return 0;
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(spec.commandLine(), why);
+  }
+
+  private ConnectionSettings settings() {
+    ConnectionSettings settings = ConnectionSettings.DEFAULT.withMessages(RpingBuffer.SIZE, 2);
+    return source == null ? settings : settings.from(new InetSocketAddress(source, 0));
+  }
+
+  private void ping() throws IOException, InterruptedException {
+    try (Arena arena = Arena.ofShared();
+        Connection server = Connection.connect(new InetSocketAddress(address, port), settings())) {
+      debug(server);
+      new RpingClient(server, arena, size).ping(count, validate, shown("ping data: "));
+    }
+  }
+
+  private void serve() throws IOException, InterruptedException {
+    InetSocketAddress here =
+        address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
+    try (Listener listener = Listener.open(here)) {
+      if (persistent) {
+        serveAll(listener);
+      } else {
+        serve(listener.take());
+      }
+    }
+  }
+
+  private void serveAll(Listener listener) throws InterruptedException {
+    try (ExecutorService sessions = Executors.newVirtualThreadPerTaskExecutor()) {
+      while (true) {
+        Endpoint request = listener.take();
+        sessions.execute(() -> serveOneOfMany(request));
+      }
+    }
+  }
+
+  /** What goes wrong with one client is not the others' business. */
+  private void serveOneOfMany(Endpoint request) {
+    try {
+      serve(request);
+    } catch (IOException | VerbsException e) {
+      err().println(e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void serve(Endpoint request) throws IOException, InterruptedException {
+    try (Arena arena = Arena.ofShared();
+        Connection client = Connection.accept(request, settings())) {
+      debug(client);
+      new RpingServer(client, arena, size).pong(shown("server ping data: "));
+      err().println("server DISCONNECT EVENT...");
+    }
+  }
+
+  private Consumer<String> shown(String label) {
+    PrintWriter out = spec.commandLine().getOut();
+    return show ? text -> out.println(label + text) : text -> {};
+  }
+
+  private void debug(Connection connection) {
+    if (debug) {
+      err().println(connection + ", " + connection.endpoint().id().queuePair().orElseThrow());
+    }
+  }
+
+  private PrintWriter err() {
+    return spec.commandLine().getErr();
+  }
+}

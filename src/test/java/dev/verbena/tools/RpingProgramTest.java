@@ -1,0 +1,129 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertAll;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.net.InetAddress;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** {@code rping}, against itself and against rdma-core's. */
+class RpingProgramTest {
+  private final String port = Ports.free();
+
+  private String[] server(InetAddress address, String... more) {
+    return Words.of("rping", "-s", "-a", address.getHostAddress(), "-p", port, more);
+  }
+
+  private String[] client(InetAddress from, InetAddress to, String... more) {
+    String[] way = {"-a", to.getHostAddress(), "-I", from.getHostAddress(), "-p", port};
+    return Words.of("rping", "-c", Words.of(way, more));
+  }
+
+  private static List<String> pings(String output) {
+    return output.lines().filter(line -> line.contains("ping data: ")).toList();
+  }
+
+  @DeviceTest
+  @DisplayName("P-12: rping's client against C's server, over IPv4")
+  void clientOfC() throws Exception {
+    visitsC(Rig.addressA(), Rig.addressB());
+  }
+
+  @DeviceTest
+  @DisplayName("P-12: rping's client against C's server, over IPv6")
+  void clientOfCOverIpv6() throws Exception {
+    visitsC(Rig.address6A(), Rig.address6B());
+  }
+
+  private void visitsC(InetAddress here, InetAddress there) throws Exception {
+    try (CProgram c = CProgram.start(server(there, "-v"))) {
+      Run java = Run.untilConnected(client(here, there, "-C", "3", "-v", "-V")).succeeded();
+      assertEquals(3, pings(java.out()).size(), java.out());
+      assertEquals(
+          pings(java.out()).stream().map(line -> "server " + line).toList(), pings(c.endsWell()));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("P-12: rping's server against C's client, over IPv4")
+  void serverOfC() throws Exception {
+    servesC(Rig.addressA(), Rig.addressB());
+  }
+
+  @DeviceTest
+  @DisplayName("P-12: rping's server against C's client, over IPv6")
+  void serverOfCOverIpv6() throws Exception {
+    servesC(Rig.address6A(), Rig.address6B());
+  }
+
+  private void servesC(InetAddress here, InetAddress there) throws Exception {
+    CompletableFuture<Run> java = Run.inBackground(server(there, "-v", "-S", "100"));
+    String c = CProgram.untilConnected(client(here, there, "-C", "3", "-S", "100", "-v", "-V"));
+    Run server = java.join().succeeded();
+    assertEquals(3, pings(c).size(), c);
+    assertEquals(pings(c).stream().map(line -> "server " + line).toList(), pings(server.out()));
+    assertEquals("server DISCONNECT EVENT...", server.err().strip());
+  }
+
+  @DeviceTest
+  @DisplayName("rping's client sends what C's client sends")
+  void textIsThatOfC() throws Exception {
+    CompletableFuture<Run> first = Run.inBackground(server(Rig.addressB(), "-v"));
+    CProgram.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70"));
+    CompletableFuture<Run> second = Run.inBackground(server(Rig.addressB(), "-v"));
+    Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70")).succeeded();
+    assertEquals(first.join().succeeded().out(), second.join().succeeded().out());
+  }
+
+  @DeviceTest
+  @DisplayName("rping -P serves one client after the other until it is interrupted")
+  void servesManyClients() throws InterruptedException {
+    AtomicReference<Run> server = new AtomicReference<>();
+    Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v", "-d"))));
+    serving.start();
+    for (int i = 0; i < 2; i++) {
+      Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "2", "-V")).succeeded();
+    }
+    serving.interrupt();
+    serving.join(30_000);
+    assertFalse(serving.isAlive(), "an interrupt does not end the server");
+    assertEquals(1, server.get().status());
+    assertEquals(4, pings(server.get().out()).size(), server.get().out());
+  }
+
+  @DeviceTest
+  void aClientWithLargerPingsIsToldSo() throws InterruptedException {
+    CompletableFuture<Run> server = Run.inBackground(server(Rig.addressB()));
+    Run client = Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-S", "1000"));
+    assertAll(
+        () -> assertEquals(1, client.status(), client.out()),
+        () -> assertEquals(1, server.join().status()),
+        () -> assertTrue(server.join().err().contains("-S 1000"), server.join().err()));
+  }
+
+  @DeviceTest
+  void whereNobodyListensIsSaidInOneLine() {
+    Run run = Run.of(client(Rig.addressA(), Rig.addressB()));
+    assertAll(
+        () -> assertEquals(1, run.status()),
+        () -> assertEquals(1, run.err().lines().count(), run.err()),
+        () -> assertTrue(run.err().contains("nobody listens"), run.err()));
+  }
+
+  @Test
+  void wrongUsageIsTwo() {
+    for (String line :
+        List.of("", "-s -c", "-c", "-s -S 25", "-s -S 65536", "-s -C -1", "-s -a no:such:host")) {
+      Run run = Run.of(("rping " + line).strip().split(" "));
+      assertEquals(2, run.status(), line + run.err());
+    }
+  }
+}
