@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionException;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.util.Optional;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -36,6 +37,8 @@ import picocli.CommandLine.Spec;
       RcExample.class,
       PingPong.class,
       Rping.class,
+      Mckey.class,
+      Mc.class,
       Perf.class
     })
 public final class Main implements Runnable {
@@ -93,7 +96,12 @@ public final class Main implements Runnable {
 
   private static int failed(Exception e, CommandLine command, ParseResult result) {
     PrintWriter err = command.getErr();
-    err.println(command.getCommandSpec().qualifiedName() + ": " + message(e));
+    if (e instanceof Failure) {
+      err.println(e.getMessage());
+      Optional.ofNullable(e.getCause()).map(Throwable::getMessage).ifPresent(err::println);
+    } else {
+      err.println(command.getCommandSpec().qualifiedName() + ": " + message(e));
+    }
     if (((Main) command.getCommandSpec().root().userObject()).verbose) {
       e.printStackTrace(err);
     } else if (isSurprise(e)) {
@@ -116,6 +124,7 @@ public final class Main implements Runnable {
   private static boolean isSurprise(Exception e) {
     return !(e instanceof VerbsException
         || e instanceof ConnectionException
+        || e instanceof Failure
         || e instanceof IllegalStateException
         || e instanceof IllegalArgumentException
         || e instanceof UnsupportedOperationException

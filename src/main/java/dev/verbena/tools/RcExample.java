@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
-import dev.verbena.VerbsException;
+import static dev.verbena.tools.Failure.attempt;
+
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
@@ -21,7 +22,6 @@ import java.net.ConnectException;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.function.Supplier;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -281,35 +281,6 @@ final class RcExample implements Callable<Integer> {
           "got bad completion with status: 0x%x, vendor syndrome: 0x%x"
               .formatted(completions.status(0).code(), completions.vendorError(0)),
           new IOException(completions.describe(0)));
-    }
-  }
-
-  private static void attempt(String failure, Runnable step) {
-    attempt(
-        failure,
-        () -> {
-          step.run();
-          return null;
-        });
-  }
-
-  private static <T> T attempt(String failure, Supplier<T> step) {
-    try {
-      return step.get();
-    } catch (VerbsException
-        | IllegalStateException
-        | IllegalArgumentException
-        | UnsupportedOperationException e) {
-      throw new Failure(failure, e);
-    }
-  }
-
-  /** The manual's line for what went wrong; the cause tells more. */
-  private static final class Failure extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    Failure(String line, Throwable cause) {
-      super(line, cause);
     }
   }
 }

@@ -20,6 +20,8 @@ class CommandLineTest {
         "rc-example",
         "pingpong",
         "rping",
+        "mckey",
+        "mc",
         "perf",
         "perf lat",
         "perf bw"

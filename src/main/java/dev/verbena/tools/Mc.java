@@ -1,0 +1,162 @@
+package dev.verbena.tools;
+
+import static dev.verbena.tools.Failure.attempt;
+
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.DatagramParameters;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.EventType;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.verbs.GlobalRoute;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/**
+ * The manual's example of multicast: one message after the other, each waited for.
+ *
+ * <p>The manual says that multicast requires the sender's number as immediate data. It does not;
+ * but receivers that follow the manual may look for it.
+ */
+@Command(
+    name = "mc",
+    header = "Multicast with RDMA CM: the manual's example.",
+    description = "Without -s: receive.")
+final class Mc implements Callable<Integer> {
+  private static final Duration RESOLUTION = Duration.ofSeconds(2);
+
+  @Spec private CommandSpec spec;
+
+  @Option(names = "-s", description = "Send.")
+  private boolean sender;
+
+  @Option(names = "-m", paramLabel = "ADDRESS", description = "Group to join.")
+  private InetAddress group;
+
+  @Option(
+      names = "-b",
+      paramLabel = "ADDRESS",
+      description = "Address to bind to, which chooses the device.")
+  private InetAddress source;
+
+  @Option(
+      names = "-p",
+      paramLabel = "PORT",
+      description = "Port of the address to bind to; groups have none. Default: any.")
+  private int port;
+
+  @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
+  private int count = 4;
+
+  @Option(
+      names = "-l",
+      paramLabel = "BYTES",
+      description = "Length of a message; default: ${DEFAULT-VALUE}.")
+  private int length = 64;
+
+  @Option(
+      names = "-t",
+      paramLabel = "SECONDS",
+      description = "Give up if no message comes in that time; default: never.")
+  private long patience = Long.MAX_VALUE;
+
+  private PrintWriter out;
+
+  @Override
+  public Integer call() throws InterruptedException {
+    out = spec.commandLine().getOut();
+    if (group == null) {
+      throw wrong("multicast address must be specified with -m");
+    }
+    if (count < 1 || length < 1) {
+      throw wrong("-c and -l must be 1 or more");
+    }
+    try (Arena arena = Arena.ofShared();
+        EventChannel channel = EventChannel.open();
+        ConnectionId id = channel.createId(PortSpace.UDP)) {
+      resolve(id, channel);
+      GroupMember member = prepare(id, arena);
+      join(member, channel);
+      EventWatch.start(
+          channel,
+          event -> out.println("event " + event.type().text() + ", status " + event.status()));
+      if (sender) {
+        send(member);
+      } else {
+        out.println("waiting for messages...");
+        member.receive(count, patience, number -> out.println("received message " + number));
+      }
+      attempt("rdma_leave_multicast failed", () -> id.multicast().leave(to()));
+    }
+    return 0;
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(spec.commandLine(), why);
+  }
+
+  private InetSocketAddress to() {
+    return new InetSocketAddress(group, 0);
+  }
+
+  /** Binds the identifier to the device that leads to the group, or that the option chose. */
+  private void resolve(ConnectionId id, EventChannel channel) throws InterruptedException {
+    InetSocketAddress from = source == null ? null : new InetSocketAddress(source, port);
+    if (from != null) {
+      attempt("rdma_bind_addr failed", () -> id.bind(from));
+    }
+    attempt("rdma_resolve_addr failed", () -> id.resolveAddress(from, to(), RESOLUTION));
+    await(channel, EventType.ADDRESS_RESOLVED);
+  }
+
+  private GroupMember prepare(ConnectionId id, Arena arena) {
+    int mtu = GroupMember.mtu(id);
+    if (length > mtu) {
+      throw new Failure("buffer length %d is larger then active mtu %d".formatted(length, mtu));
+    }
+    GroupMember member = new GroupMember(id, arena, count, length);
+    if (!sender) {
+      member.postReceives(count);
+    }
+    return member;
+  }
+
+  private void join(GroupMember member, EventChannel channel) throws InterruptedException {
+    attempt("rdma_join_multicast failed", () -> member.id().multicast().join(to(), 0));
+    DatagramParameters joined = await(channel, EventType.MULTICAST_JOINED).datagram().orElseThrow();
+    out.printf(
+        "joined dgid: %s, mlid 0x%x, sl %d%n",
+        joined.path().route().map(GlobalRoute::destination).orElseThrow(),
+        joined.path().lid(),
+        joined.path().serviceLevel());
+    member.aimAt(joined);
+  }
+
+  private static ConnectionEvent await(EventChannel channel, EventType wanted)
+      throws InterruptedException {
+    ConnectionEvent event = channel.take();
+    if (event.type() != wanted || event.isFailure()) {
+      throw new Failure(
+          "event: %s, status: %d".formatted(event.type().text(), event.status()),
+          new IllegalStateException(event.toString()));
+    }
+    return event;
+  }
+
+  private void send(GroupMember member) throws InterruptedException {
+    for (int number = 1; number <= count; number++) {
+      member.send();
+      member.awaitSent(1);
+      out.println("sent message " + number);
+    }
+  }
+}

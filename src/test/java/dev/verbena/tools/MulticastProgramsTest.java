@@ -1,0 +1,183 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertAll;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.net.InetAddress;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** {@code mckey} and {@code mc}, against themselves and against rdma-core's mckey. */
+class MulticastProgramsTest {
+  private static final int ATTEMPTS = 6;
+
+  private static String[] mckey(InetAddress here, String group, String... more) {
+    return Words.of("mckey", "-m", group, "-b", here.getHostAddress(), "-C", "5", more);
+  }
+
+  private static String[] mc(InetAddress here, String group, String... more) {
+    return Words.of("mc", "-m", group, "-b", here.getHostAddress(), more);
+  }
+
+  @DeviceTest
+  @DisplayName("P-02, S2-X02: mckey to mckey, line for line")
+  void mckeyToMckey() throws InterruptedException {
+    CompletableFuture<Run> receiver =
+        Run.inBackground(mckey(Rig.addressB(), "239.9.1.1", "-t", "60", "-c", "2"));
+    Run sender = sendUntilDone(receiver, mckey(Rig.addressA(), "239.9.1.1", "-s"));
+    assertEquals(
+        """
+        mckey: starting client
+        mckey: joining
+        mckey: joined dgid: ::ffff:239.9.1.1
+        initiating data transfers
+        data transfers complete
+        test complete
+        return status 0
+        """,
+        sender.out());
+    assertEquals(
+        """
+        mckey: starting server
+        mckey: joining
+        mckey: joined dgid: ::ffff:239.9.1.1
+        mckey: joined dgid: ::ffff:239.9.1.1
+        receiving data transfers
+        data transfers complete
+        test complete
+        return status 0
+        """,
+        receiver.join().succeeded().out());
+  }
+
+  /** Datagrams get lost, and nobody asks for them again: so they are sent again. */
+  private static Run sendUntilDone(CompletableFuture<Run> receiver, String[] sender)
+      throws InterruptedException {
+    Thread.sleep(2000);
+    Run sent = Run.of(sender).succeeded();
+    for (int attempt = 1; attempt < ATTEMPTS && !receiver.isDone(); attempt++) {
+      sent = Run.of(sender).succeeded();
+    }
+    return sent;
+  }
+
+  @DeviceTest
+  @DisplayName("P-02, S2-X02: mckey sends to C's mckey")
+  void mckeyToC() throws Exception {
+    try (CProgram c = CProgram.start(mckey(Rig.addressB(), "239.9.1.2"))) {
+      Thread.sleep(2000);
+      for (int attempt = 0; attempt < ATTEMPTS && c.process().isAlive(); attempt++) {
+        Run.of(mckey(Rig.addressA(), "239.9.1.2", "-s")).succeeded();
+        Thread.sleep(200);
+      }
+      assertTrue(c.endsWell().contains("data transfers complete"), c::text);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("P-02, S2-X02: mckey receives from C's mckey")
+  void mckeyFromC() throws Exception {
+    CompletableFuture<Run> receiver =
+        Run.inBackground(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
+    Thread.sleep(2000);
+    // C's sender takes away its queue pair before its last datagrams are on their way.
+    for (int attempt = 0; attempt < ATTEMPTS && !receiver.isDone(); attempt++) {
+      try (CProgram c = CProgram.start(mckey(Rig.addressA(), "239.9.1.3", "-s", "-C", "500"))) {
+        c.endsWell();
+      }
+    }
+    assertTrue(receiver.join().succeeded().out().contains("data transfers complete"));
+  }
+
+  @DeviceTest
+  @DisplayName("S2-X02: a message that is larger than the MTU, and a group that cannot be")
+  void mckeySaysWhatIsWrong() {
+    Run large = Run.of(mckey(Rig.addressA(), "239.9.1.4", "-S", "5000"));
+    Run ipv6 = Run.of(mckey(Rig.address6A(), "ff05::7"));
+    Run unmapped = Run.of("mckey", "-M", "ff12:401b::1", "-b", Rig.addressA().getHostAddress());
+    assertAll(
+        () -> assertEquals(1, large.status(), large.err()),
+        () ->
+            assertTrue(
+                large.err().startsWith("mckey: message_size 5000 is larger than active mtu 4096"),
+                large.err()),
+        () -> assertTrue(large.out().endsWith("test complete\nreturn status 1\n"), large.out()),
+        () -> assertNotEquals(0, ipv6.status(), ipv6.out()),
+        () -> assertTrue(ipv6.err().startsWith("mckey: "), ipv6.err()),
+        () -> assertEquals(Main.UNSUPPORTED, unmapped.status(), unmapped.out()));
+  }
+
+  @DeviceTest
+  @DisplayName("S2-X02: nothing to send is joining and leaving")
+  void mckeyWithoutMessages() {
+    Run run = Run.of(mckey(Rig.addressA(), "239.9.1.5", "-S", "0")).succeeded();
+    assertEquals(
+        """
+        mckey: starting server
+        mckey: joining
+        mckey: joined dgid: ::ffff:239.9.1.5
+        test complete
+        return status 0
+        """,
+        run.out());
+  }
+
+  @DeviceTest
+  @DisplayName("P-04, S2-X04: mc to mc, line for line")
+  void mcToMc() throws InterruptedException {
+    CompletableFuture<Run> receiver =
+        Run.inBackground(mc(Rig.addressB(), "239.9.2.1", "-t", "60", "-c", "3"));
+    Run sender = sendUntilDone(receiver, mc(Rig.addressA(), "239.9.2.1", "-s", "-c", "3"));
+    assertEquals(
+        """
+        joined dgid: ::ffff:239.9.2.1, mlid 0x0, sl 0
+        sent message 1
+        sent message 2
+        sent message 3
+        """,
+        sender.out());
+    assertEquals(
+        """
+        joined dgid: ::ffff:239.9.2.1, mlid 0x0, sl 0
+        waiting for messages...
+        received message 1
+        received message 2
+        received message 3
+        """,
+        receiver.join().succeeded().out());
+  }
+
+  @DeviceTest
+  @DisplayName("S2-X04: mc says what is wrong")
+  void mcSaysWhatIsWrong() {
+    Run large = Run.of(mc(Rig.addressA(), "239.9.2.2", "-l", "5000"));
+    Run alone = Run.of(mc(Rig.addressA(), "239.9.2.3", "-t", "1"));
+    assertAll(
+        () -> assertEquals(1, large.status()),
+        () ->
+            assertEquals("buffer length 5000 is larger then active mtu 4096", large.err().strip()),
+        () -> assertEquals(1, alone.status()),
+        () -> assertEquals("0 of 4 messages came, the next not within 1 s", alone.err().strip()));
+  }
+
+  @Test
+  void wrongUsageIsTwo() {
+    for (String line :
+        List.of(
+            "mckey",
+            "mckey -m 239.9.1.1 -M ff12:401b::1",
+            "mckey -m 239.9.1.1 -c 0",
+            "mc",
+            "mc -m 239.9.1.1 -c 0")) {
+      Run run = Run.of(line.split(" "));
+      assertEquals(2, run.status(), line + run.err());
+    }
+    assertTrue(Run.of("mc").err().startsWith("multicast address must be specified with -m"));
+  }
+}
