@@ -11,7 +11,7 @@ public final class CompletionQueueCalls {
   private final long cq;
   private final MemorySegment pollCq;
   private final MemorySegment reqNotifyCq;
-  private final boolean critical;
+  private final Crossing crossing;
 
   /**
    * Reads the pointers of a queue's context.
@@ -25,12 +25,12 @@ public final class CompletionQueueCalls {
     this.pollCq = Memory.function(ops + ibv_context_ops.poll_cq$offset(), "ibv_poll_cq");
     this.reqNotifyCq =
         Memory.function(ops + ibv_context_ops.req_notify_cq$offset(), "ibv_req_notify_cq");
-    this.critical = critical;
+    this.crossing = new Crossing(critical);
   }
 
   /** Takes up to a number of completions; a negative result is a failure. */
   public int ibv_poll_cq(int numEntries, long wc) {
-    return critical
+    return crossing.isCritical()
         ? Call.iCritical(pollCq, cq, numEntries, wc)
         : Call.i(pollCq, cq, numEntries, wc);
   }

@@ -11,7 +11,7 @@ public final class QueuePairCalls {
   private final long qp;
   private final MemorySegment postSend;
   private final MemorySegment postRecv;
-  private final boolean critical;
+  private final Crossing crossing;
 
   /**
    * Reads the pointers of a queue pair's context.
@@ -24,16 +24,20 @@ public final class QueuePairCalls {
     this.qp = qp;
     this.postSend = Memory.function(ops + ibv_context_ops.post_send$offset(), "ibv_post_send");
     this.postRecv = Memory.function(ops + ibv_context_ops.post_recv$offset(), "ibv_post_recv");
-    this.critical = critical;
+    this.crossing = new Crossing(critical);
   }
 
   /** Posts a list of send requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_send(long wr, long badWr) {
-    return critical ? Call.iCritical(postSend, qp, wr, badWr) : Call.i(postSend, qp, wr, badWr);
+    return crossing.isCritical()
+        ? Call.iCritical(postSend, qp, wr, badWr)
+        : Call.i(postSend, qp, wr, badWr);
   }
 
   /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_recv(long wr, long badWr) {
-    return critical ? Call.iCritical(postRecv, qp, wr, badWr) : Call.i(postRecv, qp, wr, badWr);
+    return crossing.isCritical()
+        ? Call.iCritical(postRecv, qp, wr, badWr)
+        : Call.i(postRecv, qp, wr, badWr);
   }
 }

@@ -11,7 +11,7 @@ public final class SharedReceiveQueueCalls {
 
   private final long srq;
   private final MemorySegment postSrqRecv;
-  private final boolean critical;
+  private final Crossing crossing;
 
   /**
    * Reads the pointer of a queue's context.
@@ -22,12 +22,12 @@ public final class SharedReceiveQueueCalls {
   public SharedReceiveQueueCalls(long srq, boolean critical) {
     this.srq = srq;
     this.postSrqRecv = Memory.function(Memory.contextOf(srq) + POST_SRQ_RECV, "ibv_post_srq_recv");
-    this.critical = critical;
+    this.crossing = new Crossing(critical);
   }
 
   /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_srq_recv(long wr, long badWr) {
-    return critical
+    return crossing.isCritical()
         ? Call.iCritical(postSrqRecv, srq, wr, badWr)
         : Call.i(postSrqRecv, srq, wr, badWr);
   }

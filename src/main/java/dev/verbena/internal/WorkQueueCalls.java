@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 public final class WorkQueueCalls {
   private final long wq;
   private final MemorySegment postRecv;
-  private final boolean critical;
+  private final Crossing crossing;
 
   /**
    * Reads the pointer of a queue.
@@ -18,11 +18,13 @@ public final class WorkQueueCalls {
   public WorkQueueCalls(long wq, boolean critical) {
     this.wq = wq;
     this.postRecv = Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv");
-    this.critical = critical;
+    this.crossing = new Crossing(critical);
   }
 
   /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_wq_recv(long wr, long badWr) {
-    return critical ? Call.iCritical(postRecv, wq, wr, badWr) : Call.i(postRecv, wq, wr, badWr);
+    return crossing.isCritical()
+        ? Call.iCritical(postRecv, wq, wr, badWr)
+        : Call.i(postRecv, wq, wr, badWr);
   }
 }

@@ -28,10 +28,15 @@ public abstract class Resource implements AutoCloseable {
   private final Runnable release;
   private volatile List<Resource> parents;
   private final ArrayDeque<Resource> children = new ArrayDeque<>();
-  private State state = State.OPEN;
+  private volatile State state = State.OPEN;
 
-  /** What the data path looks at instead of the state: false from the start of closing. */
-  private volatile boolean usable = true;
+  /**
+   * What the data path looks at instead of the state: false from the start of closing. Not volatile
+   * on purpose. A volatile read would make C2 load everything anew that it knows of a list or a
+   * region, at every patch of every request. Each call of C makes it look again, which is as often
+   * as it matters: nobody may be inside a call on an object while it is closed.
+   */
+  private boolean usable = true;
 
   /** Counts the closings of all objects. */
   private static final AtomicInteger CLOSINGS = new AtomicInteger();
@@ -184,7 +189,7 @@ public abstract class Resource implements AutoCloseable {
    * @return false once closing has begun
    */
   public final boolean isOpen() {
-    return usable;
+    return state == State.OPEN;
   }
 
   /**

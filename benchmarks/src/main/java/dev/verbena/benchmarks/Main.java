@@ -40,6 +40,9 @@ public final class Main {
             .warmupTime(TimeValue.milliseconds(400))
             .measurementIterations(quick ? 2 : 5)
             .measurementTime(TimeValue.milliseconds(400));
+    if (quick) {
+      options.param("batch", "1", "16");
+    }
     Collection<RunResult> one = new Runner(options.threads(1).build()).run();
     Collection<RunResult> two =
         new Runner(options.threads(2).param("batch", "1", "16").build()).run();
