@@ -56,6 +56,15 @@ public final class CompletionCursor implements AutoCloseable {
     return this;
   }
 
+  /** Refuses to go on as long as C may hold the queue's lock, for whichever thread. */
+  void requireClosed() {
+    Thread thread = owner.getAcquire();
+    if (thread != null) {
+      throw new IllegalStateException(
+          queue + " cannot be closed: its cursor is open in thread " + thread.getName());
+    }
+  }
+
   private void requireOwner() {
     if (Checks.ON && !Thread.currentThread().equals(owner.getPlain())) {
       throw new IllegalStateException("this thread has not opened the cursor of " + queue);

@@ -42,6 +42,11 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   }
 
   @Override
+  protected void stopWaiting() {
+    cursor.requireClosed();
+  }
+
+  @Override
   public String toString() {
     return "extended " + super.toString();
   }

@@ -83,6 +83,15 @@ public final class Posting implements AutoCloseable {
     return Thread.currentThread().equals(owner.getPlain());
   }
 
+  /** Refuses to go on as long as C holds the lock of the send queue, for whichever thread. */
+  void requireClosed() {
+    Thread thread = owner.getAcquire();
+    if (thread != null) {
+      throw new IllegalStateException(
+          queuePair + " cannot be closed: its posting is open in thread " + thread.getName());
+    }
+  }
+
   private void requireOwner() {
     if (Checks.ON && !Thread.currentThread().equals(owner.getPlain())) {
       throw new IllegalStateException("this thread has no posting open on " + queuePair);

@@ -28,7 +28,7 @@ import java.util.stream.Stream;
  *
  * <p>Closing it calls {@code ibv_destroy_qp}.
  */
-public final class QueuePair extends Resource {
+public final class QueuePair extends Resource implements ReceiveQueue {
   private final Context context;
   private final ProtectionDomain domain;
   private final QueuePairType type;
@@ -505,6 +505,7 @@ public final class QueuePair extends Resource {
    * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
    *     were taken, and {@link RequestList#refused} tells which it was
    */
+  @Override
   public int post(ReceiveList list, int from, int count) {
     if (Checks.ON && !list.isAdmitted(this, from, count)) {
       if (sharesReceives || type == QueuePairType.XRC_SEND || type == QueuePairType.XRC_RECEIVE) {
@@ -866,6 +867,13 @@ public final class QueuePair extends Resource {
    */
   public FlowRule.Builder flowRule(int port) {
     return new FlowRule.Builder(this, port);
+  }
+
+  @Override
+  protected void stopWaiting() {
+    if (posting != null) {
+      posting.requireClosed();
+    }
   }
 
   @Override

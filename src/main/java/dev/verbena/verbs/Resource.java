@@ -150,8 +150,9 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Makes every thread leave that waits for events of this object. Called when closing begins,
-   * before anything is released; nobody can begin to use the object any more.
+   * Makes every thread leave that waits for events of this object, or refuses to close it while a
+   * thread is inside. Called when closing begins, before anything is released; nobody can begin to
+   * use the object any more.
    */
   protected void stopWaiting() {}
 

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  *
  * <p>Closing it calls {@code ibv_destroy_srq}.
  */
-public final class SharedReceiveQueue extends Resource {
+public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final SharedReceiveQueueType type;
   private final int entries;
@@ -346,6 +346,7 @@ public final class SharedReceiveQueue extends Resource {
    * @throws VerbsException if C refuses a request for another reason; those before it were taken,
    *     and {@link RequestList#refused} tells which it was
    */
+  @Override
   public int post(ReceiveList list, int from, int count) {
     if (Checks.ON && !list.isAdmitted(this, from, count)) {
       list.admit(limits, from, count);

@@ -19,7 +19,7 @@ import java.util.Set;
  *
  * <p>Closing it calls {@code ibv_destroy_wq}.
  */
-public final class WorkQueue extends Resource {
+public final class WorkQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final CompletionQueue completions;
   private final MemorySegment struct;
@@ -151,6 +151,7 @@ public final class WorkQueue extends Resource {
    * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
    * @throws VerbsException if C refuses a request for another reason
    */
+  @Override
   public int post(ReceiveList list, int from, int count) {
     if (Checks.ON && !list.isAdmitted(this, from, count)) {
       list.admit(limits, from, count);

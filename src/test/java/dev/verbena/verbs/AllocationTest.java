@@ -5,13 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The data path allocates nothing, whichever compiler has compiled it. */
+/** The data path allocates nothing, whichever compiler has compiled it (P-25). */
 class AllocationTest {
   private static final int OPERATIONS = 100_000;
 
@@ -23,10 +24,38 @@ class AllocationTest {
   }
 
   /** Posts and polls everything, failed completions included, in a JVM of its own. */
-  static final class Loop {
+  static final class Loop implements CompletionHandler, ReceiveHandler {
+    private final PlayedDevice device;
+    private final CompletionQueue queue;
+    private final MemoryRegion region;
+    private final QueuePair pair;
+    private final QueuePair extended;
+    private final ExtendedCompletionQueue told;
+    private final MemorySegment inlined;
+    private final SendList sends = new SendList(2, 1, 16);
+    private final ReceiveList receives = new ReceiveList(2, 1);
+    private final ReceiveRing ring;
+    private final Completions completions = new Completions(2);
     private long sum;
 
-    private Loop() {}
+    private Loop(
+        PlayedDevice device,
+        CompletionQueue queue,
+        MemoryRegion region,
+        QueuePair pair,
+        QueuePair extended,
+        ExtendedCompletionQueue told) {
+      this.device = device;
+      this.queue = queue;
+      this.region = region;
+      this.pair = pair;
+      this.extended = extended;
+      this.told = told;
+      this.inlined = region.memory().asSlice(0, 16);
+      this.ring = new ReceiveRing(pair, receives);
+      sends.write(0).local(region, 0, 8).remote(0, 0).signaled();
+      sends.send(1).inline(8).signaled();
+    }
 
     /** How much this thread has allocated; the library's module does not know the one asked. */
     private static MethodHandle allocatedBytes() throws ReflectiveOperationException {
@@ -56,19 +85,24 @@ class AllocationTest {
                 .completions(queue)
                 .capacity(new QueuePairCapacity(8, 8, 1, 1, 16))
                 .create();
-        SendList sends = new SendList(2, 1, 16);
-        sends.write(0).local(region, 0, 8).remote(0, 0).signaled();
-        sends.send(1).inline(8).signaled();
-        ReceiveList receives = new ReceiveList(2, 1);
-        Completions completions = new Completions(2);
-        Loop loop = new Loop();
-        CompletionHandler handler = (batch, i) -> loop.sum += batch.id(i);
+        QueuePair extended =
+            domain
+                .queuePair(QueuePairType.RC)
+                .completions(queue)
+                .sendOperations(SendOperation.RDMA_WRITE, SendOperation.SEND)
+                .capacity(new QueuePairCapacity(8, 8, 2, 2, 16))
+                .create();
+        ExtendedCompletionQueue told =
+            device.context.completionQueue(16).createExtended(CompletionField.BYTE_LENGTH);
+        Loop loop = new Loop(device, queue, region, pair, extended, told);
         long allocated = -1;
         // The first rounds warm up, until there is nothing left to compile, link or load.
         for (int round = 0; round < 5; round++) {
           long before = (long) allocatedBytes.invokeExact();
           for (int i = 0; i < OPERATIONS; i++) {
-            loop.step(device, pair, queue, region, sends, receives, completions, handler, i);
+            loop.lists(i);
+            loop.ring(i);
+            loop.calls(i);
           }
           allocated = (long) allocatedBytes.invokeExact() - before;
         }
@@ -76,21 +110,13 @@ class AllocationTest {
       }
     }
 
-    private void step(
-        PlayedDevice device,
-        QueuePair pair,
-        CompletionQueue queue,
-        MemoryRegion region,
-        SendList sends,
-        ReceiveList receives,
-        Completions completions,
-        CompletionHandler handler,
-        int i) {
+    /** Patched lists, polled by index and by handler; full queues and failures now and then. */
+    private void lists(int i) {
       sends.id(0, i);
       sends.local(0, region, i & 31, 8);
       sends.remote(0, i, i);
       sends.inlineLength(1, i & 15);
-      device.room = i % 3; // Full now and then.
+      device.room = i % 3;
       sum += pair.post(sends);
       sum += pair.post(sends, 1, 1);
       receives.local(0, region, 0, 8);
@@ -104,7 +130,42 @@ class AllocationTest {
         sum += completions.status(c).code() + completions.opcode(c).code();
         sum += completions.isSuccess(c) ? 1 : completions.vendorError(c);
       }
-      sum += queue.poll(handler, 2);
+      sum += queue.poll(this, 2);
+    }
+
+    /** Receives that are handled and posted again, or failed. */
+    private void ring(int i) {
+      device.room = 2;
+      device.completed = 2;
+      device.nextId = 0;
+      device.status = i % 2 == 0 ? rdma_h.IBV_WC_SUCCESS() : rdma_h.IBV_WC_WR_FLUSH_ERR();
+      sum += queue.poll(completions);
+      sum += ring.handle(completions, this);
+    }
+
+    /** The interfaces of one call for each step. */
+    private void calls(int i) {
+      try (Posting posting = extended.startPosting()) {
+        posting.id(i).signaled().write(1, i).local(region, 0, 8).local(region, 8, 8);
+        posting.send().inline(inlined);
+        sum += i % 2 == 0 ? posting.complete() : 0;
+      }
+      try (CompletionCursor cursor = told.startPolling()) {
+        while (cursor.next() && sum % 3 != 0) {
+          sum += cursor.id() + cursor.byteLength() + cursor.status().code() + 1;
+        }
+      }
+    }
+
+    @Override
+    public void completed(Completions batch, int index) {
+      sum += batch.id(index);
+    }
+
+    @Override
+    public boolean received(Completions batch, int index, int request) {
+      sum += batch.byteLength(index);
+      return true;
     }
   }
 }

@@ -9,6 +9,7 @@ import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_cq;
+import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.ibv_device;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mw;
@@ -20,8 +21,10 @@ import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.ibv_wc;
+import dev.verbena.testing.FunctionPointers;
 import dev.verbena.testing.Upcalls;
 import java.lang.foreign.Arena;
+import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -30,6 +33,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Proxy;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /**
@@ -42,6 +46,7 @@ final class PlayedDevice implements AutoCloseable {
 
   private final Arena arena = Arena.ofShared();
   private final Upcalls upcalls = new Upcalls();
+  private final BiFunction<String, MethodType, MethodHandle> extended;
   private final MemorySegment struct = ibv_context.allocate(arena);
   private final MemorySegment sends = arena.allocate(KEPT * ibv_send_wr.sizeof(), 8);
   private final MemorySegment receives = arena.allocate(KEPT * ibv_recv_wr.sizeof(), 8);
@@ -61,6 +66,9 @@ final class PlayedDevice implements AutoCloseable {
   int sent;
   int received;
 
+  /** How often receives were posted, in lists of any length. */
+  int receivePosts;
+
   /** How many completions there are, and what they say. */
   int completed;
 
@@ -70,9 +78,18 @@ final class PlayedDevice implements AutoCloseable {
   int immediate;
   int completionFlags;
   int pollResult;
-  private long nextId;
 
+  /** The number of the request that completes next. */
+  long nextId;
+
+  /** The pointers of extended queue pairs and completion queues do nothing, and return 0. */
   PlayedDevice() {
+    this((name, type) -> MethodHandles.empty(type));
+  }
+
+  /** What stands behind the pointers of extended queue pairs and completion queues is given. */
+  PlayedDevice(BiFunction<String, MethodType, MethodHandle> extended) {
+    this.extended = extended;
     MemorySegment device = ibv_device.allocate(arena);
     ibv_device.name(device).setString(0, "played");
     ibv_context.device(struct, device);
@@ -135,7 +152,9 @@ final class PlayedDevice implements AutoCloseable {
       case "ibv_get_device_guid" -> 0L;
       case "ibv_get_device_index" -> 0;
       case "ibv_alloc_pd" -> object(ibv_pd.layout(), pd -> {});
-      case "ibv_create_cq", "ibv_create_cq_ex" -> object(ibv_cq.layout(), cq -> {});
+      case "ibv_create_cq" -> object(ibv_cq.layout(), cq -> {});
+      case "ibv_create_cq_ex" ->
+          object(ibv_cq_ex.layout(), cq -> fill(ibv_cq_ex.class, ibv_cq_ex.layout(), cq));
       case "ibv_create_ah" -> object(ibv_ah.layout(), ah -> {});
       case "ibv_alloc_mw" -> object(ibv_mw.layout(), mw -> {});
       case "ibv_create_srq", "ibv_create_srq_ex" -> object(ibv_srq.layout(), srq -> {});
@@ -166,7 +185,12 @@ final class PlayedDevice implements AutoCloseable {
           ibv_qp.qp_num(qp, 17);
           ibv_qp.qp_type(qp, ibv_qp_init_attr_ex.qp_type(attr));
           ibv_qp.srq(qp, ibv_qp_init_attr_ex.srq(attr));
+          fill(ibv_qp_ex.class, ibv_qp_ex.layout(), qp);
         });
+  }
+
+  private void fill(Class<?> raw, GroupLayout layout, MemorySegment struct) {
+    FunctionPointers.fill(raw, layout, struct.address(), upcalls, extended);
   }
 
   /** A request that was taken, as C saw it. */
@@ -196,6 +220,7 @@ final class PlayedDevice implements AutoCloseable {
   }
 
   int postReceive(long queue, long wr, long bad) {
+    receivePosts++;
     long at = wr;
     for (; at != 0; at = Memory.getLong(at + ibv_recv_wr.next$offset())) {
       if (room == 0) {

@@ -1,0 +1,204 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.MemoryProvider;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Spinning, then sleeping, without missing a completion (S2-V44 to S2-V46, P-16). */
+@Timeout(60)
+class CompletionWaiterTest {
+  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final Duration SHORT = Duration.ofMillis(50);
+
+  private final Arena arena = Arena.ofShared();
+  private final MemoryProvider provider = new MemoryProvider();
+  private final Context context = Device.list(provider).getFirst().open();
+  private final ProtectionDomain domain = context.allocateProtectionDomain();
+  private final CompletionChannel channel = context.createCompletionChannel();
+  private final CompletionQueue queue = context.completionQueue(64).channel(channel).create();
+  private final MemoryRegion region =
+      domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+  private final QueuePair pair =
+      domain
+          .queuePair(QueuePairType.RC)
+          .completions(queue)
+          .capacity(QueuePairCapacity.of(16))
+          .create();
+  private final Completions completions = new Completions(4);
+  private final SendList write = new SendList(1, 1);
+
+  CompletionWaiterTest() {
+    pair.connect(pair.localAddress()); // To itself.
+    write.write(0).local(region, 0, 8).remote(region.start() + 8, region.rkey()).signaled();
+  }
+
+  @AfterEach
+  void close() {
+    context.close();
+    provider.close();
+    arena.close();
+  }
+
+  private void complete() {
+    assertEquals(1, pair.post(write));
+  }
+
+  @Test
+  void whatIsThereIsTakenAtOnce() throws InterruptedException {
+    for (Duration spin :
+        new Duration[] {Duration.ZERO, SHORT, Duration.ofSeconds(Long.MAX_VALUE)}) {
+      CompletionWaiter waiter = new CompletionWaiter(queue, spin);
+      complete();
+      complete();
+      assertEquals(2, waiter.poll(completions, Duration.ZERO));
+      complete();
+      assertEquals(1, waiter.take(completions));
+    }
+  }
+
+  @Test
+  void timeRunsOut() throws InterruptedException {
+    for (Duration spin : new Duration[] {Duration.ZERO, SHORT, LONG}) {
+      CompletionWaiter waiter = new CompletionWaiter(queue, spin);
+      long start = System.nanoTime();
+      assertEquals(0, waiter.poll(completions, SHORT));
+      assertTrue(System.nanoTime() - start >= SHORT.toNanos());
+      assertEquals(0, waiter.poll(completions, Duration.ofSeconds(-1)));
+    }
+  }
+
+  @Test
+  void aLateCompletionWakesASleeper() throws Exception {
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    for (Thread.Builder kind : new Thread.Builder[] {Thread.ofPlatform(), Thread.ofVirtual()}) {
+      FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
+      kind.start(waiting);
+      Thread.sleep(SHORT);
+      complete();
+      assertEquals(1, waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+    }
+  }
+
+  @Test
+  @DisplayName("an announcement of what was polled already is not taken for a completion")
+  void staleAnnouncements() throws InterruptedException {
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    for (int i = 0; i < 3; i++) {
+      assertEquals(0, waiter.poll(completions, Duration.ofMillis(1))); // Now it is armed.
+      complete();
+      assertEquals(1, queue.poll(completions));
+      assertEquals(0, waiter.poll(completions, SHORT));
+      complete();
+      assertEquals(1, waiter.poll(completions, LONG));
+    }
+  }
+
+  /** Loses a wake-up with some of many tries, if it can be lost at all. */
+  @Test
+  void nothingIsMissedWhenCompletionsRaceWithFallingAsleep() throws Exception {
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    int rounds = 2_000;
+    CountDownLatch done = new CountDownLatch(1);
+    FutureTask<Integer> waiting =
+        new FutureTask<>(
+            () -> {
+              int taken = 0;
+              while (taken < rounds) {
+                int n = waiter.poll(completions, LONG);
+                assertTrue(n > 0, "asleep after " + taken);
+                taken += n;
+              }
+              done.countDown();
+              return taken;
+            });
+    Thread.ofPlatform().start(waiting);
+    for (int i = 0; i < rounds && !waiting.isDone(); i++) {
+      while (pair.post(write) == 0) {
+        Thread.onSpinWait();
+      }
+      if (i % 3 == 0) {
+        Thread.sleep(0, i % 1000);
+      }
+    }
+    assertEquals(rounds, waiting.get(2 * LONG.toSeconds(), TimeUnit.SECONDS));
+  }
+
+  @Test
+  void anInterruptEndsSpinningAndSleeping() throws Exception {
+    for (Duration spin : new Duration[] {Duration.ZERO, LONG}) {
+      CompletionWaiter waiter = new CompletionWaiter(queue, spin);
+      FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
+      Thread thread = Thread.ofPlatform().start(waiting);
+      Thread.sleep(SHORT);
+      thread.interrupt();
+      Exception e =
+          assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+      assertTrue(e.getCause() instanceof InterruptedException, e.toString());
+    }
+  }
+
+  @Test
+  void closingTheQueueEndsAWait() throws Exception {
+    CompletionWaiter waiter = new CompletionWaiter(queue, SHORT);
+    FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
+    Thread.ofPlatform().start(waiting);
+    Thread.sleep(SHORT.multipliedBy(4));
+    channel.close();
+    Exception e =
+        assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+    assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
+  }
+
+  @Test
+  void itNeedsAChannelOfItsOwn() {
+    CompletionQueue silent = context.createCompletionQueue(4);
+    assertThrows(IllegalArgumentException.class, () -> new CompletionWaiter(silent, SHORT));
+    assertThrows(
+        IllegalArgumentException.class, () -> new CompletionWaiter(queue, Duration.ofNanos(-1)));
+    CompletionQueue other = context.completionQueue(4).channel(channel).create();
+    QueuePair noisy =
+        domain
+            .queuePair(QueuePairType.RC)
+            .completions(other)
+            .capacity(QueuePairCapacity.of(4))
+            .create();
+    noisy.connect(noisy.localAddress());
+    other.requestNotification();
+    assertEquals(1, noisy.post(write));
+    String message =
+        assertThrows(
+                IllegalStateException.class,
+                () -> new CompletionWaiter(queue, Duration.ZERO).poll(completions, SHORT))
+            .getMessage();
+    assertTrue(message.contains("one of its own"), message);
+  }
+
+  @DeviceTest
+  @DisplayName("P-16: spinning and sleeping over a device")
+  void overADevice() throws InterruptedException {
+    try (Context opened = Rig.a().open()) {
+      Loop loop = new Loop(opened, opened.createCompletionChannel());
+      CompletionWaiter waiter = new CompletionWaiter(loop.cq, Duration.ofNanos(200_000));
+      for (int i = 0; i < 50; i++) {
+        assertEquals(0, i % 10 == 0 ? waiter.poll(completions, Duration.ofMillis(5)) : 0);
+        loop.send(i, false);
+        assertEquals(1, waiter.poll(completions, LONG));
+        assertTrue(completions.isSuccess(0), completions.describe(0));
+      }
+      loop.close();
+    }
+  }
+}

@@ -1,0 +1,372 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_qp_ex;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.RecordedCalls;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** What a posting tells C, call by call, and what it refuses before C hears of it. */
+class PostingTest {
+  private static final long ID = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_id");
+  private static final long FLAGS = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_flags");
+
+  private final Arena arena = Arena.ofShared();
+  private final RecordedCalls calls = new RecordedCalls().noting(PostingTest::idAndFlags);
+  private final PlayedDevice device = new PlayedDevice(calls);
+  private final ProtectionDomain domain = device.context.allocateProtectionDomain();
+  private final CompletionQueue completions = device.context.createCompletionQueue(16);
+  private final MemorySegment buffer = arena.allocate(256, 8);
+  private final MemoryRegion region =
+      domain.registerMemory(
+          buffer, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+  private final QueuePair rc = queuePair(QueuePairType.RC, SendOperation.values());
+
+  private QueuePair queuePair(QueuePairType type, SendOperation... operations) {
+    return domain
+        .queuePair(type)
+        .completions(completions)
+        .capacity(new QueuePairCapacity(8, 8, 2, 2, 64))
+        .sendOperations(operations)
+        .create();
+  }
+
+  /** Number and flags are not arguments: C finds them in the queue pair when a request begins. */
+  private static String idAndFlags(String function, long queuePair) {
+    return function.matches("wr_(start|complete|abort|set_.*)")
+        ? ""
+        : " #%d/%d".formatted(Memory.getLong(queuePair + ID), Memory.getInt(queuePair + FLAGS));
+  }
+
+  @AfterEach
+  void close() {
+    device.close();
+    arena.close();
+  }
+
+  private static <T extends Throwable> String message(Class<T> type, Executable executable) {
+    return assertThrows(type, executable).getMessage();
+  }
+
+  private void assertCalls(String... expected) {
+    assertEquals(List.of(expected), calls.taken());
+  }
+
+  @Test
+  @DisplayName("S3-F35, P-06: a write and a write with immediate, posted together")
+  void twoRequestsOfTheManualsExample() {
+    try (Posting posting = rc.startPosting()) {
+      posting.id(1).write(5, 0x1000).local(region, 8, 16);
+      posting.id(2).signaled().writeWithImmediate(5, 0x2000, 0x1234).local(region, 24, 32);
+      assertEquals(2, posting.complete());
+    }
+    assertCalls(
+        "wr_start()",
+        "wr_rdma_write(5, 4096) #1/0",
+        "wr_set_sge(%d, %d, 16)".formatted(region.lkey(), buffer.address() + 8),
+        "wr_rdma_write_imm(5, 8192, %d) #2/%d"
+            .formatted(Integer.reverseBytes(0x1234), rdma_h.IBV_SEND_SIGNALED()),
+        "wr_set_sge(%d, %d, 32)".formatted(region.lkey(), buffer.address() + 24),
+        "wr_complete()");
+  }
+
+  @Test
+  @DisplayName("S3-F01, S3-F04 to S3-F14, S4-10, P-10: every request arrives with its values")
+  void everyRequest() {
+    MemorySegment header = arena.allocate(54);
+    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    try (Posting posting = rc.startPosting()) {
+      posting.send();
+      posting.sendWithImmediate(0x01020304);
+      posting.sendWithInvalidate(9);
+      posting.read(1, 2);
+      posting.compareAndSwap(1, 16, 3, 4);
+      posting.fetchAndAdd(1, 24, 5);
+      posting.atomicWrite(1, 32, 6);
+      posting.flush(1, 64, 128, Set.of(FlushPlacement.GLOBAL));
+      posting.flushRegion(1, Set.of(FlushPlacement.PERSISTENT));
+      posting.localInvalidate(7);
+      posting.bindMemoryWindow(
+          window, 77, new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE)));
+      assertEquals(11, posting.complete());
+    }
+    List<String> taken = calls.taken();
+    assertEquals("wr_send() #0/0", taken.get(1));
+    assertEquals("wr_send_imm(%d) #0/0".formatted(Integer.reverseBytes(0x01020304)), taken.get(2));
+    assertEquals("wr_send_inv(9) #0/0", taken.get(3));
+    assertEquals("wr_rdma_read(1, 2) #0/0", taken.get(4));
+    assertEquals("wr_atomic_cmp_swp(1, 16, 3, 4) #0/0", taken.get(5));
+    assertEquals("wr_atomic_fetch_add(1, 24, 5) #0/0", taken.get(6));
+    assertTrue(taken.get(7).matches("wr_atomic_write\\(1, 32, \\d+\\) #0/0"), taken.get(7));
+    assertEquals(
+        "wr_flush(1, 64, 128, %d, %d) #0/0"
+            .formatted(rdma_h.IBV_FLUSH_GLOBAL(), rdma_h.IBV_FLUSH_RANGE()),
+        taken.get(8));
+    assertEquals(
+        "wr_flush(1, 0, 0, %d, %d) #0/0"
+            .formatted(rdma_h.IBV_FLUSH_PERSISTENT(), rdma_h.IBV_FLUSH_MR()),
+        taken.get(9));
+    assertEquals("wr_local_inv(7) #0/0", taken.get(10));
+    assertTrue(
+        taken
+            .get(11)
+            .matches("wr_bind_mw\\(%d, 77, \\d+\\) #0/0".formatted(window.segment().address())),
+        taken.get(11));
+    assertEquals("wr_complete()", taken.get(12));
+
+    QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TCP_SEGMENTATION);
+    try (Posting posting = raw.startPosting()) {
+      posting.tso(header, 1460).local(region, 0, 256);
+      assertEquals(1, posting.complete());
+    }
+    assertEquals(
+        "wr_send_tso(%d, 54, 1460) #0/0".formatted(header.address()), calls.taken().get(1));
+  }
+
+  @Test
+  @DisplayName("S3-F15 to S3-F18: data as one entry, as a list, inline, inline from several places")
+  void everyWayToGiveData() {
+    MemorySegment more = arena.allocate(8);
+    try (Posting posting = rc.startPosting()) {
+      posting.send().local(region, 0, 8).local(region, 16, 8);
+      posting.send().inline(buffer.asSlice(0, 12));
+      posting.send().inline(buffer.asSlice(0, 12), more);
+      assertEquals(3, posting.complete());
+    }
+    List<String> taken = calls.taken();
+    assertTrue(taken.get(2).matches("wr_set_sge_list\\(2, \\d+\\)"), taken.get(2));
+    assertEquals("wr_set_inline_data(%d, 12)".formatted(buffer.address()), taken.get(4));
+    assertTrue(taken.get(6).matches("wr_set_inline_data_list\\(2, \\d+\\)"), taken.get(6));
+  }
+
+  @Test
+  @DisplayName("S3-F19, S3-F20: the targets of datagrams and of extended reliable connections")
+  void targets() {
+    AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
+    QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
+    try (Posting posting = ud.startPosting()) {
+      posting.send().to(handle, 0x123, 0x11111111);
+      posting.complete();
+    }
+    assertCalls(
+        "wr_start()",
+        "wr_send() #0/0",
+        "wr_set_ud_addr(%d, %d, %d)".formatted(handle.segment().address(), 0x123, 0x11111111),
+        "wr_complete()");
+    QueuePair xrc = queuePair(QueuePairType.XRC_SEND, SendOperation.SEND);
+    try (Posting posting = xrc.startPosting()) {
+      posting.send().sharedReceiveQueue(42);
+      posting.complete();
+    }
+    assertCalls("wr_start()", "wr_send() #0/0", "wr_set_xrc_srqn(42)", "wr_complete()");
+  }
+
+  @Test
+  @DisplayName("S3-F31 to S3-F34: the flags are those of the next request alone")
+  void flags() {
+    try (Posting posting = rc.startPosting()) {
+      posting.signaled().fenced().solicited().checksum().send();
+      posting.send();
+      posting.complete();
+    }
+    int all =
+        rdma_h.IBV_SEND_SIGNALED()
+            | rdma_h.IBV_SEND_FENCE()
+            | rdma_h.IBV_SEND_SOLICITED()
+            | rdma_h.IBV_SEND_IP_CSUM();
+    assertCalls("wr_start()", "wr_send() #0/" + all, "wr_send() #0/0", "wr_complete()");
+  }
+
+  @Test
+  @DisplayName("S3-F03: what is not completed is dropped")
+  void closingAborts() {
+    try (Posting posting = rc.startPosting()) {
+      posting.send();
+    }
+    assertCalls("wr_start()", "wr_send() #0/0", "wr_abort()");
+    Posting again = rc.startPosting();
+    again.send();
+    again.complete();
+    again.close();
+    again.close();
+    assertCalls("wr_start()", "wr_send() #0/0", "wr_complete()");
+  }
+
+  @Test
+  @DisplayName(
+      "S3-F02: a full queue takes none, any other failure is told, and the posting is over")
+  void failures() {
+    calls.returning("wr_complete", Errno.ENOMEM, -Errno.ENOMEM, Errno.EINVAL);
+    for (int i = 0; i < 2; i++) {
+      try (Posting posting = rc.startPosting()) {
+        posting.send();
+        assertEquals(0, posting.complete());
+      }
+    }
+    try (Posting posting = rc.startPosting()) {
+      posting.send();
+      VerbsException e = assertThrows(VerbsException.class, posting::complete);
+      assertEquals(Errno.EINVAL, e.errno());
+      assertTrue(e.getMessage().contains("1 requests"), e.getMessage());
+    }
+    assertFalse(calls.taken().contains("wr_abort()"));
+    rc.startPosting().close();
+  }
+
+  @Test
+  void thereIsOnePostingWhichIsUsedAgain() {
+    Posting posting = rc.startPosting();
+    assertTrue(message(IllegalStateException.class, rc::startPosting).contains("open already"));
+    posting.close();
+    assertSame(posting, rc.startPosting());
+    posting.close();
+  }
+
+  @Test
+  void nothingCanBeSaidOutsideAPosting() {
+    Posting posting = rc.startPosting();
+    posting.close();
+    for (Executable use :
+        List.<Executable>of(
+            posting::send,
+            posting::signaled,
+            posting::complete,
+            () -> posting.id(1),
+            () -> posting.local(region, 0, 1),
+            () -> posting.inline(buffer))) {
+      assertTrue(message(IllegalStateException.class, use).contains("no posting open"));
+    }
+    assertTrue(
+        message(IllegalStateException.class, queuePair(QueuePairType.RC)::startPosting)
+            .contains("without send operations"));
+  }
+
+  @Test
+  void aPostingBelongsToTheThreadThatStartedIt() {
+    try (Posting posting = rc.startPosting()) {
+      CompletionException e =
+          assertThrows(
+              CompletionException.class, () -> CompletableFuture.runAsync(posting::send).join());
+      assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
+      CompletableFuture.runAsync(posting::close).join();
+      posting.send();
+      assertEquals(1, posting.complete());
+    }
+  }
+
+  @Test
+  void whileAPostingIsOpenItsQueuePairStaysOpen() {
+    SendList list = new SendList(1, 1);
+    list.send(0);
+    try (Posting posting = rc.startPosting()) {
+      posting.send();
+      assertTrue(message(IllegalStateException.class, rc::close).contains("posting is open"));
+      assertThrows(IllegalStateException.class, domain::close);
+      assertTrue(rc.isOpen());
+      assertTrue(
+          message(IllegalStateException.class, () -> rc.post(list)).contains("posting is open"));
+      assertEquals(1, posting.complete());
+    }
+    rc.close();
+    assertThrows(IllegalStateException.class, rc::startPosting);
+  }
+
+  @Test
+  void wrongRequestsAreRefusedBeforeCSeesThem() {
+    AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
+    MemoryWindow first = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    WindowBinding binding = new WindowBinding(region, 0, 8, Set.of());
+    try (Posting posting = rc.startPosting()) {
+      calls.taken();
+      assertThrows(IllegalStateException.class, () -> posting.local(region, 0, 1));
+      assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1));
+      assertThrows(IllegalArgumentException.class, () -> posting.tso(buffer, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.tso(buffer, 1000), "RC has none");
+      assertThrows(IllegalArgumentException.class, () -> posting.compareAndSwap(1, 4, 0, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.fetchAndAdd(1, 7, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.atomicWrite(1, 9, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.flush(1, 0, -1, Set.of()));
+      assertThrows(IllegalArgumentException.class, () -> posting.flushRegion(1, Set.of()));
+      assertThrows(RuntimeException.class, () -> posting.bindMemoryWindow(first, 1, binding));
+      assertCalls();
+    }
+  }
+
+  @Test
+  void wrongDataIsRefusedBeforeCSeesIt() {
+    AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
+    ProtectionDomain other = device.context.allocateProtectionDomain();
+    MemoryRegion foreign = other.registerMemory(buffer, AccessFlag.LOCAL_WRITE);
+    MemorySegment onHeap = MemorySegment.ofArray(new byte[8]);
+    Arena gone = Arena.ofConfined();
+    MemorySegment freed = gone.allocate(8);
+    gone.close();
+    try (Posting posting = rc.startPosting()) {
+      posting.send();
+      calls.taken();
+      assertThrows(IndexOutOfBoundsException.class, () -> posting.local(region, 250, 7));
+      assertThrows(IndexOutOfBoundsException.class, () -> posting.local(region, -1, 7));
+      assertThrows(IllegalArgumentException.class, () -> posting.local(foreign, 0, 8));
+      assertThrows(IllegalArgumentException.class, () -> posting.inline(buffer.asSlice(0, 65)));
+      assertThrows(IllegalArgumentException.class, () -> posting.inline(onHeap));
+      assertThrows(
+          IllegalArgumentException.class, () -> posting.inline(buffer.asSlice(0, 8), onHeap));
+      assertThrows(IllegalStateException.class, () -> posting.inline(freed));
+      assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1), "RC has its peer");
+      assertThrows(IllegalStateException.class, () -> posting.sharedReceiveQueue(1));
+      assertCalls();
+
+      posting.local(region, 0, 8).local(region, 8, 8);
+      assertThrows(IllegalArgumentException.class, () -> posting.local(region, 16, 8));
+      assertThrows(IllegalStateException.class, () -> posting.inline(buffer.asSlice(0, 8)));
+      posting.send().inline(buffer.asSlice(0, 8));
+      assertThrows(IllegalStateException.class, () -> posting.local(region, 0, 8));
+      assertThrows(IllegalStateException.class, () -> posting.inline(buffer.asSlice(0, 8)));
+      posting.localInvalidate(3);
+      assertThrows(IllegalStateException.class, () -> posting.local(region, 0, 8));
+      posting.read(1, 1);
+      assertThrows(IllegalArgumentException.class, () -> posting.inline(buffer.asSlice(0, 8)));
+      assertEquals(4, posting.complete(), "what was right is not lost");
+    }
+  }
+
+  @Test
+  void datagramsNeedAnAddress() {
+    QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
+    try (Posting posting = ud.startPosting()) {
+      posting.send();
+      assertTrue(message(IllegalStateException.class, posting::send).contains("address handle"));
+      assertThrows(IllegalStateException.class, posting::complete);
+    }
+    assertTrue(calls.taken().contains("wr_abort()"), "and nothing was posted");
+  }
+
+  @Test
+  void operationsThatWereNotAskedForAreRefused() {
+    QueuePair sender = queuePair(QueuePairType.RC, SendOperation.SEND);
+    try (Posting posting = sender.startPosting()) {
+      VerbsException e = assertThrows(VerbsException.class, () -> posting.write(1, 1));
+      assertTrue(e.isUnsupported());
+      posting.send();
+      assertEquals(1, posting.complete());
+    }
+  }
+}
