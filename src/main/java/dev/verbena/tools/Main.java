@@ -39,6 +39,8 @@ import picocli.CommandLine.Spec;
       Rping.class,
       Mckey.class,
       Mc.class,
+      Srq.class,
+      Apm.class,
       Perf.class
     })
 public final class Main implements Runnable {
@@ -110,10 +112,12 @@ public final class Main implements Runnable {
     if (e instanceof InterruptedException) {
       Thread.currentThread().interrupt();
     }
-    boolean unsupported =
-        e instanceof UnsupportedOperationException
-            || (e instanceof VerbsException verbs && verbs.isUnsupported());
-    return unsupported ? UNSUPPORTED : FAILED;
+    return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
+  }
+
+  private static boolean isUnsupported(Throwable e) {
+    return e instanceof UnsupportedOperationException
+        || (e instanceof VerbsException verbs && verbs.isUnsupported());
   }
 
   private static String message(Exception e) {

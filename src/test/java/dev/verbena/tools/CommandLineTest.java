@@ -22,6 +22,8 @@ class CommandLineTest {
         "rping",
         "mckey",
         "mc",
+        "srq",
+        "apm",
         "perf",
         "perf lat",
         "perf bw"

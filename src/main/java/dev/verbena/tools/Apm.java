@@ -1,0 +1,188 @@
+package dev.verbena.tools;
+
+import dev.verbena.cm.Contexts;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
+import java.io.PrintWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/**
+ * The manual's example of automatic path migration: a connection changes to another port, by hand
+ * or because a cable is pulled.
+ *
+ * <p>Needs an InfiniBand adapter with two ports on one subnet at one end.
+ */
+@Command(
+    name = "apm",
+    header = "A connection that migrates to another path: the manual's example.",
+    description = "Without -s: client.")
+final class Apm implements Callable<Integer> {
+  private static final Duration RESOLUTION = Duration.ofSeconds(2);
+
+  @Spec private CommandSpec spec;
+
+  @Option(names = "-s", description = "Server.")
+  private boolean server;
+
+  @Option(
+      names = "-a",
+      paramLabel = "ADDRESS",
+      description = "The server's address; the server may go without.")
+  private InetAddress address;
+
+  @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
+  private int port = 51216;
+
+  @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
+  private int count = 100;
+
+  @Option(
+      names = "-l",
+      paramLabel = "BYTES",
+      description = "Length of a message; default: ${DEFAULT-VALUE}.")
+  private int length = 1000000;
+
+  @Option(
+      names = "-d",
+      paramLabel = "LID",
+      description = "LID of the peer's alternate port; default: what the peer says.")
+  private int alternateLid;
+
+  @Option(
+      names = "-r",
+      paramLabel = "PORT",
+      description = "Own alternate port, with -d; default: another active one.")
+  private int alternatePort;
+
+  @Option(
+      names = "-m",
+      paramLabel = "N",
+      description = "Messages after which the client migrates; default: never.")
+  private int migrateAfter = -1;
+
+  @Option(
+      names = "-w",
+      paramLabel = "MS",
+      description = "Time between sends; default: ${DEFAULT-VALUE}.")
+  private int pause = 500;
+
+  private PrintWriter out;
+
+  @Override
+  public Integer call() throws InterruptedException {
+    out = spec.commandLine().getOut();
+    if (!server && address == null) {
+      throw wrong("server address must be specified for client mode");
+    }
+    if ((alternateLid == 0) != (alternatePort == 0)) {
+      throw wrong("-d and -r must be used together");
+    }
+    if (migrateAfter > count) {
+      throw wrong("num_iterations_then_migrate must be less than msg_count");
+    }
+    if (count < 1 || length < 1 || pause < 0) {
+      throw wrong("-c and -l must be 1 or more, -w 0 or more");
+    }
+    printConfiguration();
+    if (server) {
+      serve();
+    } else {
+      visit();
+    }
+    return 0;
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(spec.commandLine(), why);
+  }
+
+  private void printConfiguration() {
+    out.println("mode: " + (server ? "server" : "client"));
+    out.println("address: " + (address == null ? "NULL" : address.getHostAddress()));
+    out.println("port: " + port);
+    out.println("count: " + count);
+    out.println("length: " + length);
+    out.println("alt_dlid: " + alternateLid);
+    out.println("alt_port: " + alternatePort);
+    out.println("mig_after: " + migrateAfter);
+    out.println("msec_wait: " + pause);
+    out.println();
+    out.println("rdma_getaddrinfo");
+    out.println("rdma_create_ep");
+  }
+
+  /** Answers each message after the pause. */
+  private void serve() throws InterruptedException {
+    // Nobody would come: a client on such a device leaves as well.
+    AlternatePort.requireAny(Contexts.list());
+    InetSocketAddress here =
+        address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
+    out.println("rdma_listen");
+    try (Listener listener = Listener.open(here)) {
+      out.println("rdma_get_request");
+      try (Endpoint request = listener.take();
+          MigratingConnection client = new MigratingConnection(request, length, out)) {
+        AlternatePort own = ownPort(client);
+        out.println("rdma_accept");
+        load(own, client, client.accept(own.privateData()));
+        for (int i = 0; i < count; i++) {
+          receive(client, i);
+          Thread.sleep(pause);
+          send(client, i);
+        }
+      }
+    }
+  }
+
+  private void visit() throws InterruptedException {
+    InetSocketAddress peer = new InetSocketAddress(address, port);
+    try (Endpoint way = Endpoint.resolve(PortSpace.TCP, null, peer, RESOLUTION);
+        MigratingConnection server = new MigratingConnection(way, length, out)) {
+      AlternatePort own = ownPort(server);
+      out.println("rdma_connect");
+      load(own, server, server.connect(own.privateData()));
+      for (int i = 0; i < count; i++) {
+        if (i == migrateAfter) {
+          AlternatePort.migrate(server.queuePair());
+        }
+        Thread.sleep(pause);
+        send(server, i);
+        receive(server, i);
+      }
+    }
+  }
+
+  private AlternatePort ownPort(MigratingConnection connection) {
+    return alternatePort == 0 ? connection.alternatePort() : new AlternatePort(alternatePort, 0);
+  }
+
+  /** Nothing to do where this end has no other port, and the peer's is not known. */
+  private void load(AlternatePort own, MigratingConnection connection, byte[] privateData) {
+    int lid = alternateLid == 0 ? AlternatePort.lidOf(privateData) : alternateLid;
+    if (own.number() == 0 && lid == 0) {
+      return;
+    }
+    int number = own.number() == 0 ? connection.portNumber() : own.number();
+    out.println("loading alt path - local port: " + number + ", dlid: " + lid);
+    new AlternatePort(number, own.lid()).load(connection.queuePair(), lid);
+  }
+
+  private void send(MigratingConnection connection, int number) throws InterruptedException {
+    connection.send();
+    out.println("send: " + number);
+  }
+
+  private void receive(MigratingConnection connection, int number) throws InterruptedException {
+    connection.receive();
+    out.println("recv: " + number);
+  }
+}

@@ -1,0 +1,108 @@
+package dev.verbena.tools;
+
+import dev.verbena.cm.ConnectionParameters;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Transfers;
+import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.AsyncEvents;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+
+/** A connection that carries messages, and may migrate to another path meanwhile. */
+final class MigratingConnection implements AutoCloseable {
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final ConnectionParameters PARAMETERS =
+      ConnectionParameters.DEFAULT.withReadDepth(2).withRetries(5, 5);
+
+  private final Endpoint endpoint;
+  private final PrintWriter out;
+  private final Arena arena = Arena.ofShared();
+  private final QueuePair queuePair;
+  private final Transfers transfers;
+  private final MemoryRegion inbox;
+  private final MemoryRegion outbox;
+  private final Completions completions = new Completions(1);
+  private final AsyncEvents.Listening events;
+
+  /** On a resolved address or a request, which is not closed if its device cannot do it. */
+  MigratingConnection(Endpoint endpoint, int length, PrintWriter out) {
+    AlternatePort.require(endpoint.id().context());
+    this.endpoint = endpoint;
+    this.out = out;
+    queuePair = endpoint.id().queues().createQueuePair(QueuePairCapacity.of(1));
+    transfers = endpoint.id().queues().transfers();
+    inbox = transfers.registerMessages(arena.allocate(length));
+    outbox = transfers.registerMessages(arena.allocate(length));
+    postReceive();
+    events = endpoint.id().context().asyncEvents().listen(this::tell);
+  }
+
+  private void tell(AsyncEvent event) {
+    out.println(
+        switch (event.type()) {
+          case PATH_MIGRATED -> "QP path migrated";
+          case PATH_MIGRATION_ERROR -> "QP path migration error";
+          default -> "Async Event " + event.type().code();
+        });
+  }
+
+  /** Connects, and returns what the server sent along. */
+  byte[] connect(byte[] privateData) throws InterruptedException {
+    return endpoint.connect(PARAMETERS, privateData, PATIENCE).privateData();
+  }
+
+  /** Accepts, and returns what the client sent along. */
+  byte[] accept(byte[] privateData) throws InterruptedException {
+    endpoint.accept(PARAMETERS, privateData, PATIENCE);
+    return endpoint.request().orElseThrow().privateData();
+  }
+
+  AlternatePort alternatePort() {
+    return AlternatePort.of(endpoint.id().context(), portNumber());
+  }
+
+  int portNumber() {
+    return endpoint.id().portNumber();
+  }
+
+  QueuePair queuePair() {
+    return queuePair;
+  }
+
+  void send() throws InterruptedException {
+    transfers.send(0, outbox, 0, outbox.length());
+    transfers.awaitSends(completions, PATIENCE);
+    requireGood("send");
+  }
+
+  void receive() throws InterruptedException {
+    transfers.awaitReceives(completions, PATIENCE);
+    requireGood("receive");
+    postReceive();
+  }
+
+  private void postReceive() {
+    transfers.receive(0, inbox, 0, inbox.length());
+  }
+
+  private void requireGood(String what) {
+    if (completions.count() == 0) {
+      throw new Failure("no " + what + " was done within " + PATIENCE.toSeconds() + " s");
+    }
+    if (!completions.isSuccess(0)) {
+      throw new Failure(completions.describe(0));
+    }
+  }
+
+  @Override
+  public void close() {
+    events.close();
+    endpoint.close();
+    arena.close();
+  }
+}

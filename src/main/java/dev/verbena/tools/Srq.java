@@ -1,0 +1,141 @@
+package dev.verbena.tools;
+
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.verbs.Completions;
+import java.io.PrintWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The manual's example of a shared receive queue: several connections receive from it. */
+@Command(
+    name = "srq",
+    header = "Connections that share a receive queue: the manual's example.",
+    description = "Without -s: client.")
+final class Srq implements Callable<Integer> {
+  private static final Duration RESOLUTION = Duration.ofSeconds(2);
+
+  @Spec private CommandSpec spec;
+
+  @Option(names = "-s", description = "Server.")
+  private boolean server;
+
+  @Option(names = "-a", paramLabel = "ADDRESS", description = "The server's address, at both ends.")
+  private InetAddress address;
+
+  @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
+  private int port = 51216;
+
+  @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
+  private int count = 100;
+
+  @Option(
+      names = "-l",
+      paramLabel = "BYTES",
+      description = "Length of a message; default: ${DEFAULT-VALUE}.")
+  private int length = 100000;
+
+  @Option(names = "-q", paramLabel = "N", description = "Connections; default: ${DEFAULT-VALUE}.")
+  private int connections = 4;
+
+  @Option(
+      names = "-w",
+      paramLabel = "N",
+      description = "Receives in the shared queue, and messages in a row; default: 64.")
+  private int depth = 64;
+
+  private PrintWriter out;
+
+  @Override
+  public Integer call() throws InterruptedException {
+    out = spec.commandLine().getOut();
+    if (address == null) {
+      throw wrong("server address required (use -a)!");
+    }
+    if (count < 1 || length < 1 || connections < 1 || depth < 1) {
+      throw wrong("-c, -l, -q and -w must be 1 or more");
+    }
+    if (server) {
+      serve();
+    } else {
+      visit();
+    }
+    return 0;
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(spec.commandLine(), why);
+  }
+
+  /** Takes messages from whichever connection, and answers each batch over the first one. */
+  private void serve() throws InterruptedException {
+    try (Listener listener =
+        Listener.open(PortSpace.TCP, new InetSocketAddress(address, port), connections)) {
+      out.println("waiting for connection from client...");
+      try (Endpoint first = listener.take();
+          SharedReceives end = new SharedReceives(first.id().context(), depth, length)) {
+        end.accept(first);
+        for (int i = 1; i < connections; i++) {
+          end.accept(listener.take());
+        }
+        answerBatches(end);
+      }
+    }
+  }
+
+  private void answerBatches(SharedReceives end) throws InterruptedException {
+    int received = 0;
+    for (int answers = 0; received < count; ) {
+      int batchEnd = Math.min(received + depth, count);
+      while (received < batchEnd) {
+        Completions messages = end.take();
+        for (int i = 0; i < messages.count(); i++) {
+          end.postReceive();
+          received++;
+          out.println("recv count: " + received + ", qp_num: " + messages.queuePairNumber(i));
+        }
+      }
+      end.send(0);
+      answers++;
+      out.println("send count: " + answers);
+    }
+  }
+
+  /** Sends over one connection after the other, and waits for an answer after each batch. */
+  private void visit() throws InterruptedException {
+    InetSocketAddress peer = new InetSocketAddress(address, port);
+    try (Endpoint first = Endpoint.resolve(PortSpace.TCP, null, peer, RESOLUTION);
+        SharedReceives end = new SharedReceives(first.id().context(), depth, length)) {
+      end.connect(first);
+      for (int i = 1; i < connections; i++) {
+        end.connect(Endpoint.resolve(PortSpace.TCP, null, peer, RESOLUTION));
+      }
+      sendBatches(end);
+    }
+  }
+
+  private void sendBatches(SharedReceives end) throws InterruptedException {
+    int answers = 0;
+    for (int sent = 0; sent < count; ) {
+      for (int i = 0; i < depth && sent < count; i++) {
+        int number = end.send(i % connections).number();
+        sent++;
+        out.println("send count: " + sent + ", qp_num: " + number);
+      }
+      Completions messages = end.take();
+      for (int i = 0; i < messages.count(); i++) {
+        end.postReceive();
+        answers++;
+        out.println("recv count: " + answers);
+      }
+    }
+  }
+}
