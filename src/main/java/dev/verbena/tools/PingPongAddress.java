@@ -9,8 +9,11 @@ import java.util.HexFormat;
 
 /** A queue pair's address as rdma-core's pingpong programs exchange it: one line of text. */
 final class PingPongAddress {
-  /** The line and C's zero at its end. */
-  static final int SIZE = "0000:000000:000000:00000000000000000000000000000000".length() + 1;
+  /** The line where there is no queue pair, with C's zero at its end. */
+  static final byte[] NOTHING =
+      "0000:000000:000000:00000000000000000000000000000000\0".getBytes(StandardCharsets.US_ASCII);
+
+  static final int SIZE = NOTHING.length;
 
   private PingPongAddress() {}
 

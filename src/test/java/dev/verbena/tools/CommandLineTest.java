@@ -54,10 +54,10 @@ class CommandLineTest {
 
   @Test
   void anErrorIsOneLineUnlessMoreIsAskedFor() {
-    Run quiet = Run.of("pingpong", "--iters", "0");
+    Run quiet = Run.of("perf", "lat", "--iters", "0", "localhost");
     assertEquals(1, quiet.status());
     assertEquals(1, quiet.err().lines().count(), quiet.err());
-    Run verbose = Run.of("pingpong", "--iters", "0", "--verbose");
+    Run verbose = Run.of("perf", "lat", "--iters", "0", "--verbose", "localhost");
     assertTrue(verbose.err().contains("\tat "), verbose.err());
   }
 

@@ -7,17 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.io.TempDir;
-import org.opentest4j.TestAbortedException;
 
 /** The programs on real devices, against each other and against rdma-core's. */
 class ProgramsTest {
@@ -26,7 +22,7 @@ class ProgramsTest {
 
   @TempDir private Path folder;
 
-  private final String port = freePort();
+  private final String port = Ports.free();
 
   private static String here() {
     return Rig.a().name();
@@ -94,53 +90,6 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  void pingpongAgainstItself() throws InterruptedException {
-    CompletableFuture<Run> server = Run.inBackground(pingpong(there(), "-e"));
-    Run client = Run.untilConnected(pingpong(here(), "-e", HOST));
-    assertBounced(client, server.join());
-  }
-
-  @DeviceTest
-  void pingpongWithoutReliability() throws InterruptedException {
-    CompletableFuture<Run> server = Run.inBackground(pingpong(there(), "--uc"));
-    Run client = Run.untilConnected(pingpong(here(), "--uc", HOST));
-    assertBounced(client, server.join());
-  }
-
-  @DeviceTest
-  void pingpongByDatagrams() throws IOException, InterruptedException {
-    Process server =
-        program("ibv_ud_pingpong", "-d", there(), "-g", GID_INDEX, "-p", port, "-n", "50");
-    Run client = Run.untilConnected(pingpong(here(), "--ud", HOST));
-    assertEquals(0, client.status(), client.err());
-    assertTrue(client.out().contains("102400 bytes in "), client.out());
-    assertEndsWell(server);
-  }
-
-  @DeviceTest
-  void pingpongAsClientOfC() throws IOException, InterruptedException {
-    Process server =
-        program("ibv_rc_pingpong", "-d", there(), "-g", GID_INDEX, "-p", port, "-n", "50");
-    Run client = Run.untilConnected(pingpong(here(), HOST));
-    assertEquals(0, client.status(), client.err());
-    assertEndsWell(server);
-  }
-
-  @DeviceTest
-  void pingpongAsServerOfC() throws IOException, InterruptedException {
-    CompletableFuture<Run> server = Run.inBackground(pingpong(there()));
-    Process client = null;
-    for (int attempt = 0; attempt < 50 && (client == null || client.exitValue() != 0); attempt++) {
-      client =
-          program("ibv_rc_pingpong", "-d", here(), "-g", GID_INDEX, "-p", port, "-n", "50", HOST);
-      assertTrue(client.waitFor(60, TimeUnit.SECONDS), "the C client hangs");
-      Thread.sleep(200);
-    }
-    assertEndsWell(client);
-    assertEquals(0, server.join().status(), server.join().err());
-  }
-
-  @DeviceTest
   void latencyOfEveryOperation() throws InterruptedException, IOException {
     for (String operation : List.of("send", "write", "read", "atomic")) {
       Path chart = folder.resolve(operation + ".svg");
@@ -181,51 +130,6 @@ class ProgramsTest {
       assertEquals(0, client.status(), client.err());
       assertEquals(0, server.join().status(), server.join().err());
       assertTrue(client.out().contains("MiB/s"), client.out());
-    }
-  }
-
-  private String[] pingpong(String device, String... more) {
-    List<String> args =
-        new ArrayList<>(List.of("pingpong", "-d", device, "-g", GID_INDEX, "-p", port, "-n", "50"));
-    args.addAll(List.of(more));
-    return args.toArray(String[]::new);
-  }
-
-  private static void assertBounced(Run client, Run server) {
-    assertAll(
-        () -> assertEquals(0, client.status(), client.err()),
-        () -> assertEquals(0, server.status(), server.err()),
-        () -> assertTrue(client.out().contains("50 iters in "), client.out()),
-        () -> assertTrue(server.out().contains("409600 bytes in "), server.out()));
-  }
-
-  private Process program(String... command) throws IOException {
-    try {
-      return new ProcessBuilder(command)
-          .redirectErrorStream(true)
-          .redirectOutput(folder.resolve("program").toFile())
-          .start();
-    } catch (IOException e) {
-      if (Rig.labGuest().isPresent()) {
-        throw e;
-      }
-      throw new TestAbortedException(command[0] + " is not installed", e);
-    }
-  }
-
-  private void assertEndsWell(Process process) throws IOException, InterruptedException {
-    boolean ended = process.waitFor(60, TimeUnit.SECONDS);
-    process.destroyForcibly();
-    String output = Files.readString(folder.resolve("program"));
-    assertTrue(ended, output);
-    assertEquals(0, process.exitValue(), output);
-  }
-
-  private static String freePort() {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return Integer.toString(socket.getLocalPort());
-    } catch (IOException e) {
-      throw new IllegalStateException(e);
     }
   }
 }

@@ -1,0 +1,147 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendRequest;
+import dev.verbena.verbs.SharedReceiveQueue;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The queue pairs of one end, which send from one buffer and receive into it. */
+class PingPongEnd {
+  /** What a completion's number says: a message came. */
+  static final int RECEIVE = 1;
+
+  /** What a completion's number says: a message is gone. */
+  static final int SEND = 2;
+
+  private final int depth;
+  private final int header;
+  private final int size;
+  private final MemoryRegion region;
+  private final CompletionQueue completions;
+  private final SharedReceiveQueue shared;
+  private final List<QueuePair> queuePairs = new ArrayList<>();
+  private final List<SendList> sends = new ArrayList<>();
+  private final ReceiveList receives;
+
+  /**
+   * Makes the queue pairs, and brings them to where receives can be posted.
+   *
+   * @param number how many: more than one take their receives from a queue that they share
+   * @param header how much of the buffer a message leaves out
+   */
+  PingPongEnd(
+      PingPongOptions options,
+      Context context,
+      Arena arena,
+      QueuePairType type,
+      int number,
+      int header) {
+    this.depth = options.depth();
+    this.size = options.size();
+    this.header = header;
+    ProtectionDomain domain = context.allocateProtectionDomain();
+    region = domain.registerMemory(arena.allocate(header + (long) size), AccessFlag.LOCAL_WRITE);
+    completions = completionQueue(context, depth + number, options.events());
+    shared = options.isShared() ? domain.createSharedReceiveQueue(depth) : null;
+    for (int i = 0; i < number; i++) {
+      QueuePair queuePair = queuePair(domain, type);
+      options.apply(queuePair).init();
+      queuePairs.add(queuePair);
+    }
+    receives = new ReceiveList(depth, 1);
+    for (int i = 0; i < depth; i++) {
+      receives.id(i, RECEIVE);
+      receives.local(i, region, 0, header + size);
+    }
+    postReceives(depth);
+    if (options.events()) {
+      completions.requestNotification();
+    }
+  }
+
+  private static CompletionQueue completionQueue(Context context, int entries, boolean events) {
+    CompletionQueue.Builder builder = context.completionQueue(entries);
+    return (events ? builder.channel(context.createCompletionChannel()) : builder).create();
+  }
+
+  private QueuePair queuePair(ProtectionDomain domain, QueuePairType type) {
+    QueuePair.Builder builder = domain.queuePair(type).completions(completions);
+    return shared == null
+        ? builder.capacity(new QueuePairCapacity(1, depth, 1, 1, 0)).create()
+        : builder
+            .sharedReceiveQueue(shared)
+            .capacity(new QueuePairCapacity(1, 0, 1, 0, 0))
+            .create();
+  }
+
+  List<QueuePairAddress> addresses() {
+    return queuePairs.stream().map(QueuePair::localAddress).toList();
+  }
+
+  /** Makes the queue pairs ready to send, each to one at the other end. */
+  final void connect(List<QueuePairAddress> remote) {
+    for (int i = 0; i < queuePairs.size(); i++) {
+      SendList send = new SendList(1, 1);
+      SendRequest request = send.send(0).id(SEND).local(region, header, size).signaled();
+      connect(queuePairs.get(i), remote.get(i), request);
+      sends.add(send);
+    }
+  }
+
+  /** Makes a queue pair ready to send a request to one at the other end. */
+  void connect(QueuePair queuePair, QueuePairAddress remote, SendRequest request) {
+    queuePair.connect(remote);
+  }
+
+  CompletionQueue completions() {
+    return completions;
+  }
+
+  int depth() {
+    return depth;
+  }
+
+  int number() {
+    return queuePairs.size();
+  }
+
+  /** Which queue pair has a number. */
+  int indexOf(int queuePairNumber) {
+    for (int i = 0; i < queuePairs.size(); i++) {
+      if (queuePairs.get(i).number() == queuePairNumber) {
+        return i;
+      }
+    }
+    throw new IllegalStateException("no queue pair has the number " + queuePairNumber);
+  }
+
+  void send(int index) {
+    require(queuePairs.get(index).post(sends.get(index)), 1);
+  }
+
+  void postReceives(int count) {
+    int posted =
+        shared == null
+            ? queuePairs.getFirst().post(receives, 0, count)
+            : shared.post(receives, 0, count);
+    require(posted, count);
+  }
+
+  private static void require(int taken, int wanted) {
+    if (taken < wanted) {
+      throw new IllegalStateException("the queue took " + taken + " of " + wanted + " requests");
+    }
+  }
+}

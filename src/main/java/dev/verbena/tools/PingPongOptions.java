@@ -1,0 +1,164 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.BringUp;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Mtu;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairType;
+import java.lang.foreign.Arena;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
+
+/** What pingpong is asked for: the options of rdma-core's programs. */
+final class PingPongOptions {
+  /** How many lines ibv_srq_pingpong exchanges, whatever the number of its queue pairs. */
+  private static final int SHARED_LINES = 256;
+
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
+
+  @Mixin private DeviceOptions device;
+
+  @ArgGroup private Service service = new Service();
+
+  /** Which kind of queue pair. */
+  private static final class Service {
+    @Option(names = "--rc", description = "Reliable connection; the default.")
+    private boolean rc;
+
+    @Option(names = "--uc", description = "Unreliable connection.")
+    private boolean uc;
+
+    @Option(names = "--ud", description = "Unreliable datagrams.")
+    private boolean ud;
+
+    @Option(names = "--srq", description = "Reliable connections that share a receive queue.")
+    private boolean srq;
+
+    QueuePairType type() {
+      if (rc || srq || !(uc || ud)) {
+        return QueuePairType.RC;
+      }
+      return ud ? QueuePairType.UD : QueuePairType.UC;
+    }
+  }
+
+  @Option(
+      names = {"-p", "--port"},
+      paramLabel = "PORT",
+      description = "TCP port to listen on or to connect to; default: ${DEFAULT-VALUE}.")
+  private int tcpPort = 18515;
+
+  @Option(
+      names = {"-s", "--size"},
+      paramLabel = "BYTES",
+      description = "Size of a message; default: 4096, for datagrams 1024.")
+  private Integer size;
+
+  @Option(
+      names = {"-m", "--mtu"},
+      paramLabel = "BYTES",
+      description = "Path MTU; default: ${DEFAULT-VALUE}.")
+  private int mtu = 1024;
+
+  @Option(
+      names = {"-q", "--num-qp"},
+      paramLabel = "N",
+      description = "Queue pairs that share a receive queue; default: ${DEFAULT-VALUE}.")
+  private int number = 16;
+
+  @Option(
+      names = {"-r", "--rx-depth"},
+      paramLabel = "N",
+      description = "Receives to post at a time; default: ${DEFAULT-VALUE}.")
+  private int depth = 500;
+
+  @Option(
+      names = {"-n", "--iters"},
+      paramLabel = "N",
+      description = "Exchanges; default: ${DEFAULT-VALUE}.")
+  private int iterations = 1000;
+
+  @Option(
+      names = {"-l", "--sl"},
+      paramLabel = "N",
+      description = "Service level.")
+  private int serviceLevel;
+
+  @Option(
+      names = {"-e", "--events"},
+      description = "Sleep until a completion event comes, instead of polling.")
+  private boolean events;
+
+  /** Refuses numbers that do not go together. */
+  void check() {
+    if (size() < 1 || iterations < 1 || depth < 2) {
+      throw wrong("size and iters must be 1 or more, rx-depth 2 or more");
+    }
+    if (isShared() && (number < 1 || number >= SHARED_LINES || number > depth)) {
+      throw wrong("num-qp must be 1 to %d, and not more than rx-depth".formatted(SHARED_LINES - 1));
+    }
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(command.commandLine(), why);
+  }
+
+  Context open() {
+    return device.open();
+  }
+
+  PingPongEnd makeEnd(Context context, Arena arena) {
+    QueuePairType type = service.type();
+    return type == QueuePairType.UD
+        ? new PingPongDatagrams(this, context, arena)
+        : new PingPongEnd(this, context, arena, type, isShared() ? number : 1, 0);
+  }
+
+  PingPongExchange exchangeOf(PingPongEnd end) {
+    return new PingPongExchange(
+        end.addresses(), isShared() ? SHARED_LINES : end.number(), Mtu.ofBytes(mtu));
+  }
+
+  /** Sets how a queue pair is to be brought up. */
+  BringUp apply(QueuePair queuePair) {
+    return device
+        .apply(queuePair)
+        .mtu(Mtu.ofBytes(mtu))
+        .serviceLevel(serviceLevel)
+        .access()
+        .reads(1);
+  }
+
+  boolean isShared() {
+    return service.srq;
+  }
+
+  int tcpPort() {
+    return tcpPort;
+  }
+
+  int size() {
+    if (size != null) {
+      return size;
+    }
+    return service.type() == QueuePairType.UD ? 1024 : 4096;
+  }
+
+  int depth() {
+    return depth;
+  }
+
+  int iterations() {
+    return iterations;
+  }
+
+  boolean events() {
+    return events;
+  }
+}

@@ -1,0 +1,74 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import java.util.Arrays;
+
+/** Messages back and forth: each queue pair answers what it got, once its own message is gone. */
+final class PingPongRally {
+  private final PingPongEnd end;
+  private final int iterations;
+  private final Completions completions = new Completions(16);
+
+  /** What each queue pair waits for. */
+  private final int[] pending;
+
+  private int sent;
+  private int received;
+  private int waiting;
+
+  PingPongRally(PingPongEnd end, int iterations) {
+    this.end = end;
+    this.iterations = iterations;
+    this.waiting = end.depth();
+    this.pending = new int[end.number()];
+  }
+
+  /** Until as many messages came and went as are asked for, over all queue pairs together. */
+  void play(boolean first) throws InterruptedException {
+    Arrays.fill(pending, PingPongEnd.RECEIVE);
+    if (first) {
+      for (int i = 0; i < pending.length; i++) {
+        send(i);
+      }
+    }
+    CompletionQueue queue = end.completions();
+    while (received < iterations || sent < iterations) {
+      if (queue.channel().isPresent()) {
+        queue.channel().get().take().requestNotification();
+      }
+      while (queue.poll(completions) > 0) {
+        for (int i = 0; i < completions.count(); i++) {
+          take(i);
+        }
+      }
+    }
+  }
+
+  private void take(int index) {
+    if (!completions.isSuccess(index)) {
+      throw new IllegalStateException(completions.describe(index));
+    }
+    int done = (int) completions.id(index);
+    if (done == PingPongEnd.SEND) {
+      sent++;
+    } else {
+      received++;
+      waiting--;
+      if (waiting <= pending.length) {
+        end.postReceives(end.depth() - waiting);
+        waiting = end.depth();
+      }
+    }
+    int queuePair = end.indexOf(completions.queuePairNumber(index));
+    pending[queuePair] &= ~done;
+    if (sent < iterations && pending[queuePair] == 0) {
+      send(queuePair);
+    }
+  }
+
+  private void send(int queuePair) {
+    end.send(queuePair);
+    pending[queuePair] = PingPongEnd.SEND | PingPongEnd.RECEIVE;
+  }
+}
