@@ -8,7 +8,9 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * Memory that is to be registered, and how.
@@ -31,6 +33,8 @@ public final class MemoryRegistration {
   private Set<AccessFlag> access = Set.of();
   private Long start;
   private DmaHandle dmaHandle;
+  private ProviderBuffer buffer;
+  private boolean extended;
   private Arena arena;
 
   private MemoryRegistration(
@@ -45,6 +49,13 @@ public final class MemoryRegistration {
 
   static MemoryRegistration ofMemory(ProtectionDomain domain, MemorySegment memory) {
     return new MemoryRegistration(domain, memory, NO_FILE, 0, memory.byteSize());
+  }
+
+  /** A part of what a provider allocated. */
+  static MemoryRegistration ofBuffer(ProviderBuffer buffer, MemorySegment part) {
+    MemoryRegistration registration = ofMemory(buffer.domain(), part).extended();
+    registration.buffer = buffer;
+    return registration;
   }
 
   static MemoryRegistration ofDmaBuf(
@@ -104,6 +115,17 @@ public final class MemoryRegistration {
       throw new IllegalArgumentException(handle + " is not of " + domain.context());
     }
     this.dmaHandle = handle;
+    return extended();
+  }
+
+  /**
+   * Uses the one function that knows all kinds of memory, {@code ibv_reg_mr_ex}, whether something
+   * is asked for that only that has or not. Needs rdma-core 59.
+   *
+   * @return this
+   */
+  public MemoryRegistration extended() {
+    this.extended = true;
     return this;
   }
 
@@ -150,7 +172,7 @@ public final class MemoryRegistration {
             startAddress(),
             length,
             access,
-            dmaHandle == null ? List.of() : List.of(dmaHandle));
+            Stream.<Resource>of(dmaHandle, buffer).filter(Objects::nonNull).toList());
     if (arena != null) {
       Memory.beforeFree(arena, region::close);
     }
@@ -170,7 +192,7 @@ public final class MemoryRegistration {
   private long call() {
     Verbs verbs = domain.verbs();
     int flags = (int) Flags.mask(access);
-    if (dmaHandle != null) {
+    if (extended) {
       return callExtended(flags);
     }
     if (dmaBuf != NO_FILE) {
@@ -187,8 +209,15 @@ public final class MemoryRegistration {
       MemorySegment attr = ibv_mr_init_attr.allocate(scratch);
       ibv_mr_init_attr.length(attr, length);
       ibv_mr_init_attr.access(attr, flags);
-      ibv_mr_init_attr.dmah(attr, dmaHandle.segment());
-      int mask = rdma_h.IBV_REG_MR_MASK_DMAH();
+      int mask = 0;
+      if (dmaHandle != null) {
+        mask |= rdma_h.IBV_REG_MR_MASK_DMAH();
+        ibv_mr_init_attr.dmah(attr, dmaHandle.segment());
+      }
+      if (buffer != null) {
+        mask |= rdma_h.IBV_REG_MR_MASK_BUF();
+        ibv_mr_init_attr.buf(attr, buffer.segment());
+      }
       if (dmaBuf == NO_FILE) {
         mask |= rdma_h.IBV_REG_MR_MASK_ADDR();
         ibv_mr_init_attr.addr(attr, memory);

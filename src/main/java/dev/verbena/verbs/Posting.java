@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.ExtendedQueuePairCalls;
 import dev.verbena.internal.Memory;
-import dev.verbena.raw.ibv_data_buf;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
@@ -14,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 
 /**
  * Requests that are being posted through the {@code ibv_wr_*} functions.
@@ -56,6 +56,7 @@ public final class Posting implements AutoCloseable {
   private WorkRequestOpcode opcode;
 
   private int entries;
+  private boolean inlined;
   private boolean inline;
   private boolean addressed;
 
@@ -101,6 +102,7 @@ public final class Posting implements AutoCloseable {
   private void forgetRequest() {
     opcode = null;
     entries = 0;
+    inlined = false;
     inline = false;
     addressed = false;
   }
@@ -155,6 +157,16 @@ public final class Posting implements AutoCloseable {
     return flag(rdma_h.IBV_SEND_IP_CSUM());
   }
 
+  /**
+   * Says that the next request's data will be inline, which some providers must know before the
+   * request.
+   *
+   * @return this
+   */
+  public Posting inlined() {
+    return flag(rdma_h.IBV_SEND_INLINE());
+  }
+
   private Posting flag(int flag) {
     requireOwner();
     flags |= flag;
@@ -178,6 +190,7 @@ public final class Posting implements AutoCloseable {
 
   private Posting begun(WorkRequestOpcode begun) {
     opcode = begun;
+    inlined = (flags & rdma_h.IBV_SEND_INLINE()) != 0;
     requests++;
     id = 0;
     flags = 0;
@@ -414,7 +427,8 @@ public final class Posting implements AutoCloseable {
 
   /**
    * Adds a scatter/gather entry to the request: {@code ibv_wr_set_sge}, or {@code
-   * ibv_wr_set_sge_list} if there are several.
+   * ibv_wr_set_sge_list} if there are several. Those must be of one length on Soft-RoCE with an
+   * rdma-core before 64, whose librxe counts all by the first.
    *
    * @param region registered memory of the queue pair's domain
    * @param offset where in the region the data begins
@@ -424,6 +438,9 @@ public final class Posting implements AutoCloseable {
    */
   public Posting local(MemoryRegion region, long offset, long length) {
     requireData();
+    if (inlined) {
+      throw new IllegalStateException(opcode + " was to have inline data");
+    }
     long address = Checks.ON ? region.addressOf(offset, length) : region.start() + offset;
     if (Checks.ON && region.domain().root() != limits.domain()) {
       throw new IllegalArgumentException(
@@ -451,7 +468,8 @@ public final class Posting implements AutoCloseable {
   }
 
   /**
-   * Gives the request data that is copied now: {@code ibv_wr_set_inline_data}.
+   * Gives a request that is to be {@link #inlined} its data, which is copied now: {@code
+   * ibv_wr_set_inline_data}.
    *
    * @param data native memory, registered or not
    * @return this
@@ -465,33 +483,27 @@ public final class Posting implements AutoCloseable {
   }
 
   /**
-   * Gives the request data from several places that is copied now: {@code
-   * ibv_wr_set_inline_data_list}. Allocates.
+   * Gives a request that is to be {@link #inlined} data from several places: what {@code
+   * ibv_wr_set_inline_data_list} does. It is gathered here and handed over by {@code
+   * ibv_wr_set_inline_data}, since librxe loses what a list holds before rdma-core 64. Allocates.
    *
-   * @param first native memory, registered or not
+   * @param first memory of any kind, registered or not
    * @param others more of it
    * @return this
    */
   public Posting inline(MemorySegment first, MemorySegment... others) {
-    long length = first.byteSize();
-    for (MemorySegment other : others) {
-      length += other.byteSize();
-    }
+    long length = first.byteSize() + Stream.of(others).mapToLong(MemorySegment::byteSize).sum();
     requireInlinable(length);
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment list = ibv_data_buf.allocateArray(1L + others.length, arena);
-      for (int i = 0; i <= others.length; i++) {
-        MemorySegment data = i == 0 ? first : others[i - 1];
-        MemorySegment entry = ibv_data_buf.asSlice(list, i);
-        ibv_data_buf.addr(entry, MemorySegment.ofAddress(readable(data)));
-        ibv_data_buf.length(entry, data.byteSize());
+      MemorySegment all = arena.allocate(length);
+      all.copyFrom(first);
+      long at = first.byteSize();
+      for (MemorySegment other : others) {
+        all.asSlice(at).copyFrom(other);
+        at += other.byteSize();
       }
-      calls.ibv_wr_set_inline_data_list(1L + others.length, list.address());
+      return inline(all);
     }
-    keep(others);
-    keep(first);
-    inline = true;
-    return this;
   }
 
   private void requireData() {
@@ -512,8 +524,8 @@ public final class Posting implements AutoCloseable {
       case SEND, SEND_WITH_IMMEDIATE, RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE -> {}
       default -> throw new IllegalArgumentException(opcode + " takes no inline data");
     }
-    if (entries > 0) {
-      throw new IllegalStateException(opcode + " has entries already");
+    if (!inlined) {
+      throw new IllegalStateException("say inlined() before " + opcode + " takes inline data");
     }
     if (length > limits.inlineData()) {
       throw new IllegalArgumentException(

@@ -116,7 +116,9 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
       return new MemoryRegion(
           this, mr, MemorySegment.NULL, 0, Long.MAX_VALUE, Set.copyOf(flags), List.of());
     } catch (VerbsException e) {
-      throw AccessRules.explained(e, -1, flags, this);
+      throw context.deviceAttributes().onDemandPaging().implicit()
+          ? AccessRules.explained(e, -1, flags, this)
+          : e.explained(context.device() + " cannot make the whole address space one region");
     }
   }
 

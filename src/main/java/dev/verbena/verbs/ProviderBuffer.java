@@ -89,6 +89,18 @@ public final class ProviderBuffer extends Resource {
   }
 
   /**
+   * Begins to register a part of the buffer with choices that {@link #register} does not have:
+   * {@code ibv_reg_mr_ex}.
+   *
+   * @param offset where the part starts
+   * @param size how long it is
+   * @return what to choose from; nothing is registered yet
+   */
+  public MemoryRegistration registration(long offset, long size) {
+    return MemoryRegistration.ofBuffer(this, memory().asSlice(offset, size));
+  }
+
+  /**
    * Exports the buffer as a DMA buffer for other interfaces: {@code ibv_export_buf_dmabuf_fd}.
    * Needs rdma-core 65.
    *

@@ -431,7 +431,12 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
       throw new VerbsException(
           function,
           errno,
-          "on " + queue + "; it did not say which of the " + count + " requests it refuses");
+          "on "
+              + queue
+              + "; it did not say which of the "
+              + count
+              + " requests it refuses"
+              + hint(errno));
     }
     refused = (int) index;
     int taken = refused - from;
@@ -447,6 +452,10 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
             + "; the "
             + taken
             + " requests before it were taken"
-            + (errno == Errno.EINVAL ? "; does the queue's state allow posting?" : ""));
+            + hint(errno));
+  }
+
+  private static String hint(int errno) {
+    return errno == Errno.EINVAL ? "; does the queue's state allow posting?" : "";
   }
 }

@@ -147,7 +147,7 @@ class AllocationTest {
     private void calls(int i) {
       try (Posting posting = extended.startPosting()) {
         posting.id(i).signaled().write(1, i).local(region, 0, 8).local(region, 8, 8);
-        posting.send().inline(inlined);
+        posting.inlined().send().inline(inlined);
         sum += i % 2 == 0 ? posting.complete() : 0;
       }
       try (CompletionCursor cursor = told.startPolling()) {

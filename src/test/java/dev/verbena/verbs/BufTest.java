@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
@@ -43,6 +44,61 @@ class BufTest {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       assertThrows(IllegalArgumentException.class, () -> pd.allocateBuffer(0));
+    }
+  }
+
+  @DeviceTest
+  void oneBufferHasManyRegions() {
+    try (Loop loop = new Loop()) {
+      ProviderBuffer buffer = Rig.orSkip(() -> loop.pd.allocateBuffer(2 * Loop.SIZE));
+      MemoryRegion first = buffer.register(0, Loop.SIZE, AccessFlag.LOCAL_WRITE);
+      MemoryRegion second =
+          buffer
+              .registration(Loop.SIZE, Loop.SIZE)
+              .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE)
+              .register();
+      assertNotEquals(first.lkey(), second.lkey());
+      assertEquals(first.start() + Loop.SIZE, second.start());
+      first.memory().setString(0, "through the first");
+      SendList write = new SendList(1, 1);
+      write.write(0).local(first, 0, 64).remote(second.start(), second.rkey()).signaled();
+      assertEquals(1, loop.qp.post(write));
+      loop.complete(1);
+      assertEquals("through the first", second.memory().getString(0));
+      buffer.close();
+      assertFalse(second.isOpen(), "closed before its buffer");
+    }
+  }
+
+  @DeviceTest
+  void aBufferCarriesMessages() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion from = Rig.orSkip(() -> pair.a.domain.allocateBuffer(Loop.SIZE)).register();
+      MemoryRegion to = pair.b.domain.allocateBuffer(Loop.SIZE).register(AccessFlag.LOCAL_WRITE);
+      SendList list = new SendList(1, 1);
+      list.send(0).local(from, 0, Loop.SIZE).signaled();
+      for (int i = 1; i <= 5; i++) {
+        from.memory().fill((byte) i);
+        pair.b.receive(i, to);
+        pair.a.run(list);
+        pair.b.completion(CompletionStatus.SUCCESS);
+        assertEquals(-1, from.memory().mismatch(to.memory()));
+      }
+    }
+  }
+
+  @DeviceTest
+  void aBufferIsRegisteredInItsOwnDomainAlone() {
+    try (Loop loop = new Loop()) {
+      ProviderBuffer buffer = Rig.orSkip(() -> loop.pd.allocateBuffer(Loop.SIZE));
+      long other = loop.context.allocateProtectionDomain().segment().address();
+      long memory = buffer.memory().address();
+      var thrown =
+          assertThrows(
+              VerbsException.class,
+              () ->
+                  loop.pd.verbs().ibv_reg_buf_mr(other, buffer.segment().address(), memory, 64, 0));
+      assertEquals(Errno.EINVAL, thrown.errno());
     }
   }
 }

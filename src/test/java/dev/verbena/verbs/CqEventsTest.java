@@ -50,6 +50,32 @@ class CqEventsTest {
   }
 
   @DeviceTest
+  void datagramsAreAnnouncedToo() throws InterruptedException {
+    try (Pair pair = new Pair()) {
+      CompletionChannel channel = pair.b.context.createCompletionChannel();
+      CompletionQueue queue = pair.b.context.completionQueue(16).channel(channel).create();
+      pair.a.queuePair = pair.a.builder(QueuePairType.UD).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.UD).completions(queue).create();
+      pair.bringUp();
+      QueuePairAddress b = pair.b.queuePair.localAddress();
+      SendList list = new SendList(1, 1);
+      list.send(0)
+          .local(pair.a.memory, 0, 64)
+          .to(pair.handleToB(), b.number(), b.queueKey())
+          .signaled();
+      Completions received = new Completions(1);
+      for (int i = 0; i < 5; i++) {
+        queue.requestNotification();
+        pair.b.receive(i);
+        pair.a.run(list);
+        assertSame(queue, channel.poll(LONG));
+        assertEquals(1, queue.poll(received));
+        assertEquals(i, received.id(0));
+      }
+    }
+  }
+
+  @DeviceTest
   void whatIsInTheQueueAlreadyIsNotAnnounced() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();

@@ -14,6 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_mr_init_attr;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -334,6 +336,35 @@ class MrTest {
       loop.complete(1);
       assertArrayEquals(
           text, memory.asSlice(Loop.HALF, text.length).toArray(ValueLayout.JAVA_BYTE));
+    }
+  }
+
+  @DeviceTest
+  void theExtendedFunctionChecksTheSame() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      MemorySegment memory = arena.allocate(64);
+      for (AccessFlag flag :
+          Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGE_PAGES)) {
+        MemoryRegistration registration = pd.memory(memory).access(flag).extended();
+        assertThrows(IllegalArgumentException.class, registration::register);
+      }
+    }
+  }
+
+  @DeviceTest
+  void theExtendedFunctionTakesNoMixOfMemoryAndFile() {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      Rig.orSkip(() -> pd.memory(arena.allocate(64)).extended().register()).close();
+      MemorySegment attr = ibv_mr_init_attr.allocate(arena);
+      ibv_mr_init_attr.length(attr, 64);
+      ibv_mr_init_attr.addr(attr, arena.allocate(64));
+      ibv_mr_init_attr.comp_mask(attr, rdma_h.IBV_REG_MR_MASK_ADDR() | rdma_h.IBV_REG_MR_MASK_FD());
+      long domain = pd.segment().address();
+      assertThrows(VerbsException.class, () -> pd.verbs().ibv_reg_mr_ex(domain, attr.address()));
     }
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
@@ -124,6 +125,79 @@ class MwTest {
       MemoryWindow other = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
       pd.close();
       assertThrows(IllegalStateException.class, other::rkey);
+    }
+  }
+
+  @DeviceTest
+  void aPeerTakesAWindowOfType2() {
+    try (Loop loop = new Loop()) {
+      int rkey = boundToType2(loop).rkey();
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, loop.region, 0, 8);
+      assertEquals(1, loop.peer.post(receive));
+      SendList list = new SendList(1, 0);
+      list.sendWithInvalidate(0, rkey).signaled();
+      assertEquals(1, loop.qp.post(list));
+      loop.complete(2);
+      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  @DeviceTest
+  void aClosedWindowOfType2ShowsNothing() {
+    try (Loop loop = new Loop()) {
+      MemoryWindow window = boundToType2(loop);
+      int rkey = window.rkey();
+      write(loop, rkey, CompletionStatus.SUCCESS);
+      window.close();
+      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  private static MemoryWindow boundToType2(Loop loop) {
+    MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    int rkey = MemoryWindow.nextKey(window.rkey());
+    SendList list = new SendList(1, 0);
+    list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE))
+        .signaled();
+    assertEquals(1, loop.peer.post(list));
+    loop.complete(1);
+    window.bound(rkey);
+    return window;
+  }
+
+  @DeviceTest
+  void windowsShowRegionsMadeByTheExtendedFunction() {
+    try (Loop loop = new Loop();
+        Arena arena = Arena.ofShared()) {
+      MemoryRegion region =
+          Rig.orSkip(
+              () ->
+                  loop.pd
+                      .memory(arena.allocate(Loop.SIZE))
+                      .access(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND)
+                      .extended()
+                      .register());
+      MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      window.bind(loop.peer, 1, new WindowBinding(region, 0, 64, WRITE));
+      loop.complete(1);
+      loop.region.memory().setString(0, "shown");
+      SendList list = new SendList(1, 1);
+      list.write(0).local(loop.region, 0, 6).remote(region.start(), window.rkey()).signaled();
+      assertEquals(1, loop.qp.post(list));
+      loop.complete(1);
+      assertEquals("shown", region.memory().getString(0));
+      window.close();
+      region.close();
+    }
+  }
+
+  @DeviceTest
+  void onlyTwoTypesExist() {
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain pd = context.allocateProtectionDomain();
+      assertEquals(2, MemoryWindowType.values().length);
+      assertThrows(VerbsException.class, () -> pd.verbs().ibv_alloc_mw(pd.segment().address(), 3));
     }
   }
 }

@@ -1,9 +1,12 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.function.UnaryOperator;
 
 /**
  * Two queue pairs on the two devices of the rig, each with a registered page, as tests want them.
@@ -23,7 +26,10 @@ final class Pair implements AutoCloseable {
     final MemoryRegion memory;
     QueuePair queuePair;
 
+    private final Arena arena;
+
     private Side(Device device, Arena arena) {
+      this.arena = arena;
       context = device.open();
       domain = context.allocateProtectionDomain();
       completionQueue = context.createCompletionQueue(64);
@@ -43,13 +49,40 @@ final class Pair implements AutoCloseable {
           .capacity(new QueuePairCapacity(16, 16, 2, 2, 0));
     }
 
+    /** Memory of a page, to be registered. */
+    MemoryRegistration page(AccessFlag... access) {
+      return domain.memory(arena.allocate(4096, 4096)).access(access);
+    }
+
     void receive(long id) {
+      receive(id, memory);
+    }
+
+    void receive(long id, MemoryRegion into) {
       ReceiveList list = new ReceiveList(1, 1);
       list.id(0, id);
-      list.local(0, memory, 0, memory.length());
+      list.local(0, into, 0, into.length());
       if (queuePair.post(list) != 1) {
         throw new AssertionError("a receive was not taken");
       }
+    }
+
+    /** Posts the requests of a list and waits until the last one is done, the one signaled. */
+    void run(SendList list) {
+      run(list, CompletionStatus.SUCCESS);
+    }
+
+    /** Posts the requests of a list and waits until the last one, the one signaled, ended so. */
+    void run(SendList list, CompletionStatus expected) {
+      assertEquals(list.size(), queuePair.post(list));
+      completion(expected);
+    }
+
+    /** Waits for one completion, which must be of this status. */
+    Completions completion(CompletionStatus expected) {
+      Completions completions = completion();
+      assertEquals(expected, completions.status(0), () -> completions.describe(0));
+      return completions;
     }
 
     /** Waits for one completion. */
@@ -81,9 +114,38 @@ final class Pair implements AutoCloseable {
 
   /** Makes both queue pairs and connects them. */
   static Pair connected(QueuePairType type) {
-    Pair pair = new Pair(type);
-    pair.connect();
-    return pair;
+    return inUse(type, builder -> builder);
+  }
+
+  /** Makes both queue pairs with some choices and brings them into use. */
+  static Pair inUse(QueuePairType type, UnaryOperator<QueuePair.Builder> choices) {
+    Pair pair = new Pair();
+    try {
+      pair.a.queuePair = choices.apply(pair.a.builder(type)).create();
+      pair.b.queuePair = choices.apply(pair.b.builder(type)).create();
+      pair.bringUp();
+      return pair;
+    } catch (RuntimeException | Error e) {
+      pair.close();
+      throw e;
+    }
+  }
+
+  /** Brings both queue pairs into use. */
+  void bringUp() {
+    if (a.queuePair.type().isConnected()) {
+      connect();
+    } else {
+      a.queuePair.activate();
+      b.queuePair.activate();
+    }
+  }
+
+  /** How a's datagrams find b. */
+  AddressHandle handleToB() {
+    int index = a.context.port(1).chooseGid().index();
+    return a.domain.createAddressHandle(
+        AddressVector.global(1, new GlobalRoute(Gid.of(Rig.addressB()), index)));
   }
 
   void connect() {

@@ -147,14 +147,14 @@ class PostingTest {
     MemorySegment more = arena.allocate(8);
     try (Posting posting = rc.startPosting()) {
       posting.send().local(region, 0, 8).local(region, 16, 8);
-      posting.send().inline(buffer.asSlice(0, 12));
-      posting.send().inline(buffer.asSlice(0, 12), more);
+      posting.inlined().send().inline(buffer.asSlice(0, 12));
+      posting.inlined().send().inline(buffer.asSlice(0, 12), more);
       assertEquals(3, posting.complete());
     }
     List<String> taken = calls.taken();
     assertTrue(taken.get(2).matches("wr_set_sge_list\\(2, \\d+\\)"), taken.get(2));
     assertEquals("wr_set_inline_data(%d, 12)".formatted(buffer.address()), taken.get(4));
-    assertTrue(taken.get(6).matches("wr_set_inline_data_list\\(2, \\d+\\)"), taken.get(6));
+    assertTrue(taken.get(6).matches("wr_set_inline_data\\(\\d+, 20\\)"), taken.get(6));
   }
 
   @Test
@@ -325,11 +325,7 @@ class PostingTest {
       assertThrows(IndexOutOfBoundsException.class, () -> posting.local(region, 250, 7));
       assertThrows(IndexOutOfBoundsException.class, () -> posting.local(region, -1, 7));
       assertThrows(IllegalArgumentException.class, () -> posting.local(foreign, 0, 8));
-      assertThrows(IllegalArgumentException.class, () -> posting.inline(buffer.asSlice(0, 65)));
-      assertThrows(IllegalArgumentException.class, () -> posting.inline(onHeap));
-      assertThrows(
-          IllegalArgumentException.class, () -> posting.inline(buffer.asSlice(0, 8), onHeap));
-      assertThrows(IllegalStateException.class, () -> posting.inline(freed));
+      assertThrows(IllegalStateException.class, () -> posting.inline(buffer), "was not inlined()");
       assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1), "RC has its peer");
       assertThrows(IllegalStateException.class, () -> posting.sharedReceiveQueue(1));
       assertCalls();
@@ -337,7 +333,13 @@ class PostingTest {
       posting.local(region, 0, 8).local(region, 8, 8);
       assertThrows(IllegalArgumentException.class, () -> posting.local(region, 16, 8));
       assertThrows(IllegalStateException.class, () -> posting.inline(buffer.asSlice(0, 8)));
-      posting.send().inline(buffer.asSlice(0, 8));
+      posting.inlined().send();
+      assertThrows(IllegalStateException.class, () -> posting.local(region, 0, 8), "is inlined()");
+      assertThrows(IllegalArgumentException.class, () -> posting.inline(buffer.asSlice(0, 65)));
+      assertThrows(IllegalArgumentException.class, () -> posting.inline(onHeap));
+      assertThrows(IllegalStateException.class, () -> posting.inline(freed));
+      assertThrows(IllegalStateException.class, () -> posting.inline(buffer.asSlice(0, 8), freed));
+      posting.inline(buffer.asSlice(0, 8));
       assertThrows(IllegalStateException.class, () -> posting.local(region, 0, 8));
       assertThrows(IllegalStateException.class, () -> posting.inline(buffer.asSlice(0, 8)));
       posting.localInvalidate(3);

@@ -10,6 +10,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.DisplayName;
@@ -376,5 +377,69 @@ class QpTest {
               assertThrows(VerbsException.class, () -> qp.enhancedConnection(options))
                   .isUnsupported());
         });
+  }
+
+  @DeviceTest
+  @DisplayName("A Q_Key whose highest bit is set is for privileged users, as tests in the lab are")
+  void takesAPrivilegedQueueKey() {
+    try (Pair pair = new Pair()) {
+      for (var builder :
+          List.of(
+              pair.a.builder(QueuePairType.UD),
+              pair.a.builder(QueuePairType.UD).sendOperations(SendOperation.SEND))) {
+        QueuePair qp = builder.create();
+        qp.toInit().port(1).queueKey(0x8000_0000).apply();
+        assertEquals(0x8000_0000, qp.query(QueuePairAttribute.QKEY).queueKey());
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-Q03, S2-Q04: at least as many reads and atomics at once as were asked for")
+  void allowsManyReadsAtOnce() {
+    try (Pair pair = new Pair(QueuePairType.RC)) {
+      pair.a.queuePair.bringUp().reads(12);
+      pair.b.queuePair.bringUp().reads(12);
+      pair.connect();
+      QueuePairAttributes now = pair.a.queuePair.query();
+      assertTrue(now.readsAsInitiator() >= 12, now.toString());
+      assertTrue(now.readsAsTarget() >= 12, now.toString());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("ibv_query_qp_data_in_order: Soft-RoCE promises no order, for no operation")
+  void promisesNoOrder() {
+    with(
+        QueuePairType.UD,
+        qp -> {
+          qp.activate();
+          for (WorkRequestOpcode opcode :
+              Set.of(
+                  WorkRequestOpcode.SEND,
+                  WorkRequestOpcode.RDMA_WRITE,
+                  WorkRequestOpcode.RDMA_READ)) {
+            assertEquals(Set.of(), qp.dataInOrder(opcode));
+            assertEquals(Set.of(), qp.dataInOrderOfDevice(opcode));
+          }
+        });
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V39: what was asked for can be read back, of each type")
+  void tellsWhatItWasMadeWith() {
+    for (QueuePairType type : TYPES) {
+      with(
+          type,
+          qp -> {
+            qp.bringUp().psn(0x45).init();
+            QueuePairAttributes now = qp.query();
+            assertEquals(QueuePairState.INIT, now.state());
+            assertEquals(1, now.port());
+            assertTrue(now.capacity().sendRequests() >= 16, now.capacity().toString());
+            assertTrue(now.capacity().receiveRequests() >= 16, now.capacity().toString());
+            assertTrue(now.capacity().sendEntries() >= 2, now.capacity().toString());
+          });
+    }
   }
 }

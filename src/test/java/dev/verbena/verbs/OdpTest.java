@@ -1,0 +1,337 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Pages;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Function;
+import org.junit.jupiter.api.DisplayName;
+import org.opentest4j.TestAbortedException;
+
+/**
+ * Memory that is paged in on demand, as rdma-core's test_odp.py uses it. Its pages are dropped
+ * before each request, so that the device has to fault them in.
+ */
+class OdpTest {
+  private static final int ROUNDS = 5;
+  private static final int SIZE = 1024;
+  private static final AccessFlag[] ON_DEMAND = {
+    AccessFlag.LOCAL_WRITE,
+    AccessFlag.REMOTE_WRITE,
+    AccessFlag.REMOTE_READ,
+    AccessFlag.REMOTE_ATOMIC,
+    AccessFlag.ON_DEMAND
+  };
+
+  /** Skips where the device cannot do it, with the reason. */
+  private static Pair requires(
+      Pair pair, Function<OdpCapabilities, Set<OdpOperation>> of, OdpOperation... operations) {
+    OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
+    if (!of.apply(capabilities).containsAll(List.of(operations))) {
+      pair.close();
+      throw new TestAbortedException(
+          "no on-demand paging for " + List.of(operations) + ": " + capabilities);
+    }
+    return pair;
+  }
+
+  private static Pair rc(OdpOperation... operations) {
+    return requires(Pair.connected(QueuePairType.RC), OdpCapabilities::rc, operations);
+  }
+
+  private static MemoryRegion paged(Pair.Side side) {
+    return side.page(ON_DEMAND).register();
+  }
+
+  /** Gives a region's memory other pages, filled with a value. */
+  private static void renew(MemoryRegion region, int value) {
+    Pages.drop(region.memory());
+    region.memory().fill((byte) value);
+  }
+
+  private static void assertSame(MemoryRegion from, MemoryRegion to, long offset, long size) {
+    MemorySegment sent = from.memory().asSlice(0, size);
+    assertEquals(-1, sent.mismatch(to.memory().asSlice(offset, size)));
+  }
+
+  private static void sendAndReceive(Pair pair, MemoryRegion from, MemoryRegion to) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(from, 0, SIZE).signaled();
+    for (int i = 1; i <= ROUNDS; i++) {
+      renew(from, i);
+      Pages.drop(to.memory());
+      pair.b.receive(i, to);
+      pair.a.run(list);
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertSame(from, to, 0, SIZE);
+    }
+  }
+
+  @DeviceTest
+  void aKernelWithoutPagingRefusesTheFlag() {
+    try (Pair pair = new Pair()) {
+      OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
+      if (capabilities.supported()) {
+        assertTrue(paged(pair.a).isOpen());
+      } else {
+        assertTrue(capabilities.rc().isEmpty() && capabilities.ud().isEmpty());
+        Refusal.of(() -> paged(pair.a), "ON_DEMAND");
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("Soft-RoCE never takes the whole address space as one region")
+  void theAddressSpaceIsNoRegion() {
+    try (Pair pair = new Pair()) {
+      var thrown =
+          assertThrows(
+              VerbsException.class,
+              () -> pair.a.domain.registerAddressSpace(AccessFlag.LOCAL_WRITE));
+      assertTrue(thrown.getMessage().contains("cannot make the whole"), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S4-09: IBV_ACCESS_ON_DEMAND, sends and receives")
+  void carriesMessages() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+      sendAndReceive(pair, paged(pair.a), paged(pair.b));
+    }
+  }
+
+  @DeviceTest
+  void carriesMessagesOfRegionsMadeByTheExtendedFunction() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+      MemoryRegion to = Rig.orSkip(() -> pair.b.page(ON_DEMAND).extended().register());
+      sendAndReceive(pair, pair.a.page(ON_DEMAND).extended().register(), to);
+    }
+  }
+
+  @DeviceTest
+  void mixesWithPinnedMemory() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+      MemoryRegion from = paged(pair.a);
+      MemoryRegion to = paged(pair.b);
+      SendList list = new SendList(1, 2);
+      list.send(0).local(from, 0, 8).local(pair.a.memory, 0, 8).signaled();
+      ReceiveList receive = new ReceiveList(1, 2);
+      receive.local(0, 0, to, 0, 8);
+      receive.local(0, 1, pair.b.memory, 0, 8);
+      renew(from, 1);
+      pair.a.memory.memory().fill((byte) 2);
+      Pages.drop(to.memory());
+      assertEquals(1, pair.b.queuePair.post(receive));
+      pair.a.run(list);
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertSame(from, to, 0, 8);
+      assertSame(pair.a.memory, pair.b.memory, 0, 8);
+    }
+  }
+
+  @DeviceTest
+  void isWritten() {
+    try (Pair pair = rc(OdpOperation.WRITE)) {
+      MemoryRegion from = paged(pair.a);
+      MemoryRegion to = paged(pair.b);
+      SendList list = new SendList(1, 1);
+      list.write(0).local(from, 0, SIZE).remote(to.start(), to.rkey()).signaled();
+      for (int i = 1; i <= ROUNDS; i++) {
+        renew(from, i);
+        Pages.drop(to.memory());
+        pair.a.run(list);
+        assertSame(from, to, 0, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  void isRead() {
+    try (Pair pair = rc(OdpOperation.READ)) {
+      MemoryRegion to = paged(pair.a);
+      MemoryRegion from = paged(pair.b);
+      SendList list = new SendList(1, 1);
+      list.read(0).local(to, 0, SIZE).remote(from.start(), from.rkey()).signaled();
+      for (int i = 1; i <= ROUNDS; i++) {
+        renew(from, i);
+        Pages.drop(to.memory());
+        pair.a.run(list);
+        assertSame(from, to, 0, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  void isSwappedAtomically() {
+    try (Pair pair = rc(OdpOperation.ATOMIC)) {
+      MemoryRegion result = paged(pair.a);
+      MemoryRegion counter = paged(pair.b);
+      SendList list = new SendList(1, 1);
+      list.compareAndSwap(0, 0, 42)
+          .local(result, 0, 8)
+          .remote(counter.start(), counter.rkey())
+          .signaled();
+      Pages.drop(counter.memory());
+      Pages.drop(result.memory());
+      pair.a.run(list);
+      assertEquals(42, counter.memory().get(ValueLayout.JAVA_LONG, 0));
+      assertEquals(0, result.memory().get(ValueLayout.JAVA_LONG, 0));
+      pair.a.run(list);
+      assertEquals(42, result.memory().get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  @DeviceTest
+  void isAddedToAtomically() {
+    try (Pair pair = rc(OdpOperation.ATOMIC)) {
+      MemoryRegion result = paged(pair.a);
+      MemoryRegion counter = paged(pair.b);
+      SendList list = new SendList(1, 1);
+      list.fetchAndAdd(0, 5).local(result, 0, 8).remote(counter.start(), counter.rkey()).signaled();
+      Pages.drop(counter.memory());
+      for (int i = 0; i < ROUNDS; i++) {
+        Pages.drop(result.memory());
+        pair.a.run(list);
+        assertEquals(i * 5L, result.memory().get(ValueLayout.JAVA_LONG, 0));
+      }
+    }
+  }
+
+  @DeviceTest
+  void carriesDatagrams() {
+    Pair unsure = Pair.inUse(QueuePairType.UD, builder -> builder);
+    try (Pair pair = requires(unsure, OdpCapabilities::ud, OdpOperation.SEND)) {
+      MemoryRegion from = paged(pair.a);
+      QueuePairAddress b = pair.b.queuePair.localAddress();
+      SendList list = new SendList(1, 1);
+      list.send(0).local(from, 0, SIZE).to(pair.handleToB(), b.number(), b.queueKey()).signaled();
+      for (int i = 1; i <= ROUNDS; i++) {
+        renew(from, i);
+        pair.b.receive(i);
+        pair.a.run(list);
+        pair.b.completion(CompletionStatus.SUCCESS);
+        assertSame(from, pair.b.memory, 40, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  void receivesOfASharedQueue() {
+    Pair unsure = new Pair();
+    try (Pair pair = requires(unsure, OdpCapabilities::rc, OdpOperation.SRQ_RECEIVE)) {
+      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(4);
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
+      pair.connect();
+      MemoryRegion from = paged(pair.a);
+      MemoryRegion to = paged(pair.b);
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, to, 0, SIZE);
+      SendList list = new SendList(1, 1);
+      list.send(0).local(from, 0, SIZE).signaled();
+      for (int i = 1; i <= ROUNDS; i++) {
+        renew(from, i);
+        Pages.drop(to.memory());
+        assertEquals(1, srq.post(receive));
+        pair.a.run(list);
+        pair.b.completion(CompletionStatus.SUCCESS);
+        assertSame(from, to, 0, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("ibv_advise_mr: pages are brought in before, at once or in the background")
+  void isPrefetched() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+      MemoryRegion from = paged(pair.a);
+      MemoryRegion to = paged(pair.b);
+      List<String> advised = new ArrayList<>();
+      for (MemoryAdvice advice : MemoryAdvice.values()) {
+        for (boolean wait : new boolean[] {true, false}) {
+          renew(from, 1);
+          renew(to, 2);
+          from.advise(advice, 0, from.length(), wait);
+          to.advise(advice, 0, to.length(), wait);
+          sendAndReceive(pair, from, to);
+          advised.add(advice + " " + wait);
+        }
+      }
+      assertEquals(2 * MemoryAdvice.values().length, advised.size(), advised.toString());
+    }
+  }
+
+  private static Pair built(OdpOperation operation, SendOperation... operations) {
+    Pair pair = requires(new Pair(), OdpCapabilities::rc, operation);
+    for (Pair.Side side : List.of(pair.a, pair.b)) {
+      side.queuePair = side.builder(QueuePairType.RC).sendOperations(operations).create();
+      side.queuePair
+          .bringUp()
+          .access(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.FLUSH_GLOBAL);
+    }
+    pair.connect();
+    return pair;
+  }
+
+  @DeviceTest
+  void isWrittenAtomically() {
+    try (Pair pair = built(OdpOperation.ATOMIC_WRITE, SendOperation.ATOMIC_WRITE)) {
+      MemoryRegion to = paged(pair.b);
+      for (int i = 1; i <= ROUNDS; i++) {
+        Pages.drop(to.memory());
+        Posting posting = pair.a.queuePair.startPosting().signaled();
+        posting.atomicWrite(to.rkey(), to.start(), i);
+        assertEquals(1, posting.complete());
+        pair.a.completion(CompletionStatus.SUCCESS);
+        assertEquals(i, to.memory().get(ValueLayout.JAVA_LONG, 0));
+      }
+    }
+  }
+
+  @DeviceTest
+  void isFlushed() {
+    flush(side -> side.page(flushable()).register());
+  }
+
+  @DeviceTest
+  void isFlushedInRegionsMadeByTheExtendedFunction() {
+    flush(side -> side.page(flushable()).extended().register());
+  }
+
+  private static AccessFlag[] flushable() {
+    return new AccessFlag[] {
+      AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.FLUSH_GLOBAL, AccessFlag.ON_DEMAND
+    };
+  }
+
+  private static void flush(Function<Pair.Side, MemoryRegion> registration) {
+    try (Pair pair = built(OdpOperation.FLUSH, SendOperation.FLUSH, SendOperation.RDMA_WRITE)) {
+      MemoryRegion to = registration.apply(pair.b);
+      Set<FlushPlacement> global = Collections.singleton(FlushPlacement.GLOBAL);
+      for (boolean whole : new boolean[] {false, true}) {
+        pair.a.memory.memory().fill((byte) 6);
+        Pages.drop(to.memory());
+        Posting posting = pair.a.queuePair.startPosting();
+        posting.write(to.rkey(), to.start()).local(pair.a.memory, 0, SIZE).signaled();
+        if (whole) {
+          posting.flushRegion(to.rkey(), global);
+        } else {
+          posting.flush(to.rkey(), to.start(), SIZE, global);
+        }
+        assertEquals(2, posting.complete());
+        pair.a.completion(CompletionStatus.SUCCESS);
+        assertSame(pair.a.memory, to, 0, SIZE);
+      }
+    }
+  }
+}

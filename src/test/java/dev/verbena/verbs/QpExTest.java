@@ -1,0 +1,553 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
+
+/**
+ * Requests that are built one by one, as rdma-core's test_qpex.py builds them: the region of {@code
+ * ibv_wr_start} to {@code ibv_wr_complete} (S3-F01, S3-F02, S3-F21 to S3-F25, P-10).
+ */
+class QpExTest {
+  private static final int ROUNDS = 10;
+  private static final int SIZE = 1024;
+
+  private static Pair rc(SendOperation... operations) {
+    return Pair.inUse(QueuePairType.RC, builder -> builder.sendOperations(operations));
+  }
+
+  private static Pair ud(SendOperation... operations) {
+    return Pair.inUse(QueuePairType.UD, builder -> builder.sendOperations(operations));
+  }
+
+  /** Completes a posting of one request and waits for its end. */
+  private static Completions run(Pair.Side side, Posting posting, CompletionStatus expected) {
+    assertEquals(1, posting.complete());
+    return side.completion(expected);
+  }
+
+  private static Completions run(Pair.Side side, Posting posting) {
+    return run(side, posting, CompletionStatus.SUCCESS);
+  }
+
+  private static void assertArrived(Pair pair, long offset, long size) {
+    MemorySegment from = pair.a.memory.memory().asSlice(0, size);
+    MemorySegment to = pair.b.memory.memory().asSlice(offset, size);
+    assertEquals(-1, from.mismatch(to));
+  }
+
+  // Sends
+
+  @DeviceTest
+  @DisplayName("S3-F11, S3-F15: ibv_wr_send, ibv_wr_set_sge")
+  void sends() {
+    try (Pair pair = rc(SendOperation.SEND)) {
+      for (int i = 0; i < ROUNDS; i++) {
+        pair.a.memory.memory().fill((byte) (i + 1));
+        pair.b.receive(i);
+        Posting posting = pair.a.queuePair.startPosting().id(100 + i).signaled();
+        Completions sent = run(pair.a, posting.send().local(pair.a.memory, 0, SIZE));
+        assertEquals(100 + i, sent.id(0));
+        assertEquals(CompletionOpcode.SEND, sent.opcode(0));
+        Completions received = pair.b.completion(CompletionStatus.SUCCESS);
+        assertEquals(i, received.id(0));
+        assertEquals(SIZE, received.byteLength(0));
+        assertArrived(pair, 0, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F12: ibv_wr_send_imm completes a receive with the immediate value")
+  void sendsWithImmediate() {
+    try (Pair pair = rc(SendOperation.SEND_WITH_IMMEDIATE)) {
+      pair.b.receive(1);
+      Posting posting = pair.a.queuePair.startPosting().signaled().sendWithImmediate(0x12345678);
+      run(pair.a, posting.local(pair.a.memory, 0, SIZE));
+      Completions received = pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals(CompletionOpcode.RECEIVE, received.opcode(0));
+      assertTrue(received.has(0, CompletionFlag.IMMEDIATE));
+      assertEquals(0x12345678, received.immediate(0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F11, S3-F19: ibv_wr_set_ud_addr says where a datagram goes")
+  void sendsDatagrams() {
+    try (Pair pair = ud(SendOperation.SEND)) {
+      datagram(pair, SIZE, Optional.empty());
+    }
+  }
+
+  @DeviceTest
+  void sendsEmptyDatagrams() {
+    try (Pair pair = ud(SendOperation.SEND)) {
+      datagram(pair, 0, Optional.empty());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F12: a datagram with an immediate value")
+  void sendsDatagramsWithImmediate() {
+    try (Pair pair = ud(SendOperation.SEND_WITH_IMMEDIATE)) {
+      datagram(pair, SIZE, Optional.of(0x1234));
+    }
+  }
+
+  private static void datagram(Pair pair, int size, Optional<Integer> immediate) {
+    QueuePairAddress b = pair.b.queuePair.localAddress();
+    AddressHandle handle = pair.handleToB();
+    for (int i = 0; i < ROUNDS; i++) {
+      pair.a.memory.memory().fill((byte) (i + 1));
+      pair.b.receive(i);
+      Posting posting = pair.a.queuePair.startPosting().signaled();
+      immediate.ifPresentOrElse(posting::sendWithImmediate, posting::send);
+      run(pair.a, posting.local(pair.a.memory, 0, size).to(handle, b.number(), b.queueKey()));
+      Completions received = pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals(40 + size, received.byteLength(0));
+      assertEquals(pair.a.queuePair.number(), received.sourceQueuePair(0));
+      assertEquals(immediate.isPresent(), received.has(0, CompletionFlag.IMMEDIATE));
+      immediate.ifPresent(value -> assertEquals(value, received.immediate(0)));
+      assertArrived(pair, 40, size);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F13: ibv_wr_send_inv takes a window from the peer before its receive completes")
+  void sendsWithInvalidate() {
+    try (Pair pair =
+        rc(
+            SendOperation.SEND_WITH_INVALIDATE,
+            SendOperation.BIND_MEMORY_WINDOW,
+            SendOperation.RDMA_WRITE)) {
+      int rkey = bind(pair.b, pair.b.page(bindable()).register(), AccessFlag.REMOTE_WRITE);
+      pair.b.receive(1);
+      Posting posting = pair.a.queuePair.startPosting().signaled().sendWithInvalidate(rkey);
+      run(pair.a, posting.local(pair.a.memory, 0, 8));
+      Completions received = pair.b.completion(CompletionStatus.SUCCESS);
+      // rxe passes on the kernel's bit for it, which is another one's in user space.
+      assertTrue(
+          received.has(0, CompletionFlag.INVALIDATED)
+              || received.has(0, CompletionFlag.CHECKSUM_OK),
+          () -> received.flags(0).toString());
+      assertEquals(rkey, received.invalidatedKey(0));
+      Posting write = pair.a.queuePair.startPosting().signaled();
+      write.write(rkey, pair.b.memory.start()).local(pair.a.memory, 0, 8);
+      run(pair.a, write, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  private static AccessFlag[] bindable() {
+    return new AccessFlag[] {
+      AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.MEMORY_WINDOW_BIND
+    };
+  }
+
+  /** Shows a region through a window of type 2; the result is the window's key. */
+  private static int bind(Pair.Side side, MemoryRegion region, AccessFlag... access) {
+    MemoryWindow window = side.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    int rkey = MemoryWindow.nextKey(window.rkey());
+    WindowBinding binding = new WindowBinding(region, 0, region.length(), Set.of(access));
+    Posting posting = side.queuePair.startPosting().id(0x123).signaled();
+    Completions bound = run(side, posting.bindMemoryWindow(window, rkey, binding));
+    assertEquals(CompletionOpcode.BIND_MEMORY_WINDOW, bound.opcode(0));
+    return rkey;
+  }
+
+  // Writes and reads
+
+  @DeviceTest
+  @DisplayName("S3-F09: ibv_wr_rdma_write")
+  void writes() {
+    try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
+      for (int i = 0; i < ROUNDS; i++) {
+        pair.a.memory.memory().fill((byte) (i + 1));
+        Posting posting = pair.a.queuePair.startPosting().signaled();
+        posting.write(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, SIZE);
+        assertEquals(CompletionOpcode.RDMA_WRITE, run(pair.a, posting).opcode(0));
+        assertArrived(pair, 0, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  void writesNothing() {
+    try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
+      pair.a.memory.memory().fill((byte) 1);
+      Posting posting = pair.a.queuePair.startPosting().signaled();
+      posting.write(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, 0);
+      run(pair.a, posting);
+      assertEquals(0, pair.b.memory.memory().get(ValueLayout.JAVA_BYTE, 0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F10: ibv_wr_rdma_write_imm completes a receive as RECV_RDMA_WITH_IMM")
+  void writesWithImmediate() {
+    try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMMEDIATE)) {
+      pair.a.memory.memory().fill((byte) 7);
+      pair.b.receive(9);
+      Posting posting = pair.a.queuePair.startPosting().signaled();
+      posting
+          .writeWithImmediate(pair.b.memory.rkey(), pair.b.memory.start() + SIZE, 0xcafe)
+          .local(pair.a.memory, 0, SIZE);
+      run(pair.a, posting);
+      Completions received = pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals(9, received.id(0));
+      assertEquals(CompletionOpcode.RECEIVE_RDMA_WITH_IMMEDIATE, received.opcode(0));
+      assertEquals(0xcafe, received.immediate(0));
+      assertArrived(pair, SIZE, SIZE);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F08: ibv_wr_rdma_read")
+  void reads() {
+    try (Pair pair = rc(SendOperation.RDMA_READ)) {
+      for (int i = 0; i < ROUNDS; i++) {
+        pair.b.memory.memory().fill((byte) (i + 1));
+        Posting posting = pair.a.queuePair.startPosting().signaled();
+        posting.read(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, SIZE);
+        assertEquals(CompletionOpcode.RDMA_READ, run(pair.a, posting).opcode(0));
+        assertArrived(pair, 0, SIZE);
+      }
+    }
+  }
+
+  @DeviceTest
+  void readsNothing() {
+    try (Pair pair = rc(SendOperation.RDMA_READ)) {
+      pair.b.memory.memory().fill((byte) 1);
+      Posting posting = pair.a.queuePair.startPosting().signaled();
+      posting.read(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, 0);
+      run(pair.a, posting);
+      assertEquals(0, pair.a.memory.memory().get(ValueLayout.JAVA_BYTE, 0));
+    }
+  }
+
+  // Atomics, atomic write, flush
+
+  @DeviceTest
+  @DisplayName("S3-F04: ibv_wr_atomic_cmp_swp")
+  void comparesAndSwaps() {
+    try (Pair pair = rc(SendOperation.ATOMIC_COMPARE_AND_SWAP)) {
+      MemorySegment counter = pair.b.memory.memory();
+      counter.set(ValueLayout.JAVA_LONG, 0, 41);
+      for (long expected : new long[] {41, 41}) {
+        Posting posting = pair.a.queuePair.startPosting().signaled();
+        posting
+            .compareAndSwap(pair.b.memory.rkey(), pair.b.memory.start(), expected, 42)
+            .local(pair.a.memory, 0, Long.BYTES);
+        assertEquals(CompletionOpcode.COMPARE_AND_SWAP, run(pair.a, posting).opcode(0));
+        assertEquals(42, counter.get(ValueLayout.JAVA_LONG, 0));
+      }
+      assertEquals(42, pair.a.memory.memory().get(ValueLayout.JAVA_LONG, 0), "the value it found");
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F05: ibv_wr_atomic_fetch_add")
+  void fetchesAndAdds() {
+    try (Pair pair = rc(SendOperation.ATOMIC_FETCH_AND_ADD)) {
+      MemorySegment counter = pair.b.memory.memory();
+      counter.set(ValueLayout.JAVA_LONG, 0, 1000);
+      for (int i = 0; i < ROUNDS; i++) {
+        Posting posting = pair.a.queuePair.startPosting().signaled();
+        posting
+            .fetchAndAdd(pair.b.memory.rkey(), pair.b.memory.start(), 5)
+            .local(pair.a.memory, 0, Long.BYTES);
+        assertEquals(CompletionOpcode.FETCH_AND_ADD, run(pair.a, posting).opcode(0));
+        assertEquals(1000 + i * 5L, pair.a.memory.memory().get(ValueLayout.JAVA_LONG, 0));
+      }
+      assertEquals(1000 + ROUNDS * 5L, counter.get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("ibv_wr_atomic_write, which kernel 6.1 does not know and rdma-core 44 does")
+  void writesAtomically() {
+    try (Pair pair = rc(SendOperation.ATOMIC_WRITE)) {
+      boolean known = !Rig.labGuest().equals(Optional.of("bookworm"));
+      Posting posting = pair.a.queuePair.startPosting().signaled();
+      posting.atomicWrite(pair.b.memory.rkey(), pair.b.memory.start() + 8, 0x0102_0304_0506_0708L);
+      Completions written =
+          run(
+              pair.a,
+              posting,
+              known ? CompletionStatus.SUCCESS : CompletionStatus.LOCAL_QP_OPERATION_ERROR);
+      if (known) {
+        assertEquals(CompletionOpcode.ATOMIC_WRITE, written.opcode(0));
+        assertEquals(0x0102_0304_0506_0708L, pair.b.memory.memory().get(ValueLayout.JAVA_LONG, 8));
+      }
+    }
+  }
+
+  /** Both ends of a flush, or empty where rdma-core is too old for it, which is said. */
+  private static Optional<Pair> flushing() {
+    if (Rig.labGuest().equals(Optional.of("bookworm"))) {
+      Refusal.of(() -> rc(SendOperation.FLUSH, SendOperation.RDMA_WRITE).close());
+      return Optional.empty();
+    }
+    Pair pair = new Pair();
+    for (Pair.Side side : List.of(pair.a, pair.b)) {
+      side.queuePair =
+          side.builder(QueuePairType.RC)
+              .sendOperations(SendOperation.FLUSH, SendOperation.RDMA_WRITE)
+              .create();
+      side.queuePair
+          .bringUp()
+          .access(AccessFlag.REMOTE_WRITE, AccessFlag.FLUSH_GLOBAL, AccessFlag.FLUSH_PERSISTENT);
+    }
+    pair.connect();
+    return Optional.of(pair);
+  }
+
+  private static MemoryRegion flushable(Pair pair) {
+    return pair.b
+        .page(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.FLUSH_GLOBAL)
+        .register();
+  }
+
+  @DeviceTest
+  @DisplayName("ibv_wr_flush of a range and of a region")
+  void flushes() {
+    flushing()
+        .ifPresent(
+            pair -> {
+              try (pair) {
+                MemoryRegion target = flushable(pair);
+                var placements = Set.of(FlushPlacement.GLOBAL);
+                pair.a.memory.memory().fill((byte) 3);
+                Posting posting = pair.a.queuePair.startPosting();
+                posting.write(target.rkey(), target.start()).local(pair.a.memory, 0, SIZE);
+                posting.signaled().flush(target.rkey(), target.start(), SIZE, placements);
+                assertEquals(2, posting.complete());
+                Completions flushed = pair.a.completion(CompletionStatus.SUCCESS);
+                assertEquals(CompletionOpcode.FLUSH, flushed.opcode(0));
+                assertEquals(3, target.memory().get(ValueLayout.JAVA_BYTE, SIZE - 1));
+                Posting all = pair.a.queuePair.startPosting().signaled();
+                run(pair.a, all.flushRegion(target.rkey(), placements));
+              }
+            });
+  }
+
+  @DeviceTest
+  @DisplayName("A flush for what the region was not registered for is refused by the peer")
+  void flushesOnlyWhatTheRegionAllows() {
+    flushing()
+        .ifPresent(
+            pair -> {
+              try (pair) {
+                MemoryRegion target = flushable(pair);
+                Posting posting = pair.a.queuePair.startPosting().signaled();
+                posting.flush(
+                    target.rkey(), target.start(), SIZE, Set.of(FlushPlacement.PERSISTENT));
+                run(pair.a, posting, CompletionStatus.REMOTE_ACCESS_ERROR);
+              }
+            });
+  }
+
+  // Memory windows
+
+  @DeviceTest
+  @DisplayName("S3-F06: ibv_wr_bind_mw; what the window does not allow is refused")
+  void bindsAWindow() {
+    try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.BIND_MEMORY_WINDOW)) {
+      MemoryRegion region = pair.b.page(bindable()).register();
+      int writable = bind(pair.b, region, AccessFlag.REMOTE_WRITE);
+      Posting allowed = pair.a.queuePair.startPosting().signaled();
+      run(pair.a, allowed.write(writable, region.start()).local(pair.a.memory, 0, 8));
+      int readOnly = bind(pair.b, region);
+      Posting refused = pair.a.queuePair.startPosting().id(0x124).signaled();
+      refused.write(readOnly, region.start()).local(pair.a.memory, 0, 8);
+      run(pair.a, refused, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F07, S3-F31: ibv_wr_local_inv, fenced behind a read")
+  void invalidatesAKeyOfItsOwn() {
+    try (Pair pair =
+        rc(
+            SendOperation.RDMA_WRITE,
+            SendOperation.RDMA_READ,
+            SendOperation.BIND_MEMORY_WINDOW,
+            SendOperation.LOCAL_INVALIDATE)) {
+      MemoryRegion region = pair.b.page(bindable()).register();
+      int rkey = bind(pair.b, region, AccessFlag.REMOTE_WRITE);
+      Posting posting = pair.b.queuePair.startPosting();
+      posting.read(pair.a.memory.rkey(), pair.a.memory.start()).local(region, 0, 8);
+      posting.fenced().signaled().localInvalidate(rkey);
+      assertEquals(2, posting.complete());
+      assertEquals(
+          CompletionOpcode.LOCAL_INVALIDATE, pair.b.completion(CompletionStatus.SUCCESS).opcode(0));
+      Posting late = pair.a.queuePair.startPosting().signaled();
+      late.write(rkey, region.start()).local(pair.a.memory, 0, 8);
+      run(pair.a, late, CompletionStatus.REMOTE_ACCESS_ERROR);
+    }
+  }
+
+  // Batches and data
+
+  @DeviceTest
+  @DisplayName("S3-F35, P-06: a write and a write with immediate in one section, one completion")
+  void postsABatch() {
+    try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.RDMA_WRITE_WITH_IMMEDIATE)) {
+      MemoryRegion target = pair.b.memory;
+      pair.b.receive(5);
+      try (Posting posting = pair.a.queuePair.startPosting()) {
+        posting.id(1).write(target.rkey(), target.start()).local(pair.a.memory, 0, SIZE);
+        posting
+            .id(2)
+            .signaled()
+            .writeWithImmediate(target.rkey(), target.start() + SIZE, 0x1234)
+            .local(pair.a.memory, SIZE, SIZE);
+        assertEquals(2, posting.complete());
+      }
+      assertEquals(2, pair.a.completion(CompletionStatus.SUCCESS).id(0));
+      assertEquals(0x1234, pair.b.completion(CompletionStatus.SUCCESS).immediate(0));
+      assertEquals(0, pair.a.completionQueue.poll(new Completions(1)), "one completion");
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F16 to S3-F18: lists of entries, inline data, lists of inline data")
+  void gathersData() {
+    try (Pair pair =
+        Pair.inUse(
+            QueuePairType.RC,
+            builder ->
+                builder
+                    .capacity(new QueuePairCapacity(16, 16, 2, 2, 64))
+                    .sendOperations(SendOperation.SEND))) {
+      MemorySegment from = pair.a.memory.memory();
+      MemorySegment to = pair.b.memory.memory();
+      from.setString(0, "verb");
+      from.setString(100, "ena");
+      pair.b.receive(1);
+      Posting list = pair.a.queuePair.startPosting().signaled().send();
+      // Of one length: librxe counts all entries by the first before rdma-core 64.
+      run(pair.a, list.local(pair.a.memory, 0, 4).local(pair.a.memory, 100, 4));
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals("verbena", to.getString(0));
+
+      from.setString(0, "inline");
+      pair.b.receive(2);
+      Posting inline = pair.a.queuePair.startPosting().signaled().inlined().send();
+      inline.inline(from.asSlice(0, 7));
+      from.setString(0, "reused"); // Copied already, long before the end.
+      run(pair.a, inline);
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals("inline", to.getString(0));
+
+      from.setString(0, "of parts");
+      pair.b.receive(3);
+      Posting parts = pair.a.queuePair.startPosting().signaled().inlined().send();
+      run(pair.a, parts.inline(from.asSlice(0, 3), from.asSlice(3, 6)));
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals("of parts", to.getString(0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S3-F03, S3-F26, S3-F27: what is aborted is not done; ibv_post_send is free again")
+  void dropsWhatIsNotCompleted() {
+    try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
+      MemoryRegion target = pair.b.memory;
+      pair.a.memory.memory().fill((byte) 1);
+      SendList list = new SendList(1, 1);
+      list.write(0).local(pair.a.memory, 8, 8).remote(target.start() + 8, target.rkey()).signaled();
+      try (Posting posting = pair.a.queuePair.startPosting()) {
+        posting.signaled().write(target.rkey(), target.start()).local(pair.a.memory, 0, 8);
+        assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
+      }
+      pair.a.run(list);
+      assertEquals(0, target.memory().get(ValueLayout.JAVA_LONG, 0), "aborted");
+      assertEquals(1, target.memory().get(ValueLayout.JAVA_BYTE, 8), "posted after it");
+    }
+  }
+
+  @DeviceTest
+  @DisplayName(
+      "S3-F22: operations that the queue pair's type does not have are refused at creation")
+  void asksOnlyForWhatTheTypeCanDo() {
+    try (Pair pair = new Pair()) {
+      for (SendOperation operation :
+          new SendOperation[] {SendOperation.RDMA_READ, SendOperation.ATOMIC_FETCH_AND_ADD}) {
+        var builder = pair.a.builder(QueuePairType.UD).sendOperations(operation);
+        assertTrue(assertThrows(VerbsException.class, builder::create).isUnsupported());
+      }
+      QueuePair plain = pair.a.builder(QueuePairType.RC).create();
+      assertThrows(IllegalStateException.class, plain::startPosting);
+    }
+  }
+
+  // What cannot be posted
+
+  @DeviceTest
+  @DisplayName("S2-V41: no receive is taken in state RESET")
+  void receivesNeedAState() {
+    try (Pair pair = ud(SendOperation.SEND)) {
+      pair.b.queuePair.reset();
+      ReceiveList list = new ReceiveList(1, 1);
+      list.local(0, pair.b.memory, 0, 64);
+      var thrown = assertThrows(VerbsException.class, () -> pair.b.queuePair.post(list));
+      assertEquals(Errno.EINVAL, thrown.errno());
+      assertTrue(thrown.getMessage().contains("state"), thrown.getMessage());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V42: no send is taken in state RESET")
+  void sendsNeedAState() {
+    try (Pair pair = ud(SendOperation.SEND)) {
+      AddressHandle handle = pair.handleToB();
+      QueuePairAddress b = pair.b.queuePair.localAddress();
+      pair.a.queuePair.reset();
+      Posting posting = pair.a.queuePair.startPosting().signaled().send();
+      posting.local(pair.a.memory, 0, 8).to(handle, b.number(), b.queueKey());
+      var thrown = assertThrows(VerbsException.class, posting::complete);
+      assertEquals(Errno.EINVAL, thrown.errno());
+      assertEquals("ibv_wr_complete", thrown.function());
+      assertFalse(posting.isOpen());
+    }
+  }
+
+  @DeviceTest
+  void aFullReceiveQueueTakesNoMore() {
+    try (Pair pair = ud(SendOperation.SEND)) {
+      int room = pair.b.queuePair.query(QueuePairAttribute.CAP).capacity().receiveRequests();
+      ReceiveList list = new ReceiveList(room + 1, 1);
+      for (int i = 0; i <= room; i++) {
+        list.local(i, pair.b.memory, 0, 64);
+      }
+      assertEquals(room, pair.b.queuePair.post(list));
+      assertEquals(0, pair.b.queuePair.post(list, room, 1));
+    }
+  }
+
+  @DeviceTest
+  void receivesHaveNoMoreEntriesThanTheQueueTakes() {
+    try (Pair pair = ud(SendOperation.SEND)) {
+      int entries = pair.b.queuePair.capacity().receiveEntries() + 1;
+      ReceiveList list = new ReceiveList(1, entries);
+      for (int i = 0; i < entries; i++) {
+        list.local(0, i, pair.b.memory, i * 8L, 8);
+      }
+      var thrown = assertThrows(IllegalArgumentException.class, () -> pair.b.queuePair.post(list));
+      assertTrue(thrown.getMessage().contains(entries + " entries"), thrown.getMessage());
+    }
+  }
+}
