@@ -33,7 +33,9 @@ public final class CompletionCursor implements AutoCloseable {
   private enum Place {
     BEFORE,
     AT,
-    BEHIND
+    BEHIND,
+    /** Behind, with polling ended already. */
+    ENDED
   }
 
   private final ExtendedCompletionQueue queue;
@@ -41,11 +43,19 @@ public final class CompletionCursor implements AutoCloseable {
   private final AtomicReference<Thread> owner = new AtomicReference<>();
   private final Block attr = new Block(ibv_poll_cq_attr.sizeof());
   private final Block tag = new Block(ibv_wc_tm_info.sizeof());
+  private final boolean restarts;
   private Place place;
 
-  CompletionCursor(ExtendedCompletionQueue queue, ExtendedCompletionQueueCalls calls) {
+  /**
+   * A cursor before the first completion.
+   *
+   * @param restarts whether to end polling and start it again instead of {@code ibv_next_poll}
+   */
+  CompletionCursor(
+      ExtendedCompletionQueue queue, ExtendedCompletionQueueCalls calls, boolean restarts) {
     this.queue = queue;
     this.calls = calls;
+    this.restarts = restarts;
   }
 
   CompletionCursor start() {
@@ -86,30 +96,33 @@ public final class CompletionCursor implements AutoCloseable {
    */
   public boolean next() {
     requireOwner();
-    int result;
-    switch (place) {
-      case BEFORE -> {
-        queue.requireOpen();
-        result = calls.ibv_start_poll(attr.address(0));
-        attr.keep();
-      }
-      case AT -> result = calls.ibv_next_poll();
-      default -> {
-        return false;
-      }
+    return switch (place) {
+      case BEFORE -> start(Place.BEFORE);
+      case AT ->
+          restarts ? restart() : arrived("ibv_next_poll", calls.ibv_next_poll(), Place.BEHIND);
+      case BEHIND, ENDED -> false;
+    };
+  }
+
+  private boolean start(Place ifThereIsNone) {
+    queue.requireOpen();
+    int result = calls.ibv_start_poll(attr.address(0));
+    attr.keep();
+    return arrived("ibv_start_poll", result, ifThereIsNone);
+  }
+
+  private boolean restart() {
+    calls.ibv_end_poll();
+    place = Place.ENDED;
+    return start(Place.ENDED);
+  }
+
+  private boolean arrived(String function, int result, Place ifThereIsNone) {
+    place = result == 0 ? Place.AT : ifThereIsNone;
+    if (result != 0 && result != Errno.ENOENT) {
+      throw new VerbsException(function, result, "on " + queue);
     }
-    if (result == 0) {
-      place = Place.AT;
-      return true;
-    }
-    boolean started = place == Place.AT;
-    if (started) {
-      place = Place.BEHIND;
-    }
-    if (result != Errno.ENOENT) {
-      throw new VerbsException(started ? "ibv_next_poll" : "ibv_start_poll", result, "on " + queue);
-    }
-    return false;
+    return result == 0;
   }
 
   /** Ends polling: what was read is taken from the queue. */
@@ -120,7 +133,7 @@ public final class CompletionCursor implements AutoCloseable {
     }
     requireOwner();
     try {
-      if (place != Place.BEFORE) {
+      if (place == Place.AT || place == Place.BEHIND) {
         calls.ibv_end_poll();
       }
     } finally {

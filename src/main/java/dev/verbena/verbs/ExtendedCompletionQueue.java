@@ -18,7 +18,23 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   ExtendedCompletionQueue(Made made, Set<CompletionField> fields) {
     super(made);
     this.fields = Collections.unmodifiableSet(fields);
-    this.cursor = new CompletionCursor(this, new ExtendedCompletionQueueCalls(made.address()));
+    this.cursor =
+        new CompletionCursor(
+            this,
+            new ExtendedCompletionQueueCalls(made.address()),
+            takesOneTooMany(made.context()));
+  }
+
+  /**
+   * Whether {@code ibv_next_poll} may be librxe's of before rdma-core 55: it miscounts at the end.
+   */
+  private static boolean takesOneTooMany(Context context) {
+    return !context.linking().isCritical()
+        && context
+            .provider()
+            .release()
+            .map(release -> Integer.parseInt(release.replaceFirst("\\D.*", "")) < 55)
+            .orElse(false);
   }
 
   /**

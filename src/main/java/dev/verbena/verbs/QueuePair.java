@@ -852,7 +852,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment initAttr = ibv_qp_init_attr.allocate(arena);
-      domain
+      context
           .verbs()
           .ibv_query_qp(address(), attr.address(), (int) Flags.mask(wanted), initAttr.address());
     }

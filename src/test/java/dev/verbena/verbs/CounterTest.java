@@ -1,14 +1,130 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_comp_cntr;
+import dev.verbena.raw.ibv_comp_cntr_caps;
+import dev.verbena.raw.ibv_counter_attach_attr;
+import dev.verbena.raw.ibv_counters;
+import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 
-/** Counters, work queues and flow rules on a device that has none of them (S0-38). */
-class CounterTest {
+/** Counters of flows and of completions: on a stand-in, and on Soft-RoCE, which has none. */
+class CounterTest extends StandIn {
+  private long counter;
+  private long errors;
+
+  public long create_counters(long context, long attributes) {
+    return made(ibv_counters.layout(), context);
+  }
+
+  public int destroy_counters(long counters) {
+    return gone();
+  }
+
+  public int attach_counters_point_flow(long counters, long attributes, long flow) {
+    attr = copied(attributes, ibv_counter_attach_attr.sizeof());
+    arguments = new long[] {flow};
+    return 0;
+  }
+
+  public int read_counters(long counters, long values, int count, int flags) {
+    arguments = new long[] {flags};
+    for (int i = 0; i < count; i++) {
+      Memory.putLong(values + 8L * i, 100 + i);
+    }
+    return 0;
+  }
+
+  public long ibv_create_comp_cntr(long context, long attributes) {
+    return made(ibv_comp_cntr.layout(), context);
+  }
+
+  public void ibv_destroy_comp_cntr(long cntr) {
+    gone();
+  }
+
+  public void ibv_set_comp_cntr(long cntr, long value) {
+    counter = value;
+  }
+
+  public void ibv_set_err_comp_cntr(long cntr, long value) {
+    errors = value;
+  }
+
+  public void ibv_inc_comp_cntr(long cntr, long amount) {
+    counter += amount;
+  }
+
+  public void ibv_inc_err_comp_cntr(long cntr, long amount) {
+    errors += amount;
+  }
+
+  public void ibv_read_comp_cntr(long cntr, long value) {
+    Memory.putLong(value, counter);
+  }
+
+  public void ibv_read_err_comp_cntr(long cntr, long value) {
+    Memory.putLong(value, errors);
+  }
+
+  public void ibv_qp_attach_comp_cntr(long qp, long cntr, long attributes) {
+    attr = copied(attributes, ibv_qp_attach_comp_cntr_attr.sizeof());
+  }
+
+  public void _ibv_query_comp_cntr_caps(long context, long caps, long size) {
+    MemorySegment struct = Memory.at(caps, size);
+    ibv_comp_cntr_caps.max_value(struct, -1);
+    ibv_comp_cntr_caps.max_counters(struct, 8);
+    ibv_comp_cntr_caps.supported_qp_attach_ops(struct, 0b100001);
+  }
+
+  @Test
+  void flowCountersAreAttachedAndRead() {
+    FlowCounters counters = context.createFlowCounters();
+    counters.attach(FlowCounters.Counted.BYTES, 1);
+    assertEquals(1, ibv_counter_attach_attr.counter_desc(attr));
+    assertEquals(1, ibv_counter_attach_attr.index(attr));
+    assertArrayEquals(new long[] {0}, arguments);
+    assertArrayEquals(new long[] {100, 101}, counters.read(2));
+    assertArrayEquals(new long[] {0}, arguments);
+    assertArrayEquals(new long[] {100}, counters.readCached(1));
+    assertArrayEquals(new long[] {1}, arguments);
+    assertThrows(IllegalArgumentException.class, () -> counters.read(0));
+    assertThrows(
+        IllegalArgumentException.class, () -> counters.attach(FlowCounters.Counted.PACKETS, -1));
+  }
+
+  @Test
+  void completionCountersCount() {
+    var caps = context.completionCounterCapabilities();
+    assertEquals(8, caps.maxCounters());
+    assertEquals(
+        Set.of(CompletionCounter.Operation.SEND, CompletionCounter.Operation.REMOTE_WRITE),
+        caps.operations());
+    CompletionCounter counter = context.createCompletionCounter(CompletionCounter.Type.BYTES);
+    assertSame(CompletionCounter.Type.BYTES, counter.type());
+    counter.value(10);
+    counter.add(5);
+    counter.errors(1);
+    counter.addErrors(2);
+    assertEquals(15, counter.value());
+    assertEquals(3, counter.errors());
+    CompletionQueue cq = context.createCompletionQueue(1);
+    QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
+    counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECEIVE);
+    assertEquals(3, ibv_qp_attach_comp_cntr_attr.op_mask(attr));
+  }
+
   @DeviceTest
   void softRoceRefusesCountersWithReason() {
     try (Context context = Rig.a().open()) {

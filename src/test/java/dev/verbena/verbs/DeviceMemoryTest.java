@@ -1,12 +1,86 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_alloc_dm_attr;
+import dev.verbena.raw.ibv_dm;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
 
-/** Device memory on a device that has none. */
-class DeviceMemoryTest {
+/** Device memory: on a stand-in that has some, and on Soft-RoCE, which has none. */
+class DeviceMemoryTest extends StandIn {
+  private final byte[] deviceMemory = new byte[256];
+
+  public long alloc_dm(long context, long attributes) {
+    attr = copied(attributes, ibv_alloc_dm_attr.sizeof());
+    MemorySegment dm = Memory.at(made(ibv_dm.layout(), context), ibv_dm.sizeof());
+    ibv_dm.handle(dm, 77);
+    ibv_dm.memcpy_to_dm(dm, ibv_dm.memcpy_to_dm.allocate(this::write, arena));
+    ibv_dm.memcpy_from_dm(dm, ibv_dm.memcpy_from_dm.allocate(this::read, arena));
+    return dm.address();
+  }
+
+  private int write(MemorySegment dm, long offset, MemorySegment host, long length) {
+    MemorySegment.copy(
+        Memory.at(host.address(), length), 0, MemorySegment.ofArray(deviceMemory), offset, length);
+    return 0;
+  }
+
+  private int read(MemorySegment host, MemorySegment dm, long offset, long length) {
+    MemorySegment.copy(
+        MemorySegment.ofArray(deviceMemory), offset, Memory.at(host.address(), length), 0, length);
+    return 0;
+  }
+
+  public int free_dm(long dm) {
+    return gone();
+  }
+
+  public long reg_dm_mr(long pd, long dm, long offset, long length, int access) {
+    arguments = new long[] {offset, length, access};
+    return region(pd, length);
+  }
+
+  public int ibv_dm_export_dmabuf_fd(long dm) {
+    return 42;
+  }
+
+  public void ibv_dereg_mr(long mr) {
+    gone();
+  }
+
+  @Test
+  void deviceMemoryIsCopiedAndRegistered() {
+    DeviceMemory memory = context.allocateDeviceMemory(256, 64);
+    assertEquals(256, ibv_alloc_dm_attr.length(attr));
+    assertEquals(6, ibv_alloc_dm_attr.log_align_req(attr));
+    assertEquals(77, memory.handle());
+    assertEquals(42, memory.exportDmaBuf());
+    memory.write(8, arena.allocateFrom("on the device"));
+    MemorySegment back = arena.allocate(14);
+    memory.read(8, back);
+    assertEquals("on the device", back.getString(0));
+    assertThrows(IndexOutOfBoundsException.class, () -> memory.write(250, back));
+    assertThrows(IndexOutOfBoundsException.class, () -> memory.read(-1, back));
+    assertThrows(IllegalArgumentException.class, () -> memory.read(0, back.asReadOnly()));
+    assertThrows(
+        IllegalArgumentException.class, () -> memory.write(0, MemorySegment.ofArray(new byte[1])));
+    MemoryRegion region = memory.register(pd, 64, 128, AccessFlag.LOCAL_WRITE);
+    assertArrayEquals(new long[] {64, 128, 1 | 1 << 5}, arguments);
+    assertEquals(0, region.start());
+    assertEquals(128, region.addressOf(128, 0));
+    assertThrows(IndexOutOfBoundsException.class, () -> memory.register(pd, 200, 57));
+    memory.close();
+    assertFalse(region.isOpen());
+    assertThrows(IllegalStateException.class, () -> memory.read(0, back));
+  }
+
   @DeviceTest
   void softRoceRefusesItWithReason() {
     try (Context context = Rig.a().open()) {

@@ -1,12 +1,77 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.raw.ibv_dmah;
+import dev.verbena.raw.ibv_dmah_init_attr;
+import dev.verbena.raw.ibv_mr_init_attr;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
 
-/** DMA handles, as rdma-core's test_dmah.py tests them, on a device that has none. */
-class DmahTest {
+/**
+ * DMA handles, as rdma-core's test_dmah.py tests them: on a stand-in, and on Soft-RoCE, which has
+ * none.
+ */
+class DmahTest extends StandIn {
+  public long ibv_alloc_dmah(long context, long attributes) {
+    attr = copied(attributes, ibv_dmah_init_attr.sizeof());
+    return made(ibv_dmah.layout(), context);
+  }
+
+  public void ibv_dealloc_dmah(long dmah) {
+    gone();
+  }
+
+  public long ibv_reg_mr_ex(long pd, long attributes) {
+    attr = copied(attributes, ibv_mr_init_attr.sizeof());
+    return region(pd, ibv_mr_init_attr.length(attr));
+  }
+
+  public void ibv_dereg_mr(long mr) {
+    gone();
+  }
+
+  @Test
+  void dmaHandlesGoIntoRegistrations() {
+    DmaHandle handle =
+        context
+            .dmaHandle()
+            .cpu(3)
+            .processingHint(2)
+            .memoryType(DmaHandle.MemoryType.PERSISTENT)
+            .create();
+    assertEquals(7, ibv_dmah_init_attr.comp_mask(attr));
+    assertEquals(3, ibv_dmah_init_attr.cpu_id(attr));
+    assertEquals(2, ibv_dmah_init_attr.ph(attr));
+    assertEquals(1, ibv_dmah_init_attr.tph_mem_type(attr));
+    MemorySegment memory = arena.allocate(64);
+    MemoryRegion region = pd.memory(memory).dmaHandle(handle).start(0x40).register();
+    assertEquals(memory.address(), ibv_mr_init_attr.addr(attr).address());
+    assertEquals(0x40, ibv_mr_init_attr.iova(attr));
+    assertEquals(handle.segment().address(), ibv_mr_init_attr.dmah(attr).address());
+    assertEquals(
+        rdma_h.IBV_REG_MR_MASK_DMAH()
+            | rdma_h.IBV_REG_MR_MASK_ADDR()
+            | rdma_h.IBV_REG_MR_MASK_IOVA(),
+        ibv_mr_init_attr.comp_mask(attr));
+    pd.dmaBuf(4, 8, 16).dmaHandle(handle).register();
+    assertEquals(4, ibv_mr_init_attr.fd(attr));
+    assertEquals(8, ibv_mr_init_attr.fd_offset(attr));
+    assertEquals(
+        rdma_h.IBV_REG_MR_MASK_DMAH()
+            | rdma_h.IBV_REG_MR_MASK_FD()
+            | rdma_h.IBV_REG_MR_MASK_FD_OFFSET()
+            | rdma_h.IBV_REG_MR_MASK_IOVA(),
+        ibv_mr_init_attr.comp_mask(attr));
+    handle.close();
+    assertFalse(region.isOpen());
+  }
+
   @DeviceTest
   void softRoceRefusesThem() {
     try (Context context = Rig.a().open()) {

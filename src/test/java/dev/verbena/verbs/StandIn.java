@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_mr;
 import dev.verbena.testing.MemoryProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.GroupLayout;
@@ -52,6 +53,16 @@ abstract class StandIn {
     MemorySegment made = arena.allocate(Abi.current().sizeOf(raw), 8);
     made.set(ValueLayout.JAVA_LONG, 0, owner);
     return made.address();
+  }
+
+  /** A region, as C made it. */
+  long region(long pd, long length) {
+    MemorySegment mr = Memory.at(made(ibv_mr.layout(), Memory.getLong(pd)), ibv_mr.sizeof());
+    ibv_mr.pd(mr, MemorySegment.ofAddress(pd));
+    ibv_mr.length(mr, length);
+    ibv_mr.lkey(mr, 0x100);
+    ibv_mr.rkey(mr, 0x200);
+    return mr.address();
   }
 
   /** Gives an object back, successfully. */

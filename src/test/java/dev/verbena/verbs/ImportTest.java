@@ -1,0 +1,48 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.raw.ibv_dm;
+import dev.verbena.raw.ibv_pd;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** What other processes made, imported from them: on a stand-in, and refused by Soft-RoCE. */
+class ImportTest extends StandIn {
+  public long ibv_import_dm(long context, int handle) {
+    return made(ibv_dm.layout(), context);
+  }
+
+  public void ibv_unimport_dm(long dm) {
+    gone();
+  }
+
+  public long ibv_import_mr(long pd, int handle) {
+    return region(pd, 4096);
+  }
+
+  public void ibv_unimport_mr(long mr) {
+    gone();
+  }
+
+  public long ibv_import_pd(long context, int handle) {
+    return made(ibv_pd.layout(), context);
+  }
+
+  public void ibv_unimport_pd(long pd) {
+    gone();
+  }
+
+  @Test
+  void memoryOfOtherProcessesIsImported() {
+    DeviceMemory memory = context.importDeviceMemory(77, 256);
+    assertEquals(256, memory.length());
+    ProtectionDomain imported = context.importProtectionDomain(3);
+    MemoryRegion region =
+        imported.importMemoryRegion(7, 0x5000, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
+    assertEquals(4096, region.length());
+    assertEquals(0x5008, region.addressOf(8, 4088));
+    assertEquals(0, region.memory().byteSize());
+    assertEquals(Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ), region.access());
+  }
+}

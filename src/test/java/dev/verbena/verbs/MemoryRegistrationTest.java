@@ -1,0 +1,124 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_mr;
+import dev.verbena.raw.ibv_mr_init_attr;
+import dev.verbena.raw.ibv_sge;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Registrations as C gets them, and what its refusals are turned into. */
+class MemoryRegistrationTest extends StandIn {
+  private VerbsException refusal;
+
+  public void ibv_dereg_mr(long mr) {
+    gone();
+  }
+
+  public long ibv_reg_mr(long pd, long address, long length, int access) {
+    if (refusal != null) {
+      throw refusal;
+    }
+    arguments = new long[] {address, length, access};
+    return region(pd, length);
+  }
+
+  public long ibv_reg_mr_ex(long pd, long attributes) {
+    attr = copied(attributes, ibv_mr_init_attr.sizeof());
+    return region(pd, ibv_mr_init_attr.length(attr));
+  }
+
+  public long ibv_reg_dmabuf_mr(long pd, long offset, long length, long iova, int fd, int access) {
+    arguments = new long[] {offset, length, iova, fd, access};
+    return region(pd, length);
+  }
+
+  public long alloc_null_mr(long pd) {
+    return region(pd, 0);
+  }
+
+  public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int access) {
+    arguments = new long[] {flags, pd, address, length, access};
+    ibv_mr.lkey(Memory.at(mr, ibv_mr.sizeof()), 0x300);
+    return 0;
+  }
+
+  public int advise_mr(long pd, int advice, int flags, long list, int count) {
+    attr = copied(list, ibv_sge.sizeof());
+    arguments = new long[] {advice, flags, count};
+    return 0;
+  }
+
+  @Test
+  void registrationsWith64BitLengthsAndWithoutMemoryHere() {
+    MemoryRegion all = pd.registerAddressSpace(AccessFlag.LOCAL_WRITE);
+    assertArrayEquals(new long[] {0, -1, 1 | 1 << 6}, arguments);
+    assertEquals(0x7000_0000_0000L, all.addressOf(0x7000_0000_0000L, 1L << 40));
+    MemorySegment large = MemorySegment.ofAddress(0x10000).reinterpret(1L << 40);
+    assertEquals(1L << 40, pd.registerMemory(large).length());
+    assertArrayEquals(new long[] {0x10000, 1L << 40, 0}, arguments);
+    MemoryRegion none = pd.allocateNullRegion();
+    assertEquals(0, none.addressOf(0, 1L << 40));
+    MemoryRegion buffer = pd.dmaBuf(9, 4096, 8192).access(AccessFlag.LOCAL_WRITE).register();
+    assertArrayEquals(new long[] {4096, 8192, 4096, 9, 1}, arguments);
+    assertEquals(4096, buffer.start());
+    assertEquals(0x2000, pd.dmaBuf(9, 0, 8192).start(0x2000).register().start());
+    assertArrayEquals(new long[] {0, 8192, 0x2000, 9, 0}, arguments);
+    assertEquals(0, pd.registerMemory(arena.allocate(8), AccessFlag.ZERO_BASED).start());
+  }
+
+  @Test
+  void theLimitOfLockedMemoryIsNamed() {
+    refusal = new VerbsException("ibv_reg_mr", Errno.ENOMEM);
+    var thrown = assertThrows(VerbsException.class, () -> pd.registerMemory(arena.allocate(4096)));
+    assertEquals(Errno.ENOMEM, thrown.errno());
+    String message = thrown.getMessage();
+    assertTrue(message.contains("limit of locked memory is "), message);
+    assertTrue(message.contains("ulimit -l"), message);
+    assertFalse(message.contains("unknown"), message);
+  }
+
+  @Test
+  void aRegionIsChanged() {
+    MemoryRegion region = pd.registerMemory(arena.allocate(64));
+    MemorySegment other = arena.allocate(128);
+    region.reregister(other);
+    assertArrayEquals(new long[] {1, pd.segment().address(), other.address(), 128, 0}, arguments);
+    assertSame(other, region.memory());
+    assertEquals(128, region.length());
+    assertEquals(0x300, region.lkey());
+    region.reregister(AccessFlag.LOCAL_WRITE);
+    assertEquals(4, arguments[0]);
+    assertEquals(1, arguments[4]);
+    assertEquals(Set.of(AccessFlag.LOCAL_WRITE), region.access());
+    ProtectionDomain second = context.allocateProtectionDomain();
+    region.reregister(second);
+    assertEquals(2, arguments[0]);
+    assertSame(second, region.domain());
+    pd.close();
+    assertTrue(region.isOpen());
+    second.close();
+    assertFalse(region.isOpen());
+  }
+
+  @Test
+  void adviceNamesARange() {
+    MemorySegment memory = arena.allocate(64);
+    MemoryRegion region = pd.registerMemory(memory);
+    region.advise(MemoryAdvice.PREFETCH_WRITE, 16, 32, true);
+    assertArrayEquals(new long[] {1, 1, 1}, arguments);
+    assertEquals(memory.address() + 16, ibv_sge.addr(attr));
+    assertEquals(32, ibv_sge.length(attr));
+    assertEquals(region.lkey(), ibv_sge.lkey(attr));
+  }
+}
