@@ -80,15 +80,16 @@ class AtomicTest {
       for (int i = 0; i < 2 * rounds; i++) {
         first.a.completion(CompletionStatus.SUCCESS);
       }
-      assertEquals(2 * rounds, value(counter));
-      MemorySegment told = first.a.memory.memory().asSlice(0, 2 * rounds * 8L);
+      long all = 2L * rounds;
+      assertEquals(all, value(counter));
+      MemorySegment told = first.a.memory.memory().asSlice(0, all * Long.BYTES);
       TreeSet<Long> values = new TreeSet<>();
       for (long before : told.toArray(ValueLayout.JAVA_LONG)) {
         values.add(before);
       }
-      assertEquals(2 * rounds, values.size(), values.toString());
+      assertEquals(all, values.size(), values.toString());
       assertEquals(0, values.first());
-      assertEquals(2 * rounds - 1, values.last());
+      assertEquals(all - 1, values.last());
     }
   }
 

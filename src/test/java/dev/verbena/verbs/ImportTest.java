@@ -1,9 +1,16 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_dm;
 import dev.verbena.raw.ibv_pd;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -44,5 +51,38 @@ class ImportTest extends StandIn {
     assertEquals(0x5008, region.addressOf(8, 4088));
     assertEquals(0, region.memory().byteSize());
     assertEquals(Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ), region.access());
+  }
+
+  public long ibv_import_device(int descriptor) {
+    arguments = new long[] {descriptor};
+    return provider.verbs().ibv_open_device(device());
+  }
+
+  private long device() {
+    return ibv_context
+        .device(Memory.at(context.segment().address(), ibv_context.sizeof()))
+        .address();
+  }
+
+  @Test
+  void aContextIsImportedByItsDescriptor() {
+    try (Context imported = Device.importContext(provider, 7)) {
+      assertArrayEquals(new long[] {7}, arguments);
+      assertEquals(context.device().name(), imported.device().name());
+      assertTrue(imported.allocateProtectionDomain().isOpen());
+    }
+    assertThrows(IllegalArgumentException.class, () -> Device.importContext(provider, -1));
+    assertTrue(context.isOpen());
+  }
+
+  @DeviceTest
+  void softRoceRefusesIt() {
+    try (Context real = Rig.a().open()) {
+      Refusal.of(() -> Device.importContext(real.commandDescriptor()));
+      ProtectionDomain domain = real.allocateProtectionDomain();
+      Refusal.of(() -> real.importProtectionDomain(domain.handle()));
+      Refusal.of(() -> domain.importMemoryRegion(1, 0x1000));
+      Refusal.of(() -> real.importDeviceMemory(1, 64));
+    }
   }
 }

@@ -1,0 +1,201 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ece;
+import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_init_attr_ex;
+import dev.verbena.raw.ibv_qp_rate_limit_attr;
+import dev.verbena.raw.ibv_rwq_ind_table;
+import dev.verbena.raw.ibv_rx_hash_conf;
+import dev.verbena.raw.ibv_wq;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.DeviceTest;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** What queue pairs can be asked for beyond the basics: on a stand-in, and refused by Soft-RoCE. */
+class QpChoicesTest extends StandIn {
+  private static final ReceiveHash HASH =
+      new ReceiveHash(
+          ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.SOURCE_IPV4));
+
+  private EnhancedConnection agreed = new EnhancedConnection(0x15b3, 3);
+  private int order;
+  private byte[] hashKey;
+
+  public long create_qp_ex(long context, long attributes) {
+    attr = copied(attributes, ibv_qp_init_attr_ex.sizeof());
+    MemorySegment hash = ibv_qp_init_attr_ex.rx_hash_conf(attr);
+    int length = ibv_rx_hash_conf.rx_hash_key_len(hash);
+    if (length > 0) {
+      long key = ibv_rx_hash_conf.rx_hash_key(hash).address();
+      hashKey = Memory.at(key, length).toArray(ValueLayout.JAVA_BYTE);
+    }
+    MemorySegment qp = Memory.at(made(ibv_qp.layout(), context), ibv_qp.sizeof());
+    ibv_qp.qp_type(qp, ibv_qp_init_attr_ex.qp_type(attr));
+    return qp.address();
+  }
+
+  public void ibv_destroy_qp(long qp) {
+    gone();
+  }
+
+  public void ibv_query_ece(long qp, long ece) {
+    agreed.writeTo(Memory.at(ece, ibv_ece.sizeof()));
+  }
+
+  public void ibv_set_ece(long qp, long ece) {
+    agreed = EnhancedConnection.readFrom(Memory.at(ece, ibv_ece.sizeof()));
+  }
+
+  public int modify_qp_rate_limit(long qp, long attributes) {
+    attr = copied(attributes, ibv_qp_rate_limit_attr.sizeof());
+    return 0;
+  }
+
+  public int ibv_query_qp_data_in_order(long qp, int opcode, int flags) {
+    arguments = new long[] {opcode, flags};
+    return order;
+  }
+
+  public long create_wq(long context, long attributes) {
+    MemorySegment wq = Memory.at(made(ibv_wq.layout(), context), ibv_wq.sizeof());
+    ibv_wq.post_recv(wq, ibv_wq.post_recv.allocate((queue, wr, bad) -> 0, arena));
+    return wq.address();
+  }
+
+  public int destroy_wq(long wq) {
+    return gone();
+  }
+
+  public long create_rwq_ind_table(long context, long attributes) {
+    return made(ibv_rwq_ind_table.layout(), context);
+  }
+
+  public int destroy_rwq_ind_table(long table) {
+    return gone();
+  }
+
+  private QueuePair.Builder builder(QueuePairType type) {
+    return pd.queuePair(type).completions(context.createCompletionQueue(4));
+  }
+
+  @Test
+  @DisplayName("IBV_QP_INIT_ATTR_CREATE_FLAGS, also together with IBV_QP_CREATE_SOURCE_QPN")
+  void flags() {
+    builder(QueuePairType.UD)
+        .flags(QueuePairFlag.BLOCK_SELF_MULTICAST, QueuePairFlag.PCI_WRITE_END_PADDING)
+        .create();
+    int flags =
+        rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB() | rdma_h.IBV_QP_CREATE_PCI_WRITE_END_PADDING();
+    assertEquals(flags, ibv_qp_init_attr_ex.create_flags(attr));
+    assertEquals(
+        rdma_h.IBV_QP_INIT_ATTR_PD() | rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS(),
+        ibv_qp_init_attr_ex.comp_mask(attr));
+    builder(QueuePairType.UD)
+        .flags(QueuePairFlag.SCATTER_FCS, QueuePairFlag.CVLAN_STRIPPING)
+        .sourceNumber(0x123456)
+        .create();
+    assertEquals(
+        rdma_h.IBV_QP_CREATE_SCATTER_FCS()
+            | rdma_h.IBV_QP_CREATE_CVLAN_STRIPPING()
+            | rdma_h.IBV_QP_CREATE_SOURCE_QPN(),
+        ibv_qp_init_attr_ex.create_flags(attr));
+    assertEquals(0x123456, ibv_qp_init_attr_ex.source_qpn(attr));
+  }
+
+  @Test
+  @DisplayName("IBV_QP_INIT_ATTR_MAX_TSO_HEADER")
+  void headersOfSegments() {
+    builder(QueuePairType.RAW_PACKET).maxTsoHeader(0xfffe).create();
+    assertEquals((short) 0xfffe, ibv_qp_init_attr_ex.max_tso_header(attr));
+    assertEquals(
+        rdma_h.IBV_QP_INIT_ATTR_PD() | rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER(),
+        ibv_qp_init_attr_ex.comp_mask(attr));
+  }
+
+  @Test
+  @DisplayName("IBV_QP_INIT_ATTR_IND_TABLE, IBV_QP_INIT_ATTR_RX_HASH: no completion queue needed")
+  void spreadingOverWorkQueues() {
+    WorkQueue queue = pd.workQueue().completions(context.createCompletionQueue(4)).create();
+    ReceiveIndirectionTable table = context.createReceiveIndirectionTable(List.of(queue));
+    QueuePair qp = pd.queuePair(QueuePairType.RAW_PACKET).spread(table, HASH).create();
+    assertEquals(table.segment(), ibv_qp_init_attr_ex.rwq_ind_tbl(attr));
+    assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.recv_cq(attr));
+    assertEquals(
+        rdma_h.IBV_QP_INIT_ATTR_PD()
+            | rdma_h.IBV_QP_INIT_ATTR_IND_TABLE()
+            | rdma_h.IBV_QP_INIT_ATTR_RX_HASH(),
+        ibv_qp_init_attr_ex.comp_mask(attr));
+    MemorySegment conf = ibv_qp_init_attr_ex.rx_hash_conf(attr);
+    assertEquals(1, ibv_rx_hash_conf.rx_hash_function(conf));
+    assertEquals(1, ibv_rx_hash_conf.rx_hash_fields_mask(conf));
+    assertEquals(40, hashKey.length);
+    qp.close();
+    table.close();
+  }
+
+  @Test
+  @DisplayName("ibv_query_ece, ibv_set_ece: what the peer told is handed to the provider")
+  void enhancedConnections() {
+    QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
+    assertEquals(new EnhancedConnection(0x15b3, 3), qp.enhancedConnection());
+    qp.enhancedConnection(new EnhancedConnection(0x15b3, 1));
+    assertEquals(new EnhancedConnection(0x15b3, 1), qp.enhancedConnection());
+  }
+
+  @Test
+  @DisplayName("ibv_modify_qp_rate_limit")
+  void rates() {
+    QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
+    qp.limitRate(new RateLimit(0xffff_ffffL, 16_384, 1500));
+    assertEquals(-1, ibv_qp_rate_limit_attr.rate_limit(attr));
+    assertEquals(16_384, ibv_qp_rate_limit_attr.max_burst_sz(attr));
+    assertEquals(1500, ibv_qp_rate_limit_attr.typical_pkt_sz(attr));
+    assertThrows(IllegalArgumentException.class, () -> new RateLimit(1L << 32, 0, 0));
+    assertThrows(IllegalArgumentException.class, () -> new RateLimit(-1, 0, 0));
+    assertThrows(IllegalArgumentException.class, () -> new RateLimit(1, -1, 0));
+    assertThrows(IllegalArgumentException.class, () -> new RateLimit(1, 0, 1 << 16));
+  }
+
+  @Test
+  @DisplayName("ibv_query_qp_data_in_order: by processor and device, or by the device alone")
+  void orderOfData() {
+    QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
+    order = 3;
+    assertEquals(
+        Set.of(DataInOrder.WHOLE_MESSAGE, DataInOrder.ALIGNED_128_BYTES),
+        qp.dataInOrder(WorkRequestOpcode.RDMA_WRITE));
+    assertEquals(WorkRequestOpcode.RDMA_WRITE.code(), arguments[0]);
+    assertEquals(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS(), arguments[1]);
+    order = rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES();
+    assertEquals(
+        Set.of(DataInOrder.ALIGNED_128_BYTES), qp.dataInOrderOfDevice(WorkRequestOpcode.RDMA_READ));
+    assertEquals(
+        rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
+            | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY(),
+        arguments[1]);
+  }
+
+  @DeviceTest
+  void softRoceRefusesThem() {
+    try (Pair pair = new Pair()) {
+      CompletionQueue queue = pair.a.completionQueue;
+      for (QueuePair.Builder builder :
+          List.of(
+              pair.a.builder(QueuePairType.UD).flags(QueuePairFlag.BLOCK_SELF_MULTICAST),
+              pair.a.builder(QueuePairType.UD).sourceNumber(0x1234),
+              pair.a.builder(QueuePairType.UD).maxTsoHeader(64))) {
+        Refusal.of(builder::create, "UD");
+      }
+      Refusal.of(() -> pair.a.domain.workQueue().completions(queue).create());
+    }
+  }
+}

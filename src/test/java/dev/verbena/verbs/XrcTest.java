@@ -1,0 +1,242 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.raw.ibv_qp_ex;
+import dev.verbena.raw.ibv_qp_init_attr_ex;
+import dev.verbena.raw.ibv_qp_open_attr;
+import dev.verbena.raw.ibv_send_wr;
+import dev.verbena.raw.ibv_srq;
+import dev.verbena.raw.ibv_srq_init_attr_ex;
+import dev.verbena.raw.ibv_xrcd;
+import dev.verbena.raw.ibv_xrcd_init_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.DeviceTest;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Extended reliable connections against a stand-in, in the form that D-02 asks for: what the old
+ * functions of S2-V28 to S2-V35 did is done by domains, shared receive queues and queue pairs that
+ * are numbered, passed on and opened again (P-20, S2-T18).
+ */
+class XrcTest extends StandIn {
+  private static final int NUMBER = 0x1234;
+
+  private final List<Integer> masks = new ArrayList<>();
+  private int state;
+  private MemorySegment posted;
+  private final List<String> built = new ArrayList<>();
+
+  public long open_xrcd(long context, long attributes) {
+    attr = copied(attributes, ibv_xrcd_init_attr.sizeof());
+    return made(ibv_xrcd.layout(), context);
+  }
+
+  public int close_xrcd(long xrcd) {
+    return gone();
+  }
+
+  public long create_srq_ex(long context, long attributes) {
+    attr = copied(attributes, ibv_srq_init_attr_ex.sizeof());
+    return made(ibv_srq.layout(), context);
+  }
+
+  public int get_srq_num(long srq, long number) {
+    Memory.putInt(number, NUMBER);
+    return 0;
+  }
+
+  public void ibv_destroy_srq(long srq) {
+    gone();
+  }
+
+  public long create_qp_ex(long context, long attributes) {
+    attr = copied(attributes, ibv_qp_init_attr_ex.sizeof());
+    MemorySegment qp = queuePair(context, ibv_qp_init_attr_ex.qp_type(attr));
+    ibv_qp_ex.wr_start(qp, ibv_qp_ex.wr_start.allocate(at -> built.add("start"), arena));
+    ibv_qp_ex.wr_send(qp, ibv_qp_ex.wr_send.allocate(at -> built.add("send"), arena));
+    ibv_qp_ex.wr_set_xrc_srqn(
+        qp, ibv_qp_ex.wr_set_xrc_srqn.allocate((at, srqn) -> built.add("srqn " + srqn), arena));
+    ibv_qp_ex.wr_complete(qp, ibv_qp_ex.wr_complete.allocate(at -> 0, arena));
+    return qp.address();
+  }
+
+  private MemorySegment queuePair(long context, int type) {
+    MemorySegment qp = Memory.at(made(ibv_qp_ex.layout(), context), ibv_qp_ex.layout().byteSize());
+    ibv_qp.qp_num(qp, 0x99);
+    ibv_qp.qp_type(qp, type);
+    return qp;
+  }
+
+  public long ibv_qp_to_qp_ex(long qp) {
+    return qp;
+  }
+
+  public long open_qp(long context, long attributes) {
+    attr = copied(attributes, ibv_qp_open_attr.sizeof());
+    return queuePair(context, rdma_h.IBV_QPT_XRC_RECV()).address();
+  }
+
+  public void ibv_destroy_qp(long qp) {
+    gone();
+  }
+
+  public void ibv_modify_qp(long qp, long attributes, int mask) {
+    attr = copied(attributes, ibv_qp_attr.sizeof());
+    state = ibv_qp_attr.qp_state(attr);
+    masks.add(mask);
+  }
+
+  public void ibv_query_qp(long qp, long attributes, int mask, long initAttributes) {
+    ibv_qp_attr.qp_state(Memory.at(attributes, ibv_qp_attr.sizeof()), state);
+  }
+
+  public int post_send(long qp, long wr, long bad) {
+    posted = copied(wr, ibv_send_wr.sizeof());
+    return 0;
+  }
+
+  @Test
+  @DisplayName("S2-V28, S2-V30: a domain of its own, or of the processes that open one file")
+  void domainsAreOpened() {
+    XrcDomain own = context.openXrcDomain();
+    assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
+    assertEquals(0x40, ibv_xrcd_init_attr.oflags(attr), "O_CREAT");
+    XrcDomain shared = context.openXrcDomain(7, true, true);
+    assertEquals(7, ibv_xrcd_init_attr.fd(attr));
+    assertEquals(0x40 | 0x80, ibv_xrcd_init_attr.oflags(attr), "O_CREAT and O_EXCL");
+    context.openXrcDomain(7, false, false);
+    assertEquals(0, ibv_xrcd_init_attr.oflags(attr));
+    assertEquals(
+        rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS(),
+        ibv_xrcd_init_attr.comp_mask(attr));
+    assertThrows(IllegalArgumentException.class, () -> context.openXrcDomain(-1, true, true));
+    own.close();
+    own.close();
+    assertFalse(own.isOpen());
+    assertTrue(shared.isOpen());
+    assertThrows(IllegalStateException.class, own::createQueuePair);
+  }
+
+  @Test
+  @DisplayName("S2-V29: shared receive queues of the domain have numbers that senders name")
+  void sharedReceiveQueuesAreNumbered() {
+    XrcDomain domain = context.openXrcDomain();
+    CompletionQueue completions = context.createCompletionQueue(4);
+    SharedReceiveQueue queue = pd.sharedReceiveQueue(8).xrc(domain, completions).create();
+    assertSame(SharedReceiveQueueType.XRC, queue.type());
+    assertEquals(rdma_h.IBV_SRQT_XRC(), ibv_srq_init_attr_ex.srq_type(attr));
+    assertEquals(domain.segment(), ibv_srq_init_attr_ex.xrcd(attr));
+    assertEquals(completions.segment(), ibv_srq_init_attr_ex.cq(attr));
+    assertEquals(
+        rdma_h.IBV_SRQ_INIT_ATTR_PD()
+            | rdma_h.IBV_SRQ_INIT_ATTR_TYPE()
+            | rdma_h.IBV_SRQ_INIT_ATTR_CQ()
+            | rdma_h.IBV_SRQ_INIT_ATTR_XRCD(),
+        ibv_srq_init_attr_ex.comp_mask(attr));
+    assertEquals(NUMBER, queue.number());
+    domain.close();
+    assertFalse(queue.isOpen(), "closed before its domain");
+  }
+
+  @Test
+  @DisplayName("S2-V31, S2-V32, S2-V35, S2-Q05: the receiving end is moved by the masks of XRC")
+  void theReceivingEndIsMovedAndQueried() {
+    QueuePair receiver = context.openXrcDomain().createQueuePair();
+    assertSame(QueuePairType.XRC_RECEIVE, receiver.type());
+    assertEquals(rdma_h.IBV_QP_INIT_ATTR_XRCD(), ibv_qp_init_attr_ex.comp_mask(attr));
+    assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.send_cq(attr));
+    assertEquals(0x99, receiver.number());
+    assertThrows(IllegalStateException.class, receiver::domain);
+    receiver.toInit().port(1).access(AccessFlag.REMOTE_WRITE).apply();
+    receiver
+        .toReadyToReceive()
+        .path(AddressVector.local(1, 5))
+        .pathMtu(Mtu.MTU_1024)
+        .destination(0x77)
+        .receivePsn(1)
+        .readsAsTarget(1)
+        .minRnrTimer(12)
+        .apply();
+    int init =
+        rdma_h.IBV_QP_STATE()
+            | rdma_h.IBV_QP_PKEY_INDEX()
+            | rdma_h.IBV_QP_PORT()
+            | rdma_h.IBV_QP_ACCESS_FLAGS();
+    int rtr =
+        rdma_h.IBV_QP_STATE()
+            | rdma_h.IBV_QP_AV()
+            | rdma_h.IBV_QP_PATH_MTU()
+            | rdma_h.IBV_QP_DEST_QPN()
+            | rdma_h.IBV_QP_RQ_PSN()
+            | rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()
+            | rdma_h.IBV_QP_MIN_RNR_TIMER();
+    assertEquals(List.of(init, rtr), masks);
+    assertSame(QueuePairState.RTR, receiver.state());
+    ReceiveList receives = new ReceiveList(1, 0);
+    assertThrows(IllegalStateException.class, () -> receiver.post(receives));
+  }
+
+  @Test
+  @DisplayName("S2-V33, S2-V34: another process opens the receiving end by its number")
+  void theReceivingEndIsOpenedAgain() {
+    XrcDomain domain = context.openXrcDomain(7, false, false);
+    QueuePair receiver = domain.openQueuePair(0x99);
+    assertEquals(0x99, ibv_qp_open_attr.qp_num(attr));
+    assertEquals(domain.segment(), ibv_qp_open_attr.xrcd(attr));
+    assertEquals(rdma_h.IBV_QPT_XRC_RECV(), ibv_qp_open_attr.qp_type(attr));
+    assertEquals(
+        rdma_h.IBV_QP_OPEN_ATTR_NUM()
+            | rdma_h.IBV_QP_OPEN_ATTR_XRCD()
+            | rdma_h.IBV_QP_OPEN_ATTR_TYPE(),
+        ibv_qp_open_attr.comp_mask(attr));
+    assertSame(QueuePairType.XRC_RECEIVE, receiver.type());
+    assertThrows(IllegalArgumentException.class, () -> domain.openQueuePair(1 << 24));
+    domain.close();
+    assertFalse(receiver.isOpen(), "unregistered with its domain");
+  }
+
+  @Test
+  @DisplayName("S3-F20, S2-T25: each message names the queue that it is for")
+  void sendersNameTheQueue() {
+    CompletionQueue completions = context.createCompletionQueue(4);
+    QueuePair sender =
+        pd.queuePair(QueuePairType.XRC_SEND)
+            .completions(completions)
+            .sendOperations(SendOperation.SEND)
+            .create();
+    SendList list = new SendList(1, 0);
+    list.send(0).sharedReceiveQueue(NUMBER);
+    assertEquals(1, sender.post(list));
+    assertEquals(
+        NUMBER,
+        ibv_send_wr.qp_type.xrc.remote_srqn(ibv_send_wr.qp_type.xrc(ibv_send_wr.qp_type(posted))));
+    assertEquals(1, sender.startPosting().send().sharedReceiveQueue(NUMBER).complete());
+    assertEquals(List.of("start", "send", "srqn " + NUMBER), built);
+    assertThrows(IllegalArgumentException.class, () -> pd.queuePair(QueuePairType.XRC_RECEIVE));
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V28 to S2-V35: Soft-RoCE has no XRC, and says so")
+  void softRoceRefusesIt() {
+    try (Pair pair = new Pair()) {
+      Refusal.of(pair.a.context::openXrcDomain, "has no XRC");
+      Refusal.of(() -> pair.a.context.openXrcDomain(0, true, false), "has no XRC");
+      Refusal.of(() -> pair.a.builder(QueuePairType.XRC_SEND).create(), "XRC_SEND");
+      SharedReceiveQueue plain = pair.a.domain.createSharedReceiveQueue(1);
+      Refusal.of(plain::number);
+      assertFalse(pair.a.context.deviceAttributes().has(DeviceCapability.XRC));
+    }
+  }
+}
