@@ -56,6 +56,11 @@ public final class Errno {
   /** No route to host. */
   public static final int EHOSTUNREACH = 113;
 
+  /**
+   * Operation not supported: a number of the kernel's own, which some of its RDMA parts let out.
+   */
+  public static final int ENOTSUPP = 524;
+
   private static final String TABLE =
       """
       1 EPERM Operation not permitted
@@ -188,6 +193,7 @@ public final class Errno {
       130 EOWNERDEAD Owner died
       131 ENOTRECOVERABLE State not recoverable
       132 ERFKILL Operation not possible due to RF-kill
+      524 ENOTSUPP Operation not supported, says the kernel to itself
       """;
 
   private record Entry(String name, String text) {}

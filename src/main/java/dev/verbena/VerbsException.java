@@ -88,9 +88,9 @@ public final class VerbsException extends RuntimeException {
   /**
    * Whether the device, the kernel or the installed libraries lack the function altogether.
    *
-   * @return true for EOPNOTSUPP and ENOSYS
+   * @return true for EOPNOTSUPP, ENOTSUPP and ENOSYS
    */
   public boolean isUnsupported() {
-    return errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS;
+    return errno == Errno.EOPNOTSUPP || errno == Errno.ENOTSUPP || errno == Errno.ENOSYS;
   }
 }

@@ -2,8 +2,10 @@ package dev.verbena.lab;
 
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClasspathRoots;
+import static org.junit.platform.launcher.TagFilter.excludeTags;
 import static org.junit.platform.launcher.TagFilter.includeTags;
 
+import dev.verbena.testing.TwoHostsTest;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
@@ -48,6 +50,10 @@ public final class LabMain {
             // The others need no device: the ordinary build runs them, on a quicker machine.
             .filters(includeTags("device"))
             .configurationParameter("junit.jupiter.execution.timeout.default", "120 s");
+    if (System.getenv(TwoHostsTest.VARIABLE) == null) {
+      // The guest was not made for them: so it does not skip them either.
+      request.filters(excludeTags(TwoHostsTest.TAG));
+    }
     if (args.length == 3) {
       return request.selectors(selectClasspathRoots(Set.of(tests))).build();
     }

@@ -44,6 +44,15 @@ public final class Rig {
     return address("VERBENA_ADDRESS6_B");
   }
 
+  /** The network device below device a. */
+  public static String netdevA() {
+    String name = System.getenv("VERBENA_NETDEV_A");
+    if (name == null) {
+      throw new TestAbortedException("VERBENA_NETDEV_A names no network device");
+    }
+    return name;
+  }
+
   /** The name of the guest, where the test runs in the lab. */
   public static Optional<String> labGuest() {
     return Optional.ofNullable(System.getenv("VERBENA_LAB_GUEST"));
@@ -77,7 +86,8 @@ public final class Rig {
     return name == null ? Device.list().getFirst() : Device.named(name);
   }
 
-  private static InetAddress address(String variable) {
+  /** The address that a variable names. */
+  public static InetAddress address(String variable) {
     String text = System.getenv(variable);
     if (text == null) {
       throw new TestAbortedException(variable + " names no address of an RDMA device");

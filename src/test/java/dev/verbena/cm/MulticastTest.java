@@ -1,0 +1,170 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AddressHandle;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+
+/**
+ * Multicast groups. Datagrams get lost, and nobody tells when a group is ready to forward them: so
+ * whoever sends sends again until something arrives.
+ */
+class MulticastTest {
+  private static final Duration SHORTLY = Duration.ofMillis(100);
+
+  /** An identifier with queues, in a group. */
+  private record Member(EventChannel channel, Datagrams datagrams, ConnectionEvent joined)
+      implements AutoCloseable {
+
+    static Member of(InetSocketAddress group, JoinFlag flag, InetAddress address) throws Exception {
+      EventChannel channel = EventChannel.open();
+      try {
+        ConnectionId id = channel.createId(PortSpace.UDP);
+        id.bind(new InetSocketAddress(address, 0));
+        Datagrams datagrams = new Datagrams(id);
+        id.multicast().join(group, flag, 7);
+        return new Member(channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED));
+      } catch (Throwable t) {
+        channel.close();
+        throw t;
+      }
+    }
+
+    AddressHandle toGroup() {
+      return joined.id().domain().createAddressHandle(group().path());
+    }
+
+    DatagramParameters group() {
+      return joined.datagram().orElseThrow();
+    }
+
+    void send(AddressHandle toGroup) throws Exception {
+      datagrams.send(toGroup, group().queuePairNumber(), group().queueKey());
+    }
+
+    @Override
+    public void close() {
+      datagrams.close();
+      channel.close();
+    }
+  }
+
+  private static InetSocketAddress group(String address) throws Exception {
+    return new InetSocketAddress(InetAddress.getByName(address), 0);
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29, S2-M13, S2-T36: a datagram to a group goes to members on both devices")
+  void reachesBothDevices() throws Exception {
+    InetSocketAddress group = group("239.7.8.1");
+    try (Member near = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        Member far = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
+        Member sender = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        AddressHandle toGroup = sender.toGroup()) {
+      assertEquals(0xff_ffff, sender.group().queuePairNumber());
+      assertEquals(7, sender.joined().argument());
+      boolean nearGot = false;
+      boolean farGot = false;
+      for (int i = 0; i < 100 && !(nearGot && farGot); i++) {
+        sender.send(toGroup);
+        nearGot |= near.datagrams().receive(SHORTLY);
+        farGot |= far.datagrams().receive(SHORTLY);
+      }
+      assertTrue(nearGot, "nothing arrived at the sender's own device");
+      assertTrue(farGot, "nothing arrived at the other device");
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C30: after leaving, nothing arrives any more")
+  void leaves() throws Exception {
+    InetSocketAddress group = group("239.7.8.2");
+    try (Member member = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
+        Member sender = Member.of(group, JoinFlag.SEND_ONLY, Rig.addressA());
+        AddressHandle toGroup = sender.toGroup()) {
+      boolean got = false;
+      for (int i = 0; i < 100 && !got; i++) {
+        sender.send(toGroup);
+        got = member.datagrams().receive(SHORTLY);
+      }
+      assertTrue(got, "nothing arrived at a member");
+      member.joined().id().multicast().leave(group);
+      while (member.datagrams().receive(SHORTLY)) {
+        // What was on its way.
+      }
+      for (int i = 0; i < 5; i++) {
+        sender.send(toGroup);
+      }
+      assertFalse(member.datagrams().receive(Duration.ofSeconds(1)), "still a member");
+      assertThrows(VerbsException.class, () -> member.joined().id().multicast().leave(group));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29: over RoCE v2 Linux has no groups of IPv6, and says so")
+  void refusesIpv6() throws Exception {
+    InetSocketAddress group = group("ff15::7:8:3");
+    try (EventChannel channel = EventChannel.open()) {
+      ConnectionId id = channel.createId(PortSpace.UDP);
+      id.bind(new InetSocketAddress(Rig.address6A(), 0));
+      id.queues().createQueuePair(RdmaCmTest.SMALL);
+      var refused = assertThrows(VerbsException.class, () -> id.multicast().join(group, 1));
+      assertTrue(refused.isUnsupported(), refused.getMessage());
+      assertTrue(refused.getMessage().contains("ENOTSUPP"), refused.getMessage());
+    }
+    try (Program mckey =
+        Program.start(
+            List.of("mckey", "-b", Rig.address6A().getHostAddress(), "-m", "ff15::7:8:3"))) {
+      mckey.process().waitFor();
+      assertTrue(mckey.text().contains("failure joining"), mckey::text);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29: mckey receives what Java sends to a group")
+  void mckeyReceives() throws Exception {
+    InetSocketAddress group = group("239.7.8.4");
+    try (Program mckey = Program.start(mckey(Rig.addressB(), group, "-C", "3"));
+        Member sender = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        AddressHandle toGroup = sender.toGroup()) {
+      for (int i = 0; i < 300 && mckey.process().isAlive(); i++) {
+        sender.send(toGroup);
+        Thread.sleep(SHORTLY);
+      }
+      assertTrue(mckey.endsWell().contains("data transfers complete"), mckey::text);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29, D-16: Java receives what mckey sends to a group")
+  void mckeySends() throws Exception {
+    InetSocketAddress group = group("239.7.8.5");
+    try (Member member = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA())) {
+      boolean got = false;
+      // mckey is gone as soon as it has sent, and what it sent perhaps with it.
+      for (int attempt = 0; attempt < 5 && !got; attempt++) {
+        try (Program mckey = Program.start(mckey(Rig.addressB(), group, "-s"))) {
+          mckey.endsWell();
+          got = member.datagrams().receive(Duration.ofSeconds(1));
+        }
+      }
+      assertTrue(got, "nothing arrived");
+    }
+  }
+
+  private static List<String> mckey(InetAddress own, InetSocketAddress group, String... options) {
+    List<String> mckey =
+        List.of("mckey", "-b", own.getHostAddress(), "-m", group.getAddress().getHostAddress());
+    return Program.with(mckey, options);
+  }
+}

@@ -1,0 +1,82 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.TwoHostsTest;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+
+/**
+ * Java and rdma-core's programs in two network namespaces, as on two hosts, over IPv4 and IPv6.
+ * Java runs in a JVM of its own, since a JVM lives in one namespace (P-11, P-12, P-13).
+ */
+class NamespacesTest {
+  /** One address family: a host with a client and a host with servers. */
+  private record Family(Host left, Host right) {
+    static List<Family> both() {
+      return List.of(
+          new Family(Host.left4(), Host.right4()), new Family(Host.left6(), Host.right6()));
+    }
+  }
+
+  private static Program javaServers() throws Exception {
+    return Host.right4()
+        .start(
+            Program.java(PeerMain.class, "serve", Host.right4().digits(), Host.right6().digits()));
+  }
+
+  private static Program javaClients() throws Exception {
+    return Host.left4()
+        .start(
+            Program.java(
+                PeerMain.class,
+                "connect",
+                Host.left4().digits(),
+                Host.right4().digits(),
+                Host.left6().digits(),
+                Host.right6().digits()));
+  }
+
+  @TwoHostsTest
+  @DisplayName("Java and Java")
+  void javaAndJava() throws Exception {
+    try (Program servers = javaServers();
+        Program clients = javaClients()) {
+      assertTrue(clients.endsWell().contains(PeerMain.DONE), clients::text);
+      assertTrue(servers.endsWell().contains(PeerMain.DONE), servers::text);
+    }
+  }
+
+  @TwoHostsTest
+  @DisplayName("rping, ucmatose, rdma_client and udaddy are served by Java")
+  void servesPrograms() throws Exception {
+    try (Program servers = javaServers()) {
+      for (Family family : Family.both()) {
+        for (Peer peer : PeerMain.PEERS) {
+          servers.says(PeerMain.turn(peer, family.right().address()));
+          List<String> command = peer.client(family.left(), family.right());
+          try (Program client = family.left().start(command)) {
+            assertTrue(client.endsWell().contains(peer.proof()), client::text);
+          }
+        }
+      }
+      assertTrue(servers.endsWell().contains(PeerMain.DONE), servers::text);
+    }
+  }
+
+  @TwoHostsTest
+  @DisplayName("rping, ucmatose, rdma_server and udaddy serve Java")
+  void isServedByPrograms() throws Exception {
+    try (Program clients = javaClients()) {
+      for (Family family : Family.both()) {
+        for (Peer peer : PeerMain.PEERS) {
+          clients.says(PeerMain.turn(peer, family.right().address()));
+          try (Program server = family.right().start(peer.server(family.right()))) {
+            assertTrue(server.endsWell().contains(peer.proof()), server::text);
+          }
+        }
+      }
+      assertTrue(clients.endsWell().contains(PeerMain.DONE), clients::text);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+package dev.verbena.cm;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+
+/** A program of rdma-core's with two roles, and Java that can take the place of either. */
+interface Peer {
+  Duration SOON = Duration.ofSeconds(20);
+
+  String name();
+
+  /** The port that servers listen on. */
+  int port();
+
+  default PortSpace portSpace() {
+    return PortSpace.TCP;
+  }
+
+  /** The command of C's server. */
+  List<String> server(Host host);
+
+  /** The command of C's client. */
+  List<String> client(Host host, Host server);
+
+  /** What both print when all went well. */
+  String proof();
+
+  /** Does what C's client does. */
+  void connect(InetAddress from, InetSocketAddress server) throws Exception;
+
+  /** Does what C's server does. */
+  void serve(Listener listener) throws Exception;
+
+  /** Connects as soon as somebody listens. */
+  static Connection connect(InetAddress from, InetSocketAddress to, int messageSize)
+      throws Exception {
+    ConnectionSettings settings =
+        ConnectionSettings.DEFAULT
+            .withMessages(messageSize, 16)
+            .from(new InetSocketAddress(from, 0))
+            .within(SOON);
+    return asSoonAsSomebodyListens(() -> Connection.connect(to, settings));
+  }
+
+  /** Something that fails as long as nobody listens. */
+  interface Attempt<T> {
+    T make() throws Exception;
+  }
+
+  static <T> T asSoonAsSomebodyListens(Attempt<T> attempt) throws Exception {
+    for (int count = 0; ; count++) {
+      try {
+        return attempt.make();
+      } catch (ConnectionException e) {
+        ConnectionEvent event = e.event();
+        boolean nobodyListens =
+            event.id().isDatagram()
+                ? event.type() == EventType.UNREACHABLE
+                : event.rejectReason().filter(RejectReason.INVALID_SERVICE_ID::equals).isPresent();
+        if (!nobodyListens || count == 80) {
+          throw e;
+        }
+        Thread.sleep(250);
+      }
+    }
+  }
+
+  static Connection accept(Listener listener, int messageSize) throws Exception {
+    return Connection.accept(
+        request(listener), ConnectionSettings.DEFAULT.withMessages(messageSize, 16).within(SOON));
+  }
+
+  static Endpoint request(Listener listener) throws Exception {
+    Endpoint request = listener.poll(SOON);
+    if (request == null) {
+      throw new AssertionError("nobody connected to " + listener);
+    }
+    return request;
+  }
+}
