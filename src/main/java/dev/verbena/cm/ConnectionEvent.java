@@ -150,8 +150,9 @@ public final class ConnectionEvent {
   /**
    * Why it happened, in C's numbers.
    *
-   * @return 0 for success; negative for an errno; of {@link EventType#REJECTED} the transport's
-   *     number for the reason
+   * @return 0 for success; mostly the negative of an errno, or -1 where librdmacm itself failed; of
+   *     {@link EventType#REJECTED}, and of {@link EventType#UNREACHABLE} in answer to a lookup, the
+   *     transport's number for the reason
    */
   public int status() {
     return status;
@@ -234,10 +235,27 @@ public final class ConnectionEvent {
     if (refusal.isPresent()) {
       return refusal.get().meaning();
     }
-    if (status < 0) {
-      return Errno.text(-status) + " (" + Errno.name(-status) + ")";
+    if (type == EventType.UNREACHABLE && status > 0) {
+      return answerToLookup(status);
     }
-    return "status " + status;
+    if (status == -1) {
+      return "librdmacm could not take the next step";
+    }
+    // The kernel's are negative, librdmacm's are not.
+    int errno = Math.abs(status);
+    return Errno.text(errno) + " (" + Errno.name(errno) + ")";
+  }
+
+  /** The status of InfiniBand's service ID resolution, by which datagram services are found. */
+  private static String answerToLookup(int status) {
+    return switch (status) {
+      case 1 -> "no datagram service listens on that port";
+      case 2 -> "the datagram service refuses";
+      case 3 -> "the datagram service has no queue pair";
+      case 4 -> "the datagram service is elsewhere";
+      case 5 -> "the datagram service speaks another version";
+      default -> "status " + status;
+    };
   }
 
   @Override

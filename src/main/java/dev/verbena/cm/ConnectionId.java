@@ -173,7 +173,9 @@ public final class ConnectionId extends Resource {
    *     of IP
    */
   public Optional<InetSocketAddress> peerAddress() {
-    return SocketAddresses.read(RdmaCma.rdma_get_peer_addr(address()));
+    // C has zeros for none, in the family of the own address.
+    return SocketAddresses.read(RdmaCma.rdma_get_peer_addr(address()))
+        .filter(peer -> peer.getPort() != 0 || !peer.getAddress().isAnyLocalAddress());
   }
 
   /**
@@ -255,7 +257,8 @@ public final class ConnectionId extends Resource {
 
   /**
    * Accepts the request that made this identifier: {@code rdma_accept}. {@link
-   * EventType#ESTABLISHED} follows, or an error; after a datagram service's answer, nothing.
+   * EventType#ESTABLISHED} follows, or an error; after a datagram service's answer, nothing. If the
+   * kernel takes no such acceptance, it refuses the peer.
    *
    * @param parameters what is agreed to
    * @param privateData bytes for the peer: 196 at most, 136 from a datagram service

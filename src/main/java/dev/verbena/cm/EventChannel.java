@@ -64,7 +64,10 @@ public final class EventChannel extends Resource {
    * @throws VerbsException ENODEV or ENOENT if the kernel has no RDMA connection manager loaded
    */
   public static EventChannel open() {
-    Librdmacm rdmacm = Provider.system().rdmacm();
+    return open(Provider.system().rdmacm());
+  }
+
+  static EventChannel open(Librdmacm rdmacm) {
     long address;
     try {
       address = rdmacm.rdma_create_event_channel();

@@ -76,7 +76,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R01, R07, R08, R11, R12, R16, R17: messages both ways over IPv4")
+  @DisplayName("S2-R01, S2-R11, S2-R12, S2-R16, S2-R17: messages both ways over IPv4")
   void exchangesMessagesOverIpv4() throws Exception {
     exchangesMessages(Rig.addressA(), Rig.addressB());
   }
@@ -112,7 +112,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C13, C15: private data goes both ways")
+  @DisplayName("S2-C13, S2-C15, S2-C31: private data goes both ways")
   void exchangesPrivateData() throws Exception {
     byte[] fromClient = "client's".getBytes(UTF_8);
     byte[] fromServer = "server's, and longer".getBytes(UTF_8);
@@ -128,7 +128,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R02, R03, R04, R09, R10, R13, R14: reads and writes of the peer's memory")
+  @DisplayName("S2-R04, S2-R13, S2-R14: reads and writes of the peer's memory")
   void readsAndWritesThePeersMemory() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
         Arena arena = Arena.ofShared()) {

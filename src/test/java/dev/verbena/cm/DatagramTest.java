@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,6 +11,8 @@ import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairState;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -22,7 +25,9 @@ class DatagramTest {
   private static final int HEADER = 40;
 
   @DeviceTest
-  @DisplayName("S2-C13, S2-R15, S2-T36: a datagram service is found and written to")
+  @DisplayName(
+      "P-13, S2-C12, S2-C13, S2-M05, S2-M10, S2-Q09, S2-R15, S2-T36, D-10: a datagram service is"
+          + " found and written to")
   void findsADatagramService() throws Exception {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open();
@@ -37,7 +42,8 @@ class DatagramTest {
       RdmaCmTest.next(active, EventType.ADDRESS_RESOLVED);
       client.resolveRoute(SOON);
       RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
-      client.queues().createQueuePair(RdmaCmTest.SMALL);
+      QueuePair clientPair = client.queues().createQueuePair(RdmaCmTest.SMALL);
+      assertEquals(QueuePairState.RTS, clientPair.state());
       client.connect(ConnectionParameters.DEFAULT, new byte[] {4, 2});
 
       ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
@@ -104,13 +110,83 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29, C30, S2-M13: multicast over IPv4")
-  void multicastsOverIpv4() throws Exception {
-    multicasts(Rig.addressA(), InetAddress.getByName("239.7.7.7"));
+  @DisplayName("S2-M08: where no datagram service listens")
+  void nobodyServes() throws Exception {
+    try (Endpoint client =
+        Endpoint.resolve(
+            PortSpace.UDP,
+            new InetSocketAddress(Rig.addressA(), 0),
+            new InetSocketAddress(Rig.addressB(), 4),
+            SOON)) {
+      client.id().queues().createQueuePair(RdmaCmTest.SMALL);
+      var nobody =
+          assertThrows(
+              ConnectionException.class,
+              () -> client.connect(ConnectionParameters.DEFAULT, new byte[0], SOON));
+      assertEquals(EventType.UNREACHABLE, nobody.event().type());
+      assertTrue(nobody.getMessage().contains("no datagram service listens"), nobody.getMessage());
+    }
+  }
+
+  /** What is to become of a lookup. */
+  private interface Answer {
+    void to(ConnectionId request);
+  }
+
+  /** The event that a lookup with as much private data as possible ends in. */
+  private static ConnectionEvent lookUp(Answer answer) throws Exception {
+    try (EventChannel active = EventChannel.open();
+        EventChannel passive = EventChannel.open()) {
+      ConnectionId listener = passive.createId(PortSpace.UDP);
+      listener.bind(new InetSocketAddress(Rig.addressB(), 0));
+      listener.listen(4);
+      ConnectionId client = active.createId(PortSpace.UDP);
+      client.resolveAddress(
+          new InetSocketAddress(Rig.addressA(), 0), RdmaCmTest.at(listener, Rig.addressB()), SOON);
+      RdmaCmTest.next(active, EventType.ADDRESS_RESOLVED);
+      client.resolveRoute(SOON);
+      RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
+      client.queues().createQueuePair(RdmaCmTest.SMALL);
+      RdmaCmTest.assertTooLong(181, data -> client.connect(ConnectionParameters.DEFAULT, data));
+      client.connect(ConnectionParameters.DEFAULT, RdmaCmTest.ones(180));
+      ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
+      assertArrayEquals(RdmaCmTest.ones(180), request.privateData());
+      request.id().queues().createQueuePair(RdmaCmTest.SMALL);
+      answer.to(request.id());
+      return active.poll(SOON);
+    }
   }
 
   @DeviceTest
-  @DisplayName("S2-C29, C30: joining for sending alone, and leaving")
+  @DisplayName("S2-T36, S2-C13, S2-C15: as much private data as an answer takes, and one byte more")
+  void longestPrivateDataOfAnAnswer() throws Exception {
+    ConnectionEvent answer =
+        lookUp(request -> request.accept(ConnectionParameters.DEFAULT, RdmaCmTest.ones(136)));
+    assertEquals(EventType.ESTABLISHED, answer.type());
+    RdmaCmTest.assertStartsWith(RdmaCmTest.ones(136), answer.privateData());
+    ConnectionEvent refusal =
+        lookUp(
+            request ->
+                RdmaCmTest.assertTooLong(
+                    137, data -> request.accept(ConnectionParameters.DEFAULT, data)));
+    assertEquals(EventType.UNREACHABLE, refusal.type());
+  }
+
+  @DeviceTest
+  @DisplayName("S2-T36, S2-C16: as much private data as a refusal takes, and one byte more")
+  void longestPrivateDataOfARefusal() throws Exception {
+    ConnectionEvent refusal =
+        lookUp(
+            request -> {
+              RdmaCmTest.assertTooLong(137, request::reject);
+              request.reject(RdmaCmTest.ones(136));
+            });
+    assertEquals(EventType.UNREACHABLE, refusal.type());
+    RdmaCmTest.assertStartsWith(RdmaCmTest.ones(136), refusal.privateData());
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29, S2-C30: joining for sending alone, and leaving")
   void joinsAndLeaves() throws Exception {
     InetSocketAddress group = new InetSocketAddress("239.7.7.8", 0);
     try (EventChannel channel = EventChannel.open()) {
@@ -130,40 +206,5 @@ class DatagramTest {
     id.bind(new InetSocketAddress(address, 0));
     id.queues().createQueuePair(RdmaCmTest.SMALL);
     return id;
-  }
-
-  /** Datagrams get lost: so one is sent again until it arrives. */
-  private static void multicasts(InetAddress address, InetAddress group) throws Exception {
-    InetSocketAddress to = new InetSocketAddress(group, 0);
-    try (EventChannel channel = EventChannel.open();
-        Arena arena = Arena.ofShared()) {
-      ConnectionId sender = member(channel, address);
-      ConnectionId receiver = member(channel, address);
-      receiver.multicast().join(to, 2);
-      assertEquals(receiver, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED).id());
-      sender.multicast().join(to, 1);
-      ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
-      assertEquals(sender, joined.id());
-      assertEquals(1, joined.argument());
-      DatagramParameters path = joined.datagram().orElseThrow();
-
-      Transfers in = receiver.queues().transfers();
-      MemoryRegion inbox = in.registerMessages(arena.allocate(128));
-      assertTrue(in.receive(1, inbox, 0, 128));
-      Transfers out = sender.queues().transfers();
-      MemoryRegion outbox = out.registerMessages(arena.allocate(64));
-      outbox.memory().setString(0, "to all");
-      Completions sent = new Completions(1);
-      Completions got = new Completions(1);
-      try (AddressHandle handle = sender.domain().createAddressHandle(path.path())) {
-        for (int i = 0; i < 20 && got.count() == 0; i++) {
-          assertTrue(out.sendDatagram(2, outbox, 0, 64, handle, path.queuePairNumber()));
-          assertEquals(1, out.awaitSends(sent, SOON));
-          in.awaitReceives(got, Duration.ofMillis(500));
-        }
-      }
-      assertEquals(1, got.count(), "nothing arrived");
-      assertEquals("to all", inbox.memory().getString(HEADER));
-    }
   }
 }

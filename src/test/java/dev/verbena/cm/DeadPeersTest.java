@@ -1,0 +1,140 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.cm.HoldMain.Stage;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+
+/** What is left when the peer's process is killed, in each state of a connection. */
+class DeadPeersTest {
+  private static final int PORT = 7490;
+
+  /** Resolves, and asks for a connection to a listener that holds at a stage. */
+  private static ConnectionId asking(EventChannel channel, Program peer) throws Exception {
+    peer.says(Stage.LISTENING.name());
+    ConnectionId client =
+        RdmaCmTest.resolved(channel, Rig.addressA(), new InetSocketAddress(Rig.addressB(), PORT));
+    client.queues().createQueuePair(RdmaCmTest.SMALL);
+    client.connect();
+    return client;
+  }
+
+  private static Program holding(Stage stage) throws Exception {
+    return Program.start(
+        Program.java(HoldMain.class, stage.name(), Rig.addressB().getHostAddress(), "" + PORT));
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M09: a listener that is killed before it looks at a request refuses it")
+  void killedWithRequestWaiting() throws Exception {
+    try (Program peer = holding(Stage.LISTENING);
+        EventChannel channel = EventChannel.open()) {
+      asking(channel, peer);
+      assertNull(channel.poll(Duration.ofMillis(500)), "an answer of nobody");
+      peer.kill();
+      RdmaCmTest.next(channel, EventType.REJECTED);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M09: a peer that is killed before it accepts refuses")
+  void killedBeforeAccepting() throws Exception {
+    try (Program peer = holding(Stage.ASKED);
+        EventChannel channel = EventChannel.open()) {
+      ConnectionId client = asking(channel, peer);
+      peer.says(Stage.ASKED.name());
+      peer.kill();
+      assertEquals(client, RdmaCmTest.next(channel, EventType.REJECTED).id());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M09: where a listener was killed, nobody listens")
+  void killedListener() throws Exception {
+    try (Program peer = holding(Stage.LISTENING);
+        EventChannel channel = EventChannel.open()) {
+      peer.says(Stage.LISTENING.name());
+      peer.kill();
+      ConnectionId client =
+          RdmaCmTest.resolved(channel, Rig.addressA(), new InetSocketAddress(Rig.addressB(), PORT));
+      client.queues().createQueuePair(RdmaCmTest.SMALL);
+      client.connect();
+      assertEquals(
+          RejectReason.INVALID_SERVICE_ID,
+          RdmaCmTest.next(channel, EventType.REJECTED).rejectReason().orElseThrow());
+    }
+  }
+
+  /** The kernel tells nothing of a request before it is accepted: "the accept will just fail". */
+  @DeviceTest
+  @DisplayName("S2-C15: a client that is killed before it is accepted cannot be accepted")
+  void clientKilledBeforeAccepting() throws Exception {
+    Rping rping = new Rping();
+    try (EventChannel channel = EventChannel.open()) {
+      ConnectionId listener = channel.createId(PortSpace.TCP);
+      listener.bind(Host.b4().at(rping.port()));
+      listener.listen(1);
+      try (Program client = Program.start(rping.client(Host.a4(), Host.b4()))) {
+        ConnectionId request = RdmaCmTest.next(channel, EventType.CONNECT_REQUEST).id();
+        request.queues().createQueuePair(RdmaCmTest.SMALL);
+        client.kill();
+        assertNull(channel.poll(Duration.ofMillis(500)));
+        var late = assertThrows(VerbsException.class, request::accept);
+        assertEquals(Errno.EINVAL, late.errno());
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M11: a server that is killed while connected disconnects")
+  void serverKilledWhileConnected() throws Exception {
+    Rping rping = new Rping();
+    try (Program program = Program.start(rping.server(Host.b4()));
+        Connection server =
+            Peer.connect(Host.a4().address(), Host.b4().at(rping.port()), Rping.MESSAGE)) {
+      assertEquals(List.of(), server.endpoint().end().stream().toList());
+      program.kill();
+      assertNull(server.receive(Peer.SOON));
+      assertEquals(EventType.DISCONNECTED, server.endpoint().end().orElseThrow().type());
+      assertThrows(ConnectionException.class, () -> server.send(new byte[1]));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M11: a client that is killed while connected disconnects")
+  void clientKilledWhileConnected() throws Exception {
+    Rping rping = new Rping();
+    try (Listener listener = Listener.open(Host.b4().at(rping.port()));
+        Program program = Program.start(rping.client(Host.a4(), Host.b4()));
+        Connection client = Peer.accept(listener, Rping.MESSAGE)) {
+      client.receive(Peer.SOON);
+      program.kill();
+      assertNull(client.receive(Peer.SOON));
+      assertEquals(EventType.DISCONNECTED, client.endpoint().end().orElseThrow().type());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C18, S2-M11: a peer that is killed while it owes an answer gives it")
+  void killedWhileDisconnecting() throws Exception {
+    try (Program peer = holding(Stage.CONNECTED);
+        EventChannel channel = EventChannel.open()) {
+      ConnectionId client = asking(channel, peer);
+      RdmaCmTest.next(channel, EventType.ESTABLISHED);
+      peer.says(Stage.CONNECTED.name());
+      client.disconnect();
+      assertNull(channel.poll(Duration.ofMillis(500)), "an answer of nobody");
+      peer.kill();
+      assertEquals(client, RdmaCmTest.next(channel, EventType.DISCONNECTED).id());
+    }
+  }
+}

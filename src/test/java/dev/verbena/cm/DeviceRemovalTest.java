@@ -1,0 +1,65 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+import org.opentest4j.TestAbortedException;
+
+/** A device that is taken away from under an identifier. */
+class DeviceRemovalTest {
+  private static final String ADDRESS = "10.77.0.1";
+
+  private static void run(String command) throws Exception {
+    try (Program program = Program.start(List.of(command.split(" ")))) {
+      program.endsWell();
+    }
+  }
+
+  /**
+   * The kernel's parts are told in the reverse order of their loading, and ib_uverbs waits for
+   * those who have the device open, as librdmacm has it: so rdma_cm must be told before.
+   */
+  private static void requireToldBeforeWaitedFor() throws IOException {
+    List<String> newestFirst =
+        Files.readAllLines(Path.of("/proc/modules")).stream()
+            .map(line -> line.substring(0, line.indexOf(' ')))
+            .toList();
+    if (newestFirst.indexOf("ib_uverbs") < newestFirst.indexOf("rdma_cm")) {
+      throw new TestAbortedException(
+          "ib_uverbs was loaded after rdma_cm, and waits for users of the device before rdma_cm can"
+              + " tell them");
+    }
+  }
+
+  /**
+   * The listener is in a process of its own: the kernel takes the device away when the last process
+   * that ever opened it has ended.
+   */
+  @DeviceTest
+  @DisplayName("S2-M12: the removal of its device is told to an identifier")
+  void removalIsTold() throws Exception {
+    requireToldBeforeWaitedFor();
+    run("ip link add vgone type veth peer name vgone2");
+    try {
+      run("ip addr add " + ADDRESS + "/24 dev vgone");
+      run("ip link set vgone up");
+      run("ip link set vgone2 up");
+      run("rdma link add rxgone type rxe netdev vgone");
+      try (Program listening = Program.start(Program.java(RemovalMain.class, ADDRESS))) {
+        listening.says(RemovalMain.READY);
+        try (Program removing = Program.start(List.of("rdma", "link", "delete", "rxgone"))) {
+          String text = listening.endsWell();
+          assertTrue(text.contains("[DEVICE_REMOVAL, true, true]"), text);
+          removing.endsWell();
+        }
+      }
+    } finally {
+      run("ip link del vgone");
+    }
+  }
+}

@@ -1,0 +1,188 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.rdma_cm_event;
+import dev.verbena.raw.rdma_conn_param;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.raw.rdma_ud_param;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * What Java makes of C's events, over a played librdmacm: also those that no software device
+ * raises.
+ */
+class EventsTest {
+  private final PlayedCm cm = new PlayedCm();
+  private final EventChannel channel = cm.channel();
+  private final ConnectionId connection = channel.createId(PortSpace.TCP);
+  private final ConnectionId service = channel.createId(PortSpace.UDP);
+
+  @AfterEach
+  void close() {
+    channel.close();
+    cm.close();
+  }
+
+  /** M12, M14 and M15 come from no software device. */
+  @ParameterizedTest(name = "{0} is {1}, with status {2}")
+  @CsvSource({
+    "0, ADDRESS_RESOLVED, 0, false, the address is resolved",
+    "1, ADDRESS_ERROR, -110, true, 'no way to the address over an RDMA device: is it routed there,"
+        + " and does the host answer?: Connection timed out (ETIMEDOUT)'",
+    "2, ROUTE_RESOLVED, 0, false, the route is resolved",
+    "3, ROUTE_ERROR, -22, true, no route to the address: Invalid argument (EINVAL)",
+    "6, CONNECT_ERROR, -1, true, 'the connection could not be made: librdmacm could not take the"
+        + " next step'",
+    "7, UNREACHABLE, -110, true, the peer does not answer: Connection timed out (ETIMEDOUT)",
+    "8, REJECTED, 28, true, refused: the program at the other end refuses",
+    "10, DISCONNECTED, 0, false, the connection has ended",
+    "11, DEVICE_REMOVAL, 0, true, the device is being removed",
+    "14, ADDRESS_CHANGE, 0, false, the network device's hardware address changed",
+    "15, TIMEWAIT_EXIT, 0, false, the queue pair may be used again",
+    "16, ADDRESS_INFO_RESOLVED, 0, false, the name is resolved",
+    "17, ADDRESS_INFO_ERROR, 2, true, 'the name could not be resolved: No such file or directory"
+        + " (ENOENT)'",
+    "4711, UNKNOWN, 0, false, unknown to this library"
+  })
+  @DisplayName("S2-M01 to S2-M04, S2-M07 to S2-M09, S2-M11, S2-M12, S2-M15, S2-M16: an event")
+  void events(int number, EventType type, int status, boolean failure, String description) {
+    cm.event(number, status, connection.segment());
+    ConnectionEvent event = channel.poll();
+    assertEquals(type, event.type());
+    assertEquals(status, event.status());
+    assertEquals(failure, event.isFailure());
+    assertEquals(description, event.description());
+    assertEquals(connection, event.id());
+    assertEquals(Optional.empty(), event.listener());
+    assertEquals(Optional.empty(), event.datagram());
+    assertEquals(0, event.privateData().length);
+    assertTrue(
+        new ConnectionException("testing", event).getMessage().contains(description),
+        "the exception says it, too");
+  }
+
+  @Test
+  @DisplayName("S2-T35, S2-M05, S2-C31: a request has a new identifier and what the peer asks for")
+  void request() {
+    MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
+    MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
+    rdma_cm_event.listen_id(event, connection.segment());
+    MemorySegment conn = rdma_cm_event.param.conn(rdma_cm_event.param(event));
+    new ConnectionParameters(4, 5, true, 6, 7, true, 0x123456).writeTo(conn);
+    MemorySegment data = cm.bytes((byte) 1, (byte) 2, (byte) 0);
+    rdma_conn_param.private_data(conn, data);
+    rdma_conn_param.private_data_len(conn, (byte) 3);
+
+    ConnectionEvent request = channel.poll();
+    assertEquals(asking.address(), request.id().segment().address());
+    assertEquals(connection, request.listener().orElseThrow());
+    assertEquals(
+        new ConnectionParameters(4, 5, true, 6, 7, true, 0x123456),
+        request.connection().orElseThrow());
+    data.fill((byte) 9);
+    assertArrayEquals(new byte[] {1, 2, 0}, request.privateData());
+  }
+
+  @Test
+  @DisplayName("S2-T36, S2-M10: a service that was found says how to reach it")
+  void foundService() {
+    MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), 0, service.segment());
+    MemorySegment ud = rdma_cm_event.param.ud(rdma_cm_event.param(event));
+    ibv_ah_attr.port_num(rdma_ud_param.ah_attr(ud), (byte) 2);
+    rdma_ud_param.qp_num(ud, 0xabcdef);
+    rdma_ud_param.qkey(ud, 0x01234567);
+    rdma_ud_param.private_data(ud, cm.bytes((byte) 3));
+    rdma_ud_param.private_data_len(ud, (byte) 1);
+
+    ConnectionEvent found = channel.poll();
+    DatagramParameters datagram = found.datagram().orElseThrow();
+    assertEquals(2, datagram.path().port());
+    assertEquals(0xabcdef, datagram.queuePairNumber());
+    assertEquals(0x01234567, datagram.queueKey());
+    assertArrayEquals(new byte[] {3}, found.privateData());
+    assertEquals(Optional.empty(), found.connection());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "1, no datagram service listens on that port",
+    "2, the datagram service refuses",
+    "3, the datagram service has no queue pair",
+    "77, status 77"
+  })
+  @DisplayName("S2-M08: a datagram service that is not found")
+  void unreachableService(int status, String reason) {
+    cm.event(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), status, service.segment());
+    assertEquals("the peer does not answer: " + reason, channel.poll().description());
+  }
+
+  @Test
+  @DisplayName("S2-M13, S2-M14: a group that is joined, and lost, gives the context of the join")
+  void multicast() {
+    for (int type :
+        List.of(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR())) {
+      boolean joined = type == rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN();
+      MemorySegment event = cm.event(type, joined ? 0 : -Errno.ENODEV, service.segment());
+      MemorySegment ud = rdma_cm_event.param.ud(rdma_cm_event.param(event));
+      ibv_ah_attr.port_num(rdma_ud_param.ah_attr(ud), (byte) 1);
+      rdma_ud_param.qp_num(ud, 0xff_ffff);
+      // The context stands where other events have a pointer to private data.
+      rdma_ud_param.private_data(ud, MemorySegment.ofAddress(0x1234_5678_9abcL));
+
+      ConnectionEvent group = channel.poll();
+      assertEquals(joined ? EventType.MULTICAST_JOINED : EventType.MULTICAST_ERROR, group.type());
+      assertEquals(0x1234_5678_9abcL, group.argument());
+      assertEquals(joined, group.datagram().isPresent());
+      assertEquals(!joined, group.isFailure());
+      assertEquals(0, group.privateData().length);
+    }
+  }
+
+  @Test
+  @DisplayName("S2-C32: each event is acknowledged once, also that of a closed identifier")
+  void acknowledgesOnce() {
+    long first = cm.event(10, 0, connection.segment()).address();
+    long second = cm.event(15, 0, connection.segment()).address();
+    assertEquals(EventType.DISCONNECTED, channel.poll().type());
+    assertEquals(List.of(first), cm.acknowledged);
+    connection.close();
+    assertNull(channel.poll());
+    assertEquals(List.of(first, second), cm.acknowledged);
+  }
+
+  @Test
+  @DisplayName("S2-C04, S2-C32: a request to a closed listener is given back to C")
+  void requestToClosedListener() {
+    MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
+    MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
+    rdma_cm_event.listen_id(event, connection.segment());
+    connection.close();
+    assertNull(channel.poll());
+    assertTrue(cm.destroyed.contains(asking.address()));
+    assertEquals(List.of(event.address()), cm.acknowledged);
+  }
+
+  @Test
+  @DisplayName("S2-C02, S2-C04: closing the channel closes its identifiers first")
+  void closesIdentifiersFirst() {
+    long one = connection.segment().address();
+    long other = service.segment().address();
+    channel.close();
+    assertEquals(List.of(other, one), cm.destroyed);
+    assertFalse(connection.isOpen());
+  }
+}

@@ -1,0 +1,103 @@
+package dev.verbena.cm;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.rdma_cm_event;
+import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.raw.rdma_event_channel;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Pipe;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * librdmacm played by Java, for events that no software device raises: it hands out the events that
+ * a test wrote, and keeps account of what is given back.
+ */
+final class PlayedCm implements AutoCloseable {
+  private final Arena arena = Arena.ofShared();
+  private final Pipe pipe = new Pipe();
+  private final Deque<MemorySegment> events = new ArrayDeque<>();
+  final List<Long> acknowledged = new ArrayList<>();
+  final List<Long> destroyed = new ArrayList<>();
+
+  EventChannel channel() {
+    return EventChannel.open(
+        (Librdmacm)
+            Proxy.newProxyInstance(
+                Librdmacm.class.getClassLoader(),
+                new Class<?>[] {Librdmacm.class},
+                (proxy, method, arguments) -> call(method.getName(), arguments)));
+  }
+
+  private Object call(String function, Object[] arguments) {
+    return switch (function) {
+      case "rdma_create_event_channel" -> {
+        MemorySegment channel = rdma_event_channel.allocate(arena);
+        rdma_event_channel.fd(channel, pipe.readEnd());
+        yield channel.address();
+      }
+      case "rdma_create_id" -> {
+        Memory.putLong((long) arguments[1], id((int) arguments[3]).address());
+        yield null;
+      }
+      case "rdma_get_cm_event" -> {
+        MemorySegment event = events.poll();
+        if (event == null) {
+          throw new VerbsException(function, Errno.EAGAIN);
+        }
+        Memory.putLong((long) arguments[1], event.address());
+        yield null;
+      }
+      case "rdma_ack_cm_event" -> {
+        acknowledged.add((long) arguments[0]);
+        // What C frees may hold anything at once.
+        Memory.at((long) arguments[0], rdma_cm_event.sizeof()).fill((byte) 0x5a);
+        yield null;
+      }
+      case "rdma_destroy_id" -> {
+        destroyed.add((long) arguments[0]);
+        yield null;
+      }
+      case "rdma_destroy_event_channel" -> null;
+      default -> throw new UnsupportedOperationException(function);
+    };
+  }
+
+  /** An identifier that C made. */
+  MemorySegment id(int portSpace) {
+    MemorySegment id = rdma_cm_id.allocate(arena);
+    rdma_cm_id.ps(id, portSpace);
+    rdma_cm_id.qp_type(
+        id, portSpace == rdma_h.RDMA_PS_TCP() ? rdma_h.IBV_QPT_RC() : rdma_h.IBV_QPT_UD());
+    return id;
+  }
+
+  /** An event that comes next, to be filled. */
+  MemorySegment event(int type, int status, MemorySegment id) {
+    MemorySegment event = rdma_cm_event.allocate(arena);
+    rdma_cm_event.event(event, type);
+    rdma_cm_event.status(event, status);
+    rdma_cm_event.id(event, id);
+    events.add(event);
+    return event;
+  }
+
+  MemorySegment bytes(byte... bytes) {
+    return arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
+  }
+
+  @Override
+  public void close() {
+    pipe.close();
+    arena.close();
+  }
+}
