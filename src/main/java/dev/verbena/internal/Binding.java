@@ -39,11 +39,13 @@ public final class Binding implements InvocationHandler {
 
   private final Symbols symbols;
   private final Supplier<String> library;
+  private final boolean isTraced;
   private final ConcurrentHashMap<Method, MethodHandle> ops = new ConcurrentHashMap<>();
 
-  private Binding(Symbols symbols, Supplier<String> library) {
+  private Binding(Symbols symbols, Supplier<String> library, boolean isTraced) {
     this.symbols = symbols;
     this.library = library;
+    this.isTraced = isTraced;
   }
 
   /** Binds an interface to the symbols of a library. */
@@ -58,7 +60,8 @@ public final class Binding implements InvocationHandler {
                   method, m -> link(m, symbol.fails(), library.find(m.getName(), symbol.since())));
           return call(handle, method, symbol.fails(), arguments);
         },
-        library::description);
+        library::description,
+        true);
   }
 
   /** Binds an interface to an object that implements the exported functions in Java. */
@@ -72,17 +75,35 @@ public final class Binding implements InvocationHandler {
             throw e.getCause();
           }
         },
-        () -> exported + " in Java");
+        () -> exported + " in Java",
+        false);
   }
 
-  private static <T> T bind(Class<T> functions, Symbols symbols, Supplier<String> library) {
+  private static <T> T bind(
+      Class<T> functions, Symbols symbols, Supplier<String> library, boolean isTraced) {
     return functions.cast(
         Proxy.newProxyInstance(
-            functions.getClassLoader(), new Class<?>[] {functions}, new Binding(symbols, library)));
+            functions.getClassLoader(),
+            new Class<?>[] {functions},
+            new Binding(symbols, library, isTraced)));
   }
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    if (!isTraced || !CallTrace.isOn()) {
+      return call(proxy, method, arguments);
+    }
+    try {
+      Object result = call(proxy, method, arguments);
+      CallTrace.returned(method, arguments, result);
+      return result;
+    } catch (Throwable t) {
+      CallTrace.threw(method, arguments, t);
+      throw t;
+    }
+  }
+
+  private Object call(Object proxy, Method method, Object[] arguments) throws Throwable {
     Symbol symbol = method.getAnnotation(Symbol.class);
     // C follows its first argument without a look at it.
     if (arguments != null && arguments[0].equals(0L) && (symbol == null || !symbol.nullable())) {

@@ -34,11 +34,13 @@ public final class LabMain {
     Path reports = Path.of(args[2]);
     Files.createDirectories(reports);
     PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+    CallsSeen seen = new CallsSeen();
     Results results = new Results(gaps, out);
     LauncherFactory.create()
         .execute(
             request(tests, args), results, new LegacyXmlReportGeneratingListener(reports, out));
     out.println(results.summary());
+    seen.write(reports.resolve("functions"));
     Files.writeString(reports.resolve("summary"), results.row() + "\n");
     // A test may have left a thread in C behind.
     System.exit(results.isGreen() ? 0 : 1);

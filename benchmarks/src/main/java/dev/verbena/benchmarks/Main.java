@@ -24,28 +24,13 @@ public final class Main {
   public static void main(String[] arguments) throws RunnerException, IOException {
     boolean quick = arguments.length > 0 && arguments[0].equals("--quick");
     String pattern = arguments.length > (quick ? 1 : 0) ? arguments[arguments.length - 1] : ".*";
-    Path ring = Path.of("target", "libring.so").toAbsolutePath();
-    ChainedOptionsBuilder options =
-        new OptionsBuilder()
-            .include("DataPath\\.(" + pattern + ")")
-            .addProfiler(GCProfiler.class)
-            .shouldFailOnError(true)
-            .jvmArgs(
-                "--enable-native-access=ALL-UNNAMED",
-                "-Ddev.verbena.libibverbs=" + ring,
-                // The ring stays in user space, as do the providers that are linked so by default.
-                "-Ddev.verbena.linking=critical")
-            .forks(quick ? 1 : 2)
-            .warmupIterations(quick ? 2 : 4)
-            .warmupTime(TimeValue.milliseconds(400))
-            .measurementIterations(quick ? 2 : 5)
-            .measurementTime(TimeValue.milliseconds(400));
+    ChainedOptionsBuilder[] both = {options(pattern, quick), options(pattern, quick)};
     if (quick) {
-      options.param("batch", "1", "16");
+      both[0].param("batch", "1", "16");
     }
-    Collection<RunResult> one = new Runner(options.threads(1).build()).run();
+    Collection<RunResult> one = new Runner(both[0].threads(1).build()).run();
     Collection<RunResult> two =
-        new Runner(options.threads(2).param("batch", "1", "16").build()).run();
+        new Runner(both[1].threads(2).param("batch", "1", "16").forks(1).build()).run();
     Report report = new Report(one, two);
     System.out.println(report.markdown());
     if (!quick) {
@@ -53,5 +38,23 @@ public final class Main {
       Files.writeString(results.resolve("data-path.md"), report.markdown());
       Files.writeString(results.resolve("data-path.svg"), report.svg());
     }
+  }
+
+  private static ChainedOptionsBuilder options(String pattern, boolean quick) {
+    Path ring = Path.of("target", "libring.so").toAbsolutePath();
+    return new OptionsBuilder()
+        .include("DataPath\\.(" + pattern + ")")
+        .addProfiler(GCProfiler.class)
+        .shouldFailOnError(true)
+        .jvmArgs(
+            "--enable-native-access=ALL-UNNAMED",
+            "-Ddev.verbena.libibverbs=" + ring,
+            // The ring stays in user space, as do the providers that are linked so by default.
+            "-Ddev.verbena.linking=critical")
+        .forks(quick ? 1 : 2)
+        .warmupIterations(quick ? 2 : 3)
+        .warmupTime(TimeValue.milliseconds(400))
+        .measurementIterations(quick ? 2 : 4)
+        .measurementTime(TimeValue.milliseconds(300));
   }
 }

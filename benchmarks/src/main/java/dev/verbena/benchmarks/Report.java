@@ -33,6 +33,20 @@ final class Report {
       return java / c;
     }
 
+    /** What was aimed for; 0 if nothing. */
+    double goal() {
+      if (!what.equals("post and poll")) {
+        return 0;
+      }
+      return batch == 1 ? 1.25 : batch >= 16 ? 1.15 : 0;
+    }
+
+    String verdict() {
+      return goal() == 0
+          ? ""
+          : String.format(Locale.ROOT, "%.2f: %s", goal(), ratio() <= goal() ? "met" : "missed");
+    }
+
     String label() {
       return what + ", batch " + batch + (threads == 1 ? "" : ", " + threads + " threads");
     }
@@ -132,18 +146,19 @@ final class Report {
                 Nanoseconds of one round (patch, post and poll a batch), median. Java and C drive the
                 same queues of the same device, which `src/main/c/ring.c` imitates, in one run.
 
-                | round | Java | C | Java : C | bytes allocated |
-                |---|---:|---:|---:|---:|
+                | round | Java | C | Java : C | goal | bytes allocated |
+                |---|---:|---:|---:|---|---:|
                 """);
     for (Row row : rows) {
       text.append(
           String.format(
               Locale.ROOT,
-              "| %s | %.1f | %.1f | %.2f | %.0f |%n",
+              "| %s | %.1f | %.1f | %.2f | %s | %.0f |%n",
               row.label(),
               row.java,
               row.c,
               row.ratio(),
+              row.verdict(),
               row.bytes));
     }
     return text.toString();

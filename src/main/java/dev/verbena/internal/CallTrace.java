@@ -1,0 +1,47 @@
+package dev.verbena.internal;
+
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import java.util.stream.Collectors;
+
+/**
+ * Logs every control call as C would see it, for whoever sets the logger {@value #NAME} to level
+ * TRACE (FINER in java.util.logging). The data path is not traced.
+ */
+public final class CallTrace {
+  /** The name of the logger. */
+  public static final String NAME = "dev.verbena.calls";
+
+  private static final System.Logger LOG = System.getLogger(NAME);
+
+  private CallTrace() {}
+
+  static boolean isOn() {
+    return LOG.isLoggable(System.Logger.Level.TRACE);
+  }
+
+  static void returned(Method function, Object[] arguments, Object result) {
+    LOG.log(
+        System.Logger.Level.TRACE,
+        () -> describe(function, arguments) + (result == null ? "" : " = " + number(result)));
+  }
+
+  static void threw(Method function, Object[] arguments, Throwable failure) {
+    LOG.log(
+        System.Logger.Level.TRACE,
+        () -> describe(function, arguments) + " failed: " + failure.getMessage());
+  }
+
+  private static String describe(Method function, Object[] arguments) {
+    return arguments == null
+        ? function.getName() + "()"
+        : Arrays.stream(arguments)
+            .map(CallTrace::number)
+            .collect(Collectors.joining(", ", function.getName() + "(", ")"));
+  }
+
+  /** What is a pointer, or may be one, in hexadecimal. */
+  private static String number(Object value) {
+    return value instanceof Long pointer ? "0x" + Long.toHexString(pointer) : String.valueOf(value);
+  }
+}
