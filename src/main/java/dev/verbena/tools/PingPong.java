@@ -18,8 +18,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "pingpong",
     header =
-        "Messages back and forth; the other end may be ibv_rc_, ibv_uc_, ibv_ud_ or"
-            + " ibv_srq_pingpong.",
+        "Messages back and forth; the other end may be ibv_rc_, ibv_uc_, ibv_ud_,"
+            + " ibv_srq_ or ibv_xsrq_pingpong.",
     description = "Without HOST: start a server and wait for connection.")
 final class PingPong implements Callable<Integer> {
   @Spec private CommandSpec spec;
@@ -35,6 +35,10 @@ final class PingPong implements Callable<Integer> {
     PrintWriter out = spec.commandLine().getOut();
     try (Arena arena = Arena.ofConfined();
         Context context = options.open()) {
+      if (options.isExtended()) {
+        new PingPongXrc(options, context, arena).play(host, out);
+        return 0;
+      }
       PingPongEnd end = options.makeEnd(context, arena);
       print("  local address:  ", end.addresses(), out);
       PingPongExchange exchange = options.exchangeOf(end);

@@ -40,8 +40,13 @@ final class PingPongOptions {
     @Option(names = "--srq", description = "Reliable connections that share a receive queue.")
     private boolean srq;
 
+    @Option(
+        names = "--xrc",
+        description = "Extended reliable connections, by polling; few devices have them.")
+    private boolean xrc;
+
     QueuePairType type() {
-      if (rc || srq || !(uc || ud)) {
+      if (rc || srq || xrc || !(uc || ud)) {
         return QueuePairType.RC;
       }
       return ud ? QueuePairType.UD : QueuePairType.UC;
@@ -121,22 +126,24 @@ final class PingPongOptions {
   }
 
   PingPongExchange exchangeOf(PingPongEnd end) {
-    return new PingPongExchange(
-        end.addresses(), isShared() ? SHARED_LINES : end.number(), Mtu.ofBytes(mtu));
+    return new PingPongExchange(end.addresses(), isShared() ? SHARED_LINES : end.number(), mtu());
   }
 
   /** Sets how a queue pair is to be brought up. */
   BringUp apply(QueuePair queuePair) {
-    return device
-        .apply(queuePair)
-        .mtu(Mtu.ofBytes(mtu))
-        .serviceLevel(serviceLevel)
-        .access()
-        .reads(1);
+    return device.apply(queuePair).mtu(mtu()).serviceLevel(serviceLevel).access().reads(1);
+  }
+
+  boolean isExtended() {
+    return service.xrc;
   }
 
   boolean isShared() {
     return service.srq;
+  }
+
+  Mtu mtu() {
+    return Mtu.ofBytes(mtu);
   }
 
   int tcpPort() {

@@ -1,0 +1,68 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Gid;
+import dev.verbena.verbs.Mtu;
+import dev.verbena.verbs.QueuePairAddress;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+
+/**
+ * One end of extended reliable connections as ibv_xsrq_pingpong exchanges it: one line of text.
+ *
+ * @param lid the port's LID
+ * @param receiver the number of the receiving queue pair
+ * @param sender the number of the sending queue pair
+ * @param psn the number of the first packet of either
+ * @param sharedQueue the number of the shared receive queue
+ * @param gid the port's GID
+ */
+record XrcAddress(int lid, int receiver, int sender, int psn, int sharedQueue, Gid gid) {
+  /** The line and C's zero at its end. */
+  static final int SIZE = 66;
+
+  private static final int PARTS = 6;
+
+  byte[] bytes() {
+    String line =
+        "%04x:%06x:%06x:%06x:%06x:%s\0"
+            .formatted(
+                lid, receiver, sender, psn, sharedQueue, HexFormat.of().formatHex(gid.bytes()));
+    return line.getBytes(StandardCharsets.US_ASCII);
+  }
+
+  static XrcAddress of(byte[] bytes) throws IOException {
+    String line = new String(bytes, StandardCharsets.US_ASCII).trim();
+    String[] parts = line.split(":", -1);
+    if (parts.length != PARTS) {
+      throw new IOException("not the address of extended reliable connections: " + line);
+    }
+    return new XrcAddress(
+        number(parts[0]),
+        number(parts[1]),
+        number(parts[2]),
+        number(parts[3]),
+        number(parts[4]),
+        Gid.of(HexFormat.of().parseHex(parts[5])));
+  }
+
+  private static int number(String hex) {
+    return Integer.parseInt(hex, 16);
+  }
+
+  /** What the sender at the other end must know. */
+  QueuePairAddress ofReceiver(Mtu mtu) {
+    return new QueuePairAddress(receiver, psn, lid, gid, mtu, 1, 0);
+  }
+
+  /** What the receiver at the other end must know. */
+  QueuePairAddress ofSender(Mtu mtu) {
+    return new QueuePairAddress(sender, psn, lid, gid, mtu, 1, 0);
+  }
+
+  @Override
+  public String toString() {
+    return "LID %04x, QPN RECV %06x SEND %06x, PSN %06x, SRQN %06x, GID %s"
+        .formatted(lid, receiver, sender, psn, sharedQueue, gid);
+  }
+}
