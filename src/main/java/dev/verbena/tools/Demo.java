@@ -14,9 +14,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help.Ansi;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -35,20 +38,11 @@ final class Demo implements Callable<Integer> {
   private static final int BUFFER = 1 << 20;
   private static final int WRITES = 64;
   private static final int WRITE_SIZE = 4096;
+  private static final int NAP_MILLIS = 100;
 
   @Spec private CommandSpec spec;
 
-  @Option(
-      names = {"-d", "--ib-dev"},
-      paramLabel = "DEVICE",
-      description = "Device of one end; default: the first one.")
-  private String name;
-
-  @Option(
-      names = "--peer-dev",
-      paramLabel = "DEVICE",
-      description = "Device of the other end; default: the same.")
-  private String peerName;
+  @Mixin private PairOptions devices;
 
   @Option(names = "--lab", description = "Use the lab even if this machine has a device.")
   private boolean lab;
@@ -66,12 +60,11 @@ final class Demo implements Callable<Integer> {
   public Integer call() throws IOException, InterruptedException {
     out = spec.commandLine().getOut();
     Optional<Unsupported> missing = Verbena.unsupportedReason();
-    if (lab || (missing.isPresent() && name == null)) {
+    if (lab || (missing.isPresent() && !devices.isNamed())) {
       missing.ifPresent(because -> out.println("No RDMA on this machine: " + because));
       return runInLab();
     }
-    Device device = name == null ? Device.list().getFirst() : Device.named(name);
-    show(device, peerName == null ? device : Device.named(peerName));
+    show(devices.device(), devices.peerDevice());
     return 0;
   }
 
@@ -96,7 +89,7 @@ final class Demo implements Callable<Integer> {
     return process.start().waitFor();
   }
 
-  private void show(Device device, Device peerDevice) {
+  private void show(Device device, Device peerDevice) throws InterruptedException {
     begin("Libraries and devices");
     tell("Java " + Runtime.version() + ", libibverbs of rdma-core " + release());
     tell("this end uses " + device + ", the other end " + peerDevice);
@@ -113,6 +106,7 @@ final class Demo implements Callable<Integer> {
       read(here, there);
       add(here, there);
       batch(here, there);
+      sleep(here, there);
       measure(here, there);
     }
     begin("What the device counted");
@@ -216,6 +210,31 @@ final class Demo implements Callable<Integer> {
     long size = (long) WRITES * WRITE_SIZE;
     check(there.buffer().asSlice(0, size).mismatch(here.buffer().asSlice(0, size)), -1L);
     tell(Units.bytes(size) + " there after " + micros + " us");
+  }
+
+  private void sleep(Link here, Link there) throws InterruptedException {
+    begin("Sleep until a message comes, in a virtual thread");
+    ReceiveList receive = new ReceiveList(1, 1);
+    receive.local(0, there.region(), 0, 64);
+    there.post(receive);
+    FutureTask<Long> sleeper =
+        new FutureTask<>(
+            () -> {
+              long start = System.nanoTime();
+              there.sleep();
+              return System.nanoTime() - start;
+            });
+    Thread.ofVirtual().name("sleeper").start(sleeper);
+    Thread.sleep(NAP_MILLIS);
+    SendList send = new SendList(1, 1);
+    send.send(0).local(here.region(), 0, 64).signaled();
+    here.post(send);
+    here.await();
+    try {
+      tell("woken by a completion event after " + sleeper.get() / 1_000_000 + " ms");
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("the sleeper failed: " + e.getCause(), e.getCause());
+    }
   }
 
   private void measure(Link here, Link there) {

@@ -1,17 +1,24 @@
 package dev.verbena.tools;
 
+import dev.verbena.VerbsException;
+import dev.verbena.cm.EventChannel;
 import dev.verbena.verbs.Unsupported;
 import dev.verbena.verbs.Unsupported.Reason;
 import dev.verbena.verbs.Verbena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Whether this JVM can call C, and finds the C libraries. */
 final class JavaChecks {
   private static final String INSTALL =
       "Debian, Ubuntu: apt install ibverbs-providers librdmacm1; Fedora, RHEL: dnf install"
           + " libibverbs librdmacm";
+
+  private static final Pattern RDMACM =
+      Pattern.compile("/librdmacm\\.so\\.1\\.\\d+\\.(\\d+\\.\\d+)$");
 
   private JavaChecks() {}
 
@@ -52,8 +59,32 @@ final class JavaChecks {
     } else {
       String release = Verbena.rdmaCoreRelease().map(r -> " of rdma-core " + r).orElse("");
       checks.add(Check.ok("libibverbs" + release + " is there"));
+      checks.add(librdmacm());
     }
     return checks;
+  }
+
+  /** Loads the library as a program would. Whether the kernel answers it is another check's. */
+  private static Check librdmacm() {
+    try {
+      EventChannel.open().close();
+    } catch (VerbsException e) {
+      if (e.function().startsWith("dlopen")) {
+        return Check.note(e.getMessage(), INSTALL + "; without it no connections by IP address");
+      }
+    }
+    String release = release(Machine.THIS.lines("/proc/self/maps"));
+    return Check.ok("librdmacm" + release + " is there");
+  }
+
+  /** What the name of the mapped file tells, such as {@code librdmacm.so.1.3.44.0}. */
+  static String release(List<String> maps) {
+    return maps.stream()
+        .map(RDMACM::matcher)
+        .filter(Matcher::find)
+        .map(found -> " of rdma-core " + found.group(1))
+        .findFirst()
+        .orElse("");
   }
 
   private static boolean isOne(Unsupported because, Reason... reasons) {

@@ -1,7 +1,10 @@
 package dev.verbena.tools;
 
+import dev.verbena.cm.Endpoint;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
@@ -13,8 +16,10 @@ import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.function.BooleanSupplier;
 
 /** One end of a reliable connection, with a buffer that the other end may read and write. */
@@ -25,29 +30,52 @@ final class Link implements AutoCloseable {
   private static final long PATIENCE_NANOS = 10_000_000_000L;
 
   private final Arena arena = Arena.ofShared();
-  private final Context context;
+  private final Runnable end;
+  private final ProtectionDomain domain;
   private final MemoryRegion region;
+  private final CompletionChannel channel;
   private final CompletionQueue queue;
   private final QueuePair queuePair;
+  private final CompletionWaiter waiter;
   private final Completions completions = new Completions(16);
 
-  Link(Device device, long bufferSize) {
-    context = device.open();
-    ProtectionDomain domain = context.allocateProtectionDomain();
-    region =
-        domain.registerMemory(
-            arena.allocate(bufferSize, 4096),
-            AccessFlag.LOCAL_WRITE,
-            AccessFlag.REMOTE_WRITE,
-            AccessFlag.REMOTE_READ,
-            AccessFlag.REMOTE_ATOMIC);
-    queue = context.createCompletionQueue(2 * DEPTH);
-    queuePair =
-        domain
-            .queuePair(QueuePairType.RC)
-            .completions(queue)
-            .capacity(new QueuePairCapacity(DEPTH, DEPTH, 1, 1, 0))
-            .create();
+  /** On a device, to be connected by exchanging addresses. */
+  Link(Device device, long bufferSize, SendOperation... operations) {
+    Context context = device.open();
+    end = context::close;
+    domain = context.allocateProtectionDomain();
+    region = register(bufferSize);
+    channel = domain.context().createCompletionChannel();
+    queue = domain.context().completionQueue(2 * DEPTH).channel(channel).create();
+    queuePair = builder().sendOperations(operations).create();
+    waiter = new CompletionWaiter(queue, Duration.ZERO);
+  }
+
+  /** On an endpoint, which is to be connected or accepted, and is closed with this. */
+  Link(Endpoint endpoint, long bufferSize) {
+    end = endpoint::close;
+    domain = endpoint.id().context().allocateProtectionDomain();
+    region = register(bufferSize);
+    channel = domain.context().createCompletionChannel();
+    queue = domain.context().completionQueue(2 * DEPTH).channel(channel).create();
+    queuePair = endpoint.id().queues().createQueuePair(builder());
+    waiter = new CompletionWaiter(queue, Duration.ZERO);
+  }
+
+  private MemoryRegion register(long size) {
+    return domain.registerMemory(
+        arena.allocate(size, 4096),
+        AccessFlag.LOCAL_WRITE,
+        AccessFlag.REMOTE_WRITE,
+        AccessFlag.REMOTE_READ,
+        AccessFlag.REMOTE_ATOMIC);
+  }
+
+  private QueuePair.Builder builder() {
+    return domain
+        .queuePair(QueuePairType.RC)
+        .completions(queue)
+        .capacity(new QueuePairCapacity(DEPTH, DEPTH, 1, 1, 0));
   }
 
   QueuePair queuePair() {
@@ -64,6 +92,11 @@ final class Link implements AutoCloseable {
 
   MemorySegment buffer() {
     return region.memory();
+  }
+
+  /** The completions that were awaited last. */
+  Completions completions() {
+    return completions;
   }
 
   void post(SendList list) {
@@ -92,14 +125,26 @@ final class Link implements AutoCloseable {
     }
   }
 
+  /** Sleeps until there are completions, all good. */
+  void sleep() throws InterruptedException {
+    if (waiter.poll(completions, Duration.ofNanos(PATIENCE_NANOS)) == 0) {
+      throw new IllegalStateException("no completion came within 10 s");
+    }
+    requireGood();
+  }
+
   private int awaitUpTo(int limit) {
     await(() -> queue.poll(completions, limit) > 0);
+    requireGood();
+    return completions.count();
+  }
+
+  private void requireGood() {
     for (int i = 0; i < completions.count(); i++) {
       if (!completions.isSuccess(i)) {
         throw new IllegalStateException(completions.describe(i));
       }
     }
-    return completions.count();
   }
 
   private static void await(BooleanSupplier condition) {
@@ -114,7 +159,10 @@ final class Link implements AutoCloseable {
 
   @Override
   public void close() {
-    context.close();
+    end.run();
+    domain.close();
+    queue.close();
+    channel.close();
     arena.close();
   }
 }

@@ -2,6 +2,7 @@ package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionException;
+import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.Optional;
@@ -34,6 +35,7 @@ import picocli.CommandLine.Spec;
       Demo.class,
       Doctor.class,
       DevInfo.class,
+      Events.class,
       RcExample.class,
       PingPong.class,
       Rping.class,
@@ -41,6 +43,7 @@ import picocli.CommandLine.Spec;
       Mc.class,
       Srq.class,
       Apm.class,
+      Batch.class,
       Perf.class
     })
 public final class Main implements Runnable {
@@ -115,9 +118,10 @@ public final class Main implements Runnable {
     return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
   }
 
+  /** Whatever C says on a machine without RDMA, that is the reason. */
   private static boolean isUnsupported(Throwable e) {
     return e instanceof UnsupportedOperationException
-        || (e instanceof VerbsException verbs && verbs.isUnsupported());
+        || (e instanceof VerbsException verbs && (verbs.isUnsupported() || !Verbena.isSupported()));
   }
 
   private static String message(Exception e) {

@@ -33,12 +33,14 @@ final class PerfBandwidth implements Callable<Integer> {
   @Mixin private PerfOptions options;
 
   @Override
-  public Integer call() throws IOException {
-    try (Peer peer = options.meet()) {
-      if (options.isServer()) {
-        serve(peer, PerfTask.receiveFrom(peer));
-      } else {
-        measure(peer, inBatches(options.task(SIZE)));
+  public Integer call() throws IOException, InterruptedException {
+    if (options.isServer()) {
+      try (PerfEnd end = options.serve()) {
+        serve(end);
+      }
+    } else {
+      try (PerfEnd end = options.visit(inBatches(options.task(SIZE)))) {
+        measure(end);
       }
     }
     return 0;
@@ -52,29 +54,25 @@ final class PerfBandwidth implements Callable<Integer> {
         Math.ceilDiv(task.iterations(), BATCH) * BATCH);
   }
 
-  private void serve(Peer peer, PerfTask task) throws IOException {
-    try (PerfEnd end = PerfEnd.connect(peer, task, options.device())) {
-      if (task.operation() == Operation.SEND) {
-        ReceiveList receives = end.receives(BATCH);
-        for (int i = 0; i < task.total(); i += BATCH) {
-          end.link().await(BATCH);
-          end.link().post(receives);
-        }
+  private static void serve(PerfEnd end) throws IOException, InterruptedException {
+    if (end.task().operation() == Operation.SEND) {
+      ReceiveList receives = end.receives(BATCH);
+      for (int i = 0; i < end.task().total(); i += BATCH) {
+        end.link().await(BATCH);
+        end.link().post(receives);
       }
-      end.meet();
     }
+    end.awaitLeave();
   }
 
-  private void measure(Peer peer, PerfTask task) throws IOException {
-    task.sendTo(peer);
-    try (PerfEnd end = PerfEnd.connect(peer, task, options.device())) {
-      SendList batch = end.requests(BATCH);
-      transfer(end, batch, task.warmUp(), null);
-      Rates rates = new Rates(task.size());
-      transfer(end, batch, task.iterations(), rates);
-      end.meet();
-      report(task, rates);
-    }
+  private void measure(PerfEnd end) throws IOException, InterruptedException {
+    PerfTask task = end.task();
+    SendList batch = end.requests(BATCH);
+    transfer(end, batch, task.warmUp(), null);
+    Rates rates = new Rates(task.size());
+    transfer(end, batch, task.iterations(), rates);
+    end.leave();
+    report(task, rates);
   }
 
   /** Keeps the window full. */

@@ -1,61 +1,43 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 
 /** One end of a measurement: connected, and knowing the other's buffer. */
-final class PerfEnd implements AutoCloseable {
+abstract class PerfEnd implements AutoCloseable {
   private static final int RECEIVES = Link.DEPTH;
 
-  private final Peer peer;
   private final PerfTask task;
   private final Link link;
-  private long remoteAddress;
-  private int remoteKey;
+  private RemoteMemory remote;
 
-  private PerfEnd(Peer peer, PerfTask task, Link link) {
-    this.peer = peer;
+  PerfEnd(PerfTask task, Link link) {
     this.task = task;
     this.link = link;
   }
 
-  /** Opens the device, posts receives if there will be messages, and connects to the other end. */
-  static PerfEnd connect(Peer peer, PerfTask task, DeviceOptions options) throws IOException {
-    PerfEnd end = new PerfEnd(peer, task, new Link(options.device(), 2L * task.size()));
-    try {
-      options.apply(end.link.queuePair());
-      end.link.queuePair().bringUp().init();
-      if (task.operation() == PerfTask.Operation.SEND) {
-        end.link.post(end.receives(RECEIVES));
-      }
-      end.exchange();
-      return end;
-    } catch (IOException | RuntimeException e) {
-      end.close();
-      throw e;
+  /** Posts receives if there will be messages: before the other end can send any. */
+  final void prepare() {
+    if (task.operation() == PerfTask.Operation.SEND) {
+      link.post(receives(RECEIVES));
     }
   }
 
-  private void exchange() throws IOException {
-    ByteBuffer own = ByteBuffer.allocate(QueuePairAddress.SIZE + Long.BYTES + Integer.BYTES);
-    own.put(link.address().bytes()).putLong(link.region().start()).putInt(link.region().rkey());
-    ByteBuffer other = ByteBuffer.wrap(peer.exchange(own.array()));
-    byte[] address = new byte[QueuePairAddress.SIZE];
-    other.get(address);
-    remoteAddress = other.getLong();
-    remoteKey = other.getInt();
-    link.queuePair().connect(QueuePairAddress.of(address));
-    peer.meetAt('C');
+  final void knows(RemoteMemory memory) {
+    remote = memory;
   }
 
-  Link link() {
+  final PerfTask task() {
+    return task;
+  }
+
+  final Link link() {
     return link;
   }
 
-  ReceiveList receives(int number) {
+  final ReceiveList receives(int number) {
     ReceiveList receives = new ReceiveList(number, 1);
     for (int i = 0; i < number; i++) {
       receives.local(i, link.region(), task.size(), task.size());
@@ -64,14 +46,14 @@ final class PerfEnd implements AutoCloseable {
   }
 
   /** Requests of the task's operation, the last of which completes. */
-  SendList requests(int number) {
+  final SendList requests(int number) {
     SendList list = new SendList(number, 1);
     for (int i = 0; i < number; i++) {
       switch (task.operation()) {
         case SEND -> list.send(i);
-        case WRITE -> list.write(i).remote(remoteAddress, remoteKey);
-        case READ -> list.read(i).remote(remoteAddress, remoteKey);
-        case ATOMIC -> list.fetchAndAdd(i, 1).remote(remoteAddress, remoteKey);
+        case WRITE -> list.write(i).remote(remote.address(), remote.rkey());
+        case READ -> list.read(i).remote(remote.address(), remote.rkey());
+        case ATOMIC -> list.fetchAndAdd(i, 1).remote(remote.address(), remote.rkey());
       }
       list.local(i, link.region(), 0, task.size());
     }
@@ -79,13 +61,14 @@ final class PerfEnd implements AutoCloseable {
     return list;
   }
 
-  /** Waits until the other end has come to the end as well. */
-  void meet() throws IOException {
-    peer.meetAt('E');
-  }
+  /** Says that nothing is under way any more that the other end has to wait for. */
+  abstract void leave() throws IOException, InterruptedException;
+
+  /** Waits until the other end has said so. */
+  abstract void awaitLeave() throws IOException, InterruptedException;
 
   @Override
-  public void close() {
+  public void close() throws IOException {
     link.close();
   }
 }

@@ -31,56 +31,62 @@ final class PerfLatency implements Callable<Integer> {
   @Mixin private PerfOptions options;
 
   @Override
-  public Integer call() throws IOException {
-    try (Peer peer = options.meet()) {
-      if (options.isServer()) {
-        serve(peer, PerfTask.receiveFrom(peer));
-      } else {
-        PerfTask task = options.task(SIZE);
-        task.sendTo(peer);
-        report(task, measure(peer, task));
+  public Integer call() throws IOException, InterruptedException {
+    if (options.isServer()) {
+      try (PerfEnd end = options.serve()) {
+        serve(end);
+      }
+    } else {
+      PerfTask task = options.task(SIZE);
+      try (PerfEnd end = options.visit(task)) {
+        report(task, measure(end));
       }
     }
     return 0;
   }
 
-  private void serve(Peer peer, PerfTask task) throws IOException {
-    try (PerfEnd end = PerfEnd.connect(peer, task, options.device())) {
-      if (task.operation() == Operation.SEND) {
-        SendList answer = end.requests(1);
-        ReceiveList receive = end.receives(1);
-        end.link().await(1);
-        for (int i = 1; i <= task.total(); i++) {
-          end.link().post(receive);
-          end.link().post(answer);
-          end.link().await(i < task.total() ? 2 : 1);
-        }
-      }
-      end.meet();
+  /** Who gets the last completion leaves: the server if it answers. */
+  private static void serve(PerfEnd end) throws IOException, InterruptedException {
+    if (end.task().operation() != Operation.SEND) {
+      end.awaitLeave();
+      return;
     }
+    int total = end.task().total();
+    SendList answer = end.requests(1);
+    ReceiveList receive = end.receives(1);
+    end.link().await(1);
+    for (int i = 1; i <= total; i++) {
+      end.link().post(receive);
+      end.link().post(answer);
+      end.link().await(i < total ? 2 : 1);
+    }
+    end.leave();
   }
 
-  private Histogram measure(Peer peer, PerfTask task) throws IOException {
+  private Histogram measure(PerfEnd end) throws IOException, InterruptedException {
     Histogram times = new Histogram(3);
+    PerfTask task = end.task();
     boolean answered = task.operation() == Operation.SEND;
-    try (PerfEnd end = PerfEnd.connect(peer, task, options.device())) {
-      Progress progress = new Progress(spec.commandLine().getErr(), task.total());
-      SendList request = end.requests(1);
-      ReceiveList receive = end.receives(1);
-      for (int i = 0; i < task.total(); i++) {
-        long start = System.nanoTime();
-        end.link().post(request);
-        end.link().await(answered ? 2 : 1);
-        long nanos = System.nanoTime() - start;
-        if (answered) {
-          end.link().post(receive);
-        }
-        if (i >= task.warmUp()) {
-          times.recordValue(nanos);
-        }
-        progress.at(i + 1);
+    Progress progress = new Progress(spec.commandLine().getErr(), task.total());
+    SendList request = end.requests(1);
+    ReceiveList receive = end.receives(1);
+    for (int i = 0; i < task.total(); i++) {
+      long start = System.nanoTime();
+      end.link().post(request);
+      end.link().await(answered ? 2 : 1);
+      long nanos = System.nanoTime() - start;
+      if (answered) {
+        end.link().post(receive);
       }
-      end.meet();
+      if (i >= task.warmUp()) {
+        times.recordValue(nanos);
+      }
+      progress.at(i + 1);
+    }
+    if (answered) {
+      end.awaitLeave();
+    } else {
+      end.leave();
     }
     return times;
   }

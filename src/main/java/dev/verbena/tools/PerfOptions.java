@@ -1,16 +1,39 @@
 package dev.verbena.tools;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
 
-/** What both measurements are asked for. The server is told by the client, and needs none of it. */
+/**
+ * What both measurements are asked for. The server is told by the client what to do, and needs none
+ * of it.
+ */
 final class PerfOptions {
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
+
   @Mixin private DeviceOptions device;
+
+  @Option(
+      names = {"-R", "--cm"},
+      description = "Connect by RDMA CM, at both ends: HOST is an address of an RDMA device.")
+  private boolean cm;
+
+  @Option(
+      names = "--from",
+      paramLabel = "ADDRESS",
+      description = "With --cm: the own address, which chooses the device; default: any.")
+  private InetAddress from;
 
   @Option(
       names = {"-o", "--op"},
@@ -40,8 +63,8 @@ final class PerfOptions {
   @Option(
       names = {"-p", "--port"},
       paramLabel = "PORT",
-      description = "TCP port to listen on or to connect to; default: ${DEFAULT-VALUE}.")
-  private int tcpPort = 18516;
+      description = "Port to listen on or to connect to; default: ${DEFAULT-VALUE}.")
+  private int port = 18516;
 
   @Option(names = "--json", description = "Write JSON.")
   private boolean json;
@@ -52,10 +75,6 @@ final class PerfOptions {
   @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
   private String host;
 
-  DeviceOptions device() {
-    return device;
-  }
-
   boolean isServer() {
     return host == null;
   }
@@ -64,16 +83,37 @@ final class PerfOptions {
     return json;
   }
 
-  int warmUp() {
-    return warmUp;
+  /** Waits for a client, which says what to do. */
+  PerfEnd serve() throws IOException, InterruptedException {
+    check();
+    if (!cm) {
+      return PerfTcpEnd.serve(port, device);
+    }
+    return PerfCmEnd.serve(
+        from == null ? new InetSocketAddress(port) : new InetSocketAddress(from, port));
   }
 
-  int iterations() {
-    return iterations;
+  /** Connects to a server, and tells it what to do. */
+  PerfEnd visit(PerfTask task) throws IOException, InterruptedException {
+    check();
+    if (!cm) {
+      return PerfTcpEnd.visit(host, port, task, device);
+    }
+    InetSocketAddress local = from == null ? null : new InetSocketAddress(from, 0);
+    return PerfCmEnd.visit(local, new InetSocketAddress(InetAddress.getByName(host), port), task);
   }
 
-  Peer meet() throws IOException {
-    return Peer.meet(host, tcpPort);
+  private void check() {
+    if (cm && (device.name() != null || device.hasGidIndex())) {
+      throw wrong("with --cm the address chooses device and GID: --from instead of -d or -g");
+    }
+    if (!cm && from != null) {
+      throw wrong("--from needs --cm");
+    }
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(command.commandLine(), why);
   }
 
   PerfTask task(int usualSize) {

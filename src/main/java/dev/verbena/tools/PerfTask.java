@@ -1,6 +1,5 @@
 package dev.verbena.tools;
 
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Locale;
 
@@ -13,7 +12,9 @@ import java.util.Locale;
  * @param iterations how many count
  */
 record PerfTask(Operation operation, int size, int warmUp, int iterations) {
-  private static final int BYTES = 4 * Integer.BYTES;
+  /** As bytes, four numbers. */
+  static final int SIZE = 4 * Integer.BYTES;
+
   private static final int MAX_SIZE = 1 << 30;
 
   /** What a request does. */
@@ -33,13 +34,13 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
       this.code = code;
     }
 
-    private static Operation of(int code) throws IOException {
+    private static Operation of(int code) {
       for (Operation operation : values()) {
         if (operation.code == code) {
           return operation;
         }
       }
-      throw new IOException("the client asks for an unknown operation: " + code);
+      throw new IllegalArgumentException("the client asks for an unknown operation: " + code);
     }
 
     @Override
@@ -59,19 +60,22 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
     return Math.addExact(warmUp, iterations);
   }
 
-  void sendTo(Peer peer) throws IOException {
-    peer.send(
-        ByteBuffer.allocate(BYTES)
-            .putInt(operation.code)
-            .putInt(size)
-            .putInt(warmUp)
-            .putInt(iterations)
-            .array());
+  byte[] bytes() {
+    return ByteBuffer.allocate(SIZE)
+        .putInt(operation.code)
+        .putInt(size)
+        .putInt(warmUp)
+        .putInt(iterations)
+        .array();
   }
 
-  static PerfTask receiveFrom(Peer peer) throws IOException {
-    ByteBuffer bytes = ByteBuffer.wrap(peer.receive(BYTES));
+  /** Reads what {@link #bytes} wrote; something may stand behind it. */
+  static PerfTask of(byte[] bytes) {
+    if (bytes.length < SIZE) {
+      throw new IllegalArgumentException("the client does not say what to measure");
+    }
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
     return new PerfTask(
-        Operation.of(bytes.getInt()), bytes.getInt(), bytes.getInt(), bytes.getInt());
+        Operation.of(buffer.getInt()), buffer.getInt(), buffer.getInt(), buffer.getInt());
   }
 }

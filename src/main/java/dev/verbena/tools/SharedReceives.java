@@ -4,6 +4,7 @@ import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.MemoryRegion;
@@ -23,6 +24,9 @@ import java.util.List;
 final class SharedReceives implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
+  /** How long to sleep before looking whether the other end is still there. */
+  private static final Duration WATCH = Duration.ofSeconds(1);
+
   private final Arena arena = Arena.ofShared();
   private final int depth;
   private final ProtectionDomain domain;
@@ -30,8 +34,9 @@ final class SharedReceives implements AutoCloseable {
   private final SharedReceiveQueue queue;
   private final CompletionQueue received;
   private final CompletionQueue sent;
-  private final Awaited messages;
-  private final Awaited departures;
+  private final CompletionWaiter messages;
+  private final CompletionWaiter departures;
+  private final Completions completions = new Completions(16);
   private final ReceiveList receive = new ReceiveList(1, 1);
   private final SendList send = new SendList(1, 1);
   private final List<Endpoint> connections = new ArrayList<>();
@@ -49,8 +54,8 @@ final class SharedReceives implements AutoCloseable {
     }
     received = completionQueue(context);
     sent = completionQueue(context);
-    messages = new Awaited(received, this::peersEnd);
-    departures = new Awaited(sent, this::peersEnd);
+    messages = new CompletionWaiter(received, Duration.ZERO);
+    departures = new CompletionWaiter(sent, Duration.ZERO);
   }
 
   private CompletionQueue completionQueue(Context context) {
@@ -80,24 +85,41 @@ final class SharedReceives implements AutoCloseable {
     return connection;
   }
 
-  private String peersEnd() {
-    boolean ended = connections.stream().anyMatch(each -> each.end().isPresent());
-    return ended ? "the other end has disconnected" : null;
-  }
-
   /** Sends over one of the connections, waits until it is done, and returns the queue pair. */
   QueuePair send(int connection) throws InterruptedException {
     QueuePair queuePair = connections.get(connection).id().queuePair().orElseThrow();
     if (queuePair.post(send) == 0) {
       throw new Failure("rdma_post_send: the queue is full");
     }
-    departures.take();
+    await(departures);
     return queuePair;
   }
 
-  /** Sleeps until there are messages; as many receives are to be posted again. */
+  /**
+   * Sleeps until there are messages; as many receives are to be posted again. The result is valid
+   * until the next call of this object.
+   */
   Completions take() throws InterruptedException {
-    return messages.take();
+    return await(messages);
+  }
+
+  /** Receives of a shared queue are not flushed with a connection: so its end is looked for. */
+  private Completions await(CompletionWaiter waiter) throws InterruptedException {
+    boolean ended = false;
+    while (waiter.poll(completions, WATCH) == 0) {
+      if (ended) {
+        throw new Failure("the other end has disconnected");
+      }
+      ended = connections.stream().anyMatch(each -> each.end().isPresent());
+    }
+    for (int i = 0; i < completions.count(); i++) {
+      if (!completions.isSuccess(i)) {
+        throw new Failure(
+            "work completion status " + completions.status(i).text(),
+            new IllegalStateException(completions.describe(i)));
+      }
+    }
+    return completions;
   }
 
   void postReceive() {

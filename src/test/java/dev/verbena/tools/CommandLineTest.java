@@ -2,9 +2,12 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.verbena.verbs.Verbena;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -17,6 +20,7 @@ class CommandLineTest {
         "demo",
         "doctor",
         "devinfo",
+        "events",
         "rc-example",
         "pingpong",
         "rping",
@@ -24,6 +28,7 @@ class CommandLineTest {
         "mc",
         "srq",
         "apm",
+        "batch",
         "perf",
         "perf lat",
         "perf bw"
@@ -39,7 +44,7 @@ class CommandLineTest {
   @ValueSource(
       strings = {
         "",
-        "frobnicate",
+        "12345",
         "perf",
         "rc-example -i -1",
         "rc-example -g -1",
@@ -66,5 +71,28 @@ class CommandLineTest {
     Run run = Run.of("devinfo", "-d", "nosuchdevice0");
     assertTrue(run.status() == 1 || run.status() == 3, run.err());
     assertTrue(run.err().contains("nosuchdevice0") || !Verbena.isSupported(), () -> run.err());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "devinfo",
+        "batch",
+        "pingpong",
+        "perf lat --cm",
+        "rping -s",
+        "mckey -m 239.9.9.9",
+        "mc -m 239.9.9.9",
+        "srq -s -a 127.0.0.1",
+        "apm -s"
+      })
+  @DisplayName(
+      "where there is no RDMA, every program says so, with exit status 3 and no stack trace")
+  void withoutRdmaIsThree(String line) {
+    assumeFalse(Verbena.isSupported(), "this machine has RDMA");
+    Run run = Run.of(line.split(" "));
+    assertEquals(Main.UNSUPPORTED, run.status(), run.out() + run.err());
+    assertTrue(run.err().lines().count() <= 2, run.err());
+    assertFalse(run.err().contains("\tat "), run.err());
   }
 }

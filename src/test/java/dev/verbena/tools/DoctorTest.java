@@ -75,6 +75,16 @@ class DoctorTest {
     assertEquals("huge pages: 5 of 8 free", checks.get(1).finding());
   }
 
+  @Test
+  void theReleaseStandsInTheLibrarysFileName() {
+    List<String> maps =
+        List.of(
+            "7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libibverbs.so.1.14.44.0",
+            "7f02-7f03 r--p 00000000 08:01 2 /usr/lib/librdmacm.so.1.3.44.0");
+    assertEquals(" of rdma-core 44.0", JavaChecks.release(maps));
+    assertEquals("", JavaChecks.release(List.of()));
+  }
+
   private void device() throws IOException {
     write("/sys/class/infiniband_verbs/abi_version", "6");
     write("/sys/class/infiniband/rxe0/node_type", "1: CA");

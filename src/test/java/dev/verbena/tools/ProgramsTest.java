@@ -3,24 +3,19 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.io.TempDir;
 
 /** The programs on real devices, against each other and against rdma-core's. */
 class ProgramsTest {
   private static final String HOST = "127.0.0.1";
   private static final String GID_INDEX = "1";
-
-  @TempDir private Path folder;
 
   private final String port = Ports.free();
 
@@ -36,6 +31,7 @@ class ProgramsTest {
   void doctorFindsNoProblem() {
     Run run = Run.of("doctor");
     assertEquals(0, run.status(), run.out());
+    assertTrue(run.out().matches("(?s).*librdmacm of rdma-core \\d+\\.\\d+ is there.*"), run.out());
   }
 
   @DeviceTest
@@ -55,6 +51,50 @@ class ProgramsTest {
     Run run = Run.of("demo", "-d", here(), "--peer-dev", there(), "-n", "20");
     assertEquals(0, run.status(), run.err());
     assertTrue(run.out().contains("It works."), run.out());
+    assertTrue(run.out().contains("woken by a completion event"), run.out());
+  }
+
+  @DeviceTest
+  @DisplayName("P-18, S2-V53, S2-E19: an address that comes and goes is an event of the port")
+  void eventsAreShown() throws Exception {
+    assumeTrue(Rig.labGuest().isPresent(), "only the lab's network may be changed");
+    CompletableFuture<Run> watch = Run.inBackground("events", "-d", here(), "-n", "1", "-t", "60");
+    String[] address = {"10.77.0.1/24", "dev", "va"};
+    for (int attempt = 0; attempt < 50 && !watch.isDone(); attempt++) {
+      ip("add", address);
+      ip("del", address);
+      Thread.sleep(200);
+    }
+    String out = watch.join().succeeded().out();
+    assertTrue(out.contains("port 1 of " + here() + ": GID table change"), out);
+  }
+
+  private static void ip(String action, String... address) throws Exception {
+    try (CProgram ip = CProgram.start(Words.of("ip", "addr", action, address))) {
+      ip.endsWell();
+    }
+  }
+
+  @DeviceTest
+  void eventsThatDoNotComeAreNotWaitedForForEver() {
+    Run run = Run.of("events", "-d", there(), "-t", "1");
+    assertEquals(1, run.status());
+    assertTrue(run.err().contains("nothing happened within 1 s"), run.err());
+  }
+
+  @DeviceTest
+  @DisplayName("P-06, S3-F35: two writes, one completion, and the number 0x1234 at the other end")
+  void batchOfTheManualPage() {
+    Run run = Run.of("batch", "-d", here(), "--peer-dev", there()).succeeded();
+    assertEquals(
+        """
+        posted: 2 requests
+        completed: request 2
+        the other end got: 0x1234
+        its memory: the first write
+                    the second write
+        """,
+        run.out());
   }
 
   @DeviceTest
@@ -86,50 +126,6 @@ class ProgramsTest {
       return new String(in.readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException e) {
       throw new IllegalStateException(e);
-    }
-  }
-
-  @DeviceTest
-  void latencyOfEveryOperation() throws InterruptedException, IOException {
-    for (String operation : List.of("send", "write", "read", "atomic")) {
-      Path chart = folder.resolve(operation + ".svg");
-      CompletableFuture<Run> server = Run.inBackground("perf", "lat", "-d", there(), "-p", port);
-      Run client =
-          Run.untilConnected(
-              "perf",
-              "lat",
-              "-d",
-              here(),
-              "-p",
-              port,
-              "-o",
-              operation,
-              "-n",
-              "30",
-              "-w",
-              "10",
-              "--json",
-              "--chart",
-              chart.toString(),
-              HOST);
-      assertEquals(0, client.status(), client.err());
-      assertEquals(0, server.join().status(), server.join().err());
-      assertTrue(client.out().contains("\"count\": 30"), client.out());
-      assertTrue(Files.readString(chart).contains("<polyline"));
-    }
-  }
-
-  @DeviceTest
-  void bandwidthOfEveryOperation() throws InterruptedException {
-    for (String operation : List.of("send", "write", "read", "atomic")) {
-      CompletableFuture<Run> server = Run.inBackground("perf", "bw", "-d", there(), "-p", port);
-      Run client =
-          Run.untilConnected(
-              "perf", "bw", "-d", here(), "-p", port, "-o", operation, "-n", "64", "-w", "16", "-s",
-              "4096", HOST);
-      assertEquals(0, client.status(), client.err());
-      assertEquals(0, server.join().status(), server.join().err());
-      assertTrue(client.out().contains("MiB/s"), client.out());
     }
   }
 }

@@ -1,0 +1,69 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendOperation;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** The example of the manual page of {@code ibv_wr_post}, between two queue pairs of its own. */
+@Command(
+    name = "batch",
+    header = "Two writes through the ibv_wr_* interface, with one completion.",
+    description = {
+      "The second write carries the number 0x1234, which the other end gets with its completion;",
+      "the first one tells nobody."
+    })
+final class Batch implements Callable<Integer> {
+  private static final int SIZE = 4096;
+  private static final int HALF = SIZE / 2;
+  private static final int NUMBER = 0x1234;
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private PairOptions devices;
+
+  @Override
+  public Integer call() {
+    PrintWriter out = spec.commandLine().getOut();
+    try (Link here =
+            new Link(
+                devices.device(),
+                SIZE,
+                SendOperation.RDMA_WRITE,
+                SendOperation.RDMA_WRITE_WITH_IMMEDIATE);
+        Link there = new Link(devices.peerDevice(), SIZE)) {
+      here.queuePair().connect(there.address());
+      there.queuePair().connect(here.address());
+      there.post(new ReceiveList(1, 1)); // For the number, which needs no memory.
+      here.buffer().setString(0, "the first write");
+      here.buffer().setString(HALF, "the second write");
+      out.println("posted: " + post(here, there) + " requests");
+      here.await(1);
+      out.println("completed: request " + here.completions().id(0));
+      there.await(1);
+      out.printf("the other end got: 0x%x%n", there.completions().immediate(0));
+      out.println("its memory: " + there.buffer().getString(0));
+      out.println("            " + there.buffer().getString(HALF));
+    }
+    return 0;
+  }
+
+  private static int post(Link here, Link there) {
+    int rkey = there.region().rkey();
+    long address = there.region().start();
+    try (Posting posting = here.queuePair().startPosting()) {
+      posting.id(1).write(rkey, address).local(here.region(), 0, HALF);
+      posting
+          .id(2)
+          .signaled()
+          .writeWithImmediate(rkey, address + HALF, NUMBER)
+          .local(here.region(), HALF, HALF);
+      return posting.complete();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.Context;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.time.LocalTime;
+import java.time.ZoneId;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Watches a device: ports that come and go, addresses that change. */
+@Command(
+    name = "events",
+    header = "Watch what happens to a device and its ports.",
+    description = "Ends with ^C, or as the options say.")
+final class Events implements Callable<Integer> {
+  @Spec private CommandSpec spec;
+
+  @Mixin private DeviceOptions options;
+
+  @Option(
+      names = {"-n", "--count"},
+      paramLabel = "N",
+      description = "End after so many events; default: never.")
+  private long count = Long.MAX_VALUE;
+
+  @Option(
+      names = {"-t", "--timeout"},
+      paramLabel = "SECONDS",
+      description = "Fail if none comes in that time; default: never.")
+  private long seconds = Long.MAX_VALUE;
+
+  @Override
+  public Integer call() throws InterruptedException {
+    PrintWriter out = spec.commandLine().getOut();
+    try (Context context = options.open()) {
+      out.println("watching " + context.device());
+      for (long seen = 0; seen < count; seen++) {
+        AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(seconds));
+        if (event == null) {
+          throw new IllegalStateException("nothing happened within " + seconds + " s");
+        }
+        LocalTime now = LocalTime.now(ZoneId.systemDefault()).truncatedTo(ChronoUnit.MILLIS);
+        out.println(now + " " + subject(event, context) + ": " + event.type().text());
+      }
+    }
+    return 0;
+  }
+
+  private static String subject(AsyncEvent event, Context context) {
+    return event instanceof AsyncEvent.OfPort port
+        ? "port " + port.port() + " of " + context.device()
+        : context.device().toString();
+  }
+}

@@ -1,0 +1,39 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Device;
+import java.util.List;
+import picocli.CommandLine.Option;
+
+/** The devices of a program that is both ends of its connection. */
+final class PairOptions {
+  @Option(
+      names = {"-d", "--ib-dev"},
+      paramLabel = "DEVICE",
+      description = "Device of one end; default: the first one.")
+  private String name;
+
+  @Option(
+      names = "--peer-dev",
+      paramLabel = "DEVICE",
+      description = "Device of the other end; default: the same.")
+  private String peerName;
+
+  boolean isNamed() {
+    return name != null;
+  }
+
+  Device device() {
+    if (name != null) {
+      return Device.named(name);
+    }
+    List<Device> devices = Device.list();
+    if (devices.isEmpty()) {
+      throw new UnsupportedOperationException("no RDMA device; verbena doctor tells more");
+    }
+    return devices.getFirst();
+  }
+
+  Device peerDevice() {
+    return peerName == null ? device() : Device.named(peerName);
+  }
+}
