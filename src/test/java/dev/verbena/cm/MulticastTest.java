@@ -22,43 +22,6 @@ import org.junit.jupiter.api.DisplayName;
 class MulticastTest {
   private static final Duration SHORTLY = Duration.ofMillis(100);
 
-  /** An identifier with queues, in a group. */
-  private record Member(EventChannel channel, Datagrams datagrams, ConnectionEvent joined)
-      implements AutoCloseable {
-
-    static Member of(InetSocketAddress group, JoinFlag flag, InetAddress address) throws Exception {
-      EventChannel channel = EventChannel.open();
-      try {
-        ConnectionId id = channel.createId(PortSpace.UDP);
-        id.bind(new InetSocketAddress(address, 0));
-        Datagrams datagrams = new Datagrams(id);
-        id.multicast().join(group, flag, 7);
-        return new Member(channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED));
-      } catch (Throwable t) {
-        channel.close();
-        throw t;
-      }
-    }
-
-    AddressHandle toGroup() {
-      return joined.id().domain().createAddressHandle(group().path());
-    }
-
-    DatagramParameters group() {
-      return joined.datagram().orElseThrow();
-    }
-
-    void send(AddressHandle toGroup) throws Exception {
-      datagrams.send(toGroup, group().queuePairNumber(), group().queueKey());
-    }
-
-    @Override
-    public void close() {
-      datagrams.close();
-      channel.close();
-    }
-  }
-
   private static InetSocketAddress group(String address) throws Exception {
     return new InetSocketAddress(InetAddress.getByName(address), 0);
   }
@@ -67,9 +30,9 @@ class MulticastTest {
   @DisplayName("S2-C29, S2-M13, S2-T36: a datagram to a group goes to members on both devices")
   void reachesBothDevices() throws Exception {
     InetSocketAddress group = group("239.7.8.1");
-    try (Member near = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
-        Member far = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
-        Member sender = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+    try (GroupMember near = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        GroupMember far = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
+        GroupMember sender = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
       assertEquals(0xff_ffff, sender.group().queuePairNumber());
       assertEquals(7, sender.joined().argument());
@@ -89,8 +52,8 @@ class MulticastTest {
   @DisplayName("S2-C30: after leaving, nothing arrives any more")
   void leaves() throws Exception {
     InetSocketAddress group = group("239.7.8.2");
-    try (Member member = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
-        Member sender = Member.of(group, JoinFlag.SEND_ONLY, Rig.addressA());
+    try (GroupMember member = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
+        GroupMember sender = GroupMember.of(group, JoinFlag.SEND_ONLY, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
       boolean got = false;
       for (int i = 0; i < 100 && !got; i++) {
@@ -135,7 +98,7 @@ class MulticastTest {
   void mckeyReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.4");
     try (Program mckey = Program.start(mckey(Rig.addressB(), group, "-C", "3"));
-        Member sender = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        GroupMember sender = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
       for (int i = 0; i < 300 && mckey.process().isAlive(); i++) {
         sender.send(toGroup);
@@ -149,7 +112,7 @@ class MulticastTest {
   @DisplayName("S2-C29, D-16: Java receives what mckey sends to a group")
   void mckeySends() throws Exception {
     InetSocketAddress group = group("239.7.8.5");
-    try (Member member = Member.of(group, JoinFlag.FULL_MEMBER, Rig.addressA())) {
+    try (GroupMember member = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA())) {
       boolean got = false;
       // mckey is gone as soon as it has sent, and what it sent perhaps with it.
       for (int attempt = 0; attempt < 5 && !got; attempt++) {
@@ -162,7 +125,7 @@ class MulticastTest {
     }
   }
 
-  private static List<String> mckey(InetAddress own, InetSocketAddress group, String... options) {
+  static List<String> mckey(InetAddress own, InetSocketAddress group, String... options) {
     List<String> mckey =
         List.of("mckey", "-b", own.getHostAddress(), "-m", group.getAddress().getHostAddress());
     return Program.with(mckey, options);

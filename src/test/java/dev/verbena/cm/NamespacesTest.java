@@ -3,6 +3,8 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.TwoHostsTest;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 
@@ -77,6 +79,45 @@ class NamespacesTest {
         }
       }
       assertTrue(clients.endsWell().contains(PeerMain.DONE), clients::text);
+    }
+  }
+
+  private static List<String> java(String role, Host own, String group) {
+    return Program.java(MulticastMain.class, role, own.digits(), group);
+  }
+
+  @TwoHostsTest
+  @DisplayName("S2-C29: Java sends to a group: Java and mckey receive")
+  void multicastFromJava() throws Exception {
+    String group = "239.7.9.1";
+    InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
+    List<String> mckey = MulticastTest.mckey(Host.right4().address(), address, "-C", "3");
+    try (Program receiver = Host.right4().start(java("receive", Host.right4(), group));
+        Program mckeys = Host.right4().start(mckey)) {
+      receiver.says(MulticastMain.JOINED);
+      try (Program sender = Host.left4().start(java("send", Host.left4(), group))) {
+        sender.says(MulticastMain.JOINED);
+        assertTrue(receiver.endsWell().contains(MulticastMain.RECEIVED), receiver::text);
+        assertTrue(mckeys.endsWell().contains("data transfers complete"), mckeys::text);
+      }
+    }
+  }
+
+  /** mckey is gone as soon as it has sent, and what it sent perhaps with it. */
+  @TwoHostsTest
+  @DisplayName("S2-C29: mckey sends to a group: Java receives")
+  void multicastFromMckey() throws Exception {
+    String group = "239.7.9.2";
+    InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
+    List<String> mckey = MulticastTest.mckey(Host.right4().address(), address, "-s");
+    try (Program receiver = Host.left4().start(java("receive", Host.left4(), group))) {
+      receiver.says(MulticastMain.JOINED);
+      for (int i = 0; i < 5 && !receiver.text().contains(MulticastMain.RECEIVED); i++) {
+        try (Program sender = Host.right4().start(mckey)) {
+          sender.endsWell();
+        }
+      }
+      assertTrue(receiver.endsWell().contains(MulticastMain.RECEIVED), receiver::text);
     }
   }
 }

@@ -76,7 +76,7 @@ class RdmaCmTest {
   @DeviceTest
   @DisplayName(
       "S2-C01 to S2-C04, S2-C09 to S2-C13, S2-C15, S2-C18 to S2-C22, S2-C27, S2-C28, S2-C31,"
-          + " S2-M01, S2-M03, S2-M05, S2-M10, S2-M11, S2-Q09: a connection over IPv4")
+          + " S2-M01, S2-M03, S2-M05, S2-M10, S2-M11, S2-Q09, D-11: a connection over IPv4")
   void connectsOverIpv4() throws InterruptedException {
     connects(Rig.addressA(), Rig.addressB());
   }

@@ -255,6 +255,27 @@ class TransfersTest {
 
   @DeviceTest
   @DisplayName(
+      "S2-C18, S2-M11, D-04: disconnecting flushes what is posted, which is no fault of it")
+  void disconnectingFlushes() throws Exception {
+    try (Two two = Two.connected()) {
+      Transfers far = two.far();
+      MemoryRegion inbox = far.registerMessages(two.memory(""));
+      assertTrue(far.receive(31, inbox, 0, 8));
+      assertTrue(far.receive(32, inbox, 8, 8));
+      two.client().disconnect(SOON);
+      Completions flushed = new Completions(1);
+      for (long id = 31; id <= 32; id++) {
+        assertEquals(1, far.awaitReceives(flushed, SOON));
+        assertEquals(id, flushed.id(0));
+        assertEquals(CompletionStatus.FLUSHED, flushed.status(0));
+        assertFalse(flushed.describe(0).contains("invalid"), flushed.describe(0));
+      }
+      assertEquals(EventType.DISCONNECTED, two.server().end().orElseThrow().type());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName(
       "S2-R16, S2-R17: waiting for completions ends with the clock and with the identifier")
   void waitsEnd() throws Exception {
     try (Two two = Two.connected()) {

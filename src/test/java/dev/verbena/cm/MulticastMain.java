@@ -1,0 +1,35 @@
+package dev.verbena.cm;
+
+import dev.verbena.verbs.AddressHandle;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+
+/**
+ * A member of a multicast group in a JVM of its own: sends until it is killed, or waits for one
+ * datagram.
+ *
+ * <p>Arguments: {@code send} or {@code receive}, the own address, the group's.
+ */
+final class MulticastMain {
+  static final String JOINED = "joined";
+  static final String RECEIVED = "received";
+
+  private MulticastMain() {}
+
+  public static void main(String[] args) throws Exception {
+    InetAddress own = InetAddress.getByName(args[1]);
+    InetSocketAddress group = new InetSocketAddress(InetAddress.getByName(args[2]), 0);
+    try (GroupMember member = GroupMember.of(group, JoinFlag.FULL_MEMBER, own);
+        AddressHandle toGroup = member.toGroup()) {
+      System.out.println(JOINED);
+      if (args[0].equals("receive")) {
+        System.out.println(member.datagrams().receive(Peer.SOON) ? RECEIVED : "nothing");
+        return;
+      }
+      for (int i = 0; i < 600; i++) {
+        member.send(toGroup);
+        Thread.sleep(100);
+      }
+    }
+  }
+}
