@@ -120,10 +120,10 @@ public record Gid(long subnetPrefix, long interfaceId) {
   /**
    * Whether the GID names a multicast group.
    *
-   * @return true for {@code ff00::/8}
+   * @return true for {@code ff00::/8}, and for an IPv4 group in it, {@code ::ffff:224.0.0.0/100}
    */
   public boolean isMulticast() {
-    return subnetPrefix >>> 56 == 0xff;
+    return subnetPrefix >>> 56 == 0xff || (isIpv4Mapped() && ((int) interfaceId >>> 28) == 0xe);
   }
 
   /**

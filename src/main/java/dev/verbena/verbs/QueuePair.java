@@ -744,7 +744,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       throw new IllegalStateException("only UD has multicast, not " + type);
     }
     if (!group.isMulticast()) {
-      throw new IllegalArgumentException(group + " is no multicast group: those are ff00::/8");
+      throw new IllegalArgumentException(group + " is no multicast group, of IPv6 or IPv4");
     }
     MemorySegment gid = ibv_gid.allocate(arena);
     group.writeTo(gid);

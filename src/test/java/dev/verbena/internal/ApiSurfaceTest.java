@@ -31,7 +31,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every C function has its method in the seam, of the same shape, or its method above. */
+/**
+ * Every C function of the headers has its method in the seam, of the same shape, or its method
+ * above, whether it is exported or not (S1-07, S2-K02, S4-02).
+ */
 class ApiSurfaceTest {
   /** Where a function's methods are: on the provider, or on the object whose data path they are. */
   private static final List<Class<?>> SEAM =

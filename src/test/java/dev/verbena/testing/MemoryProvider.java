@@ -33,11 +33,11 @@ public final class MemoryProvider implements Provider, AutoCloseable {
   private final List<Object> parts = new ArrayList<>();
   private final MemoryDevice device = new MemoryDevice(arena);
   private final Verbs verbs = Binding.toJava(Verbs.class, dispatch(Libibverbs.class));
+  private final MemoryEvents events = new MemoryEvents(device);
   private final Librdmacm rdmacm = Binding.toJava(Librdmacm.class, dispatch(Librdmacm.class));
 
   /** Makes a provider with one device, {@code memory0}. */
   public MemoryProvider() {
-    MemoryEvents events = new MemoryEvents(device);
     MemoryCompletions completions = new MemoryCompletions(device, events);
     MemoryWire wire = new MemoryWire(device, completions, events);
     play(new MemoryContexts(device, this));
@@ -52,6 +52,11 @@ public final class MemoryProvider implements Provider, AutoCloseable {
   public MemoryProvider play(Object part) {
     parts.addFirst(part);
     return this;
+  }
+
+  /** Raises an asynchronous event of a C object or a port. */
+  public void announce(long context, int type, long element) {
+    events.announce(context, type, element);
   }
 
   /** The device, for what its tests want to see or do behind C's back. */

@@ -24,7 +24,7 @@ class AddrTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V36, S2-V37: made from a path")
+  @DisplayName("S2-V36, S2-V37, S2-K17: made from a path")
   void makes() {
     try (Pair pair = new Pair()) {
       AddressHandle handle = pair.a.domain.createAddressHandle(pathToB(pair));
@@ -58,7 +58,8 @@ class AddrTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V48, S2-V49, S2-K18: a datagram is answered by way of its completion")
+  @DisplayName(
+      "P-13, S2-V48, S2-V49, S2-K18, S2-T32: a datagram is answered by way of its completion")
   void answersADatagram() {
     try (Pair pair = new Pair(QueuePairType.UD)) {
       pair.a.queuePair.activate();

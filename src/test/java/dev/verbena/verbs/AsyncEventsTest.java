@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -98,6 +99,7 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
+  @DisplayName("P-18, S2-E06, S2-Q06: from RTS to SQD, and the event when it is drained")
   void aQueuePairThatDrainedIsNamed() throws InterruptedException {
     try (Loop loop = new Loop()) {
       loop.qp.drain(true);

@@ -19,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Timeout;
 
 /**
@@ -50,6 +51,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
+  @DisplayName("P-16: datagrams are announced too")
   void datagramsAreAnnouncedToo() throws InterruptedException {
     try (Pair pair = new Pair()) {
       CompletionChannel channel = pair.b.context.createCompletionChannel();

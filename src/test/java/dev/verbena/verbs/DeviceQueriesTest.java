@@ -149,7 +149,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V13: P_Keys")
+  @DisplayName("S2-V13, S2-K25: P_Keys")
   void tellsItsPartitions() {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);

@@ -2,12 +2,46 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.ForkedJvm;
+import java.lang.foreign.Arena;
+import java.util.Map;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
 
-/** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves. */
-class ForkTest {
+/** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves (P-23). */
+class ForkTest extends StandIn {
+  private int status = rdma_h.IBV_FORK_DISABLED();
+
+  public void ibv_fork_init() {
+    if (status == rdma_h.IBV_FORK_ENABLED()) {
+      throw new VerbsException("ibv_fork_init", Errno.EINVAL);
+    }
+    status = rdma_h.IBV_FORK_ENABLED();
+  }
+
+  public int ibv_is_fork_initialized() {
+    return status;
+  }
+
+  @Test
+  @DisplayName("S2-V01, S1-06: to be initialised before anything else, and told so")
+  void isInitialized() {
+    assertEquals(Fork.Status.DISABLED, Fork.status(provider));
+    Fork.initialize(provider);
+    assertEquals(Fork.Status.ENABLED, Fork.status(provider));
+    var thrown = assertThrows(VerbsException.class, () -> Fork.initialize(provider));
+    assertTrue(thrown.getMessage().contains("memory was registered before"), thrown.toString());
+    status = rdma_h.IBV_FORK_UNNEEDED();
+    assertEquals(Fork.Status.UNNEEDED, Fork.status(provider));
+  }
+
   @DeviceTest
   @DisplayName("S2-V01, S1-06: initialised, or not needed")
   void isSafe() throws Exception {
@@ -17,6 +51,74 @@ class ForkTest {
       pair.a.memory.memory().setString(0, "before");
       assertEquals(0, new ProcessBuilder("true").start().waitFor());
       assertEquals("before", pair.a.memory.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V01, P-23: initialised first; a child process later traffic goes on")
+  void trafficGoesOnBesideAChild() {
+    String said = new ForkedJvm().withNativeAccess().run(Forking.class, "initialize").succeeded();
+    assertTrue(said.contains("went on, fork "), said);
+  }
+
+  @DeviceTest
+  @DisplayName("S2-N01 to S2-N03: variables of the environment ask for the same")
+  void theEnvironmentAsksForIt() {
+    for (var variable :
+        Map.of("RDMAV_FORK_SAFE", "1", "IBV_FORK_SAFE", "1", "RDMAV_HUGEPAGES_SAFE", "1")
+            .entrySet()) {
+      String said =
+          new ForkedJvm()
+              .withNativeAccess()
+              .withVariable(variable.getKey(), variable.getValue())
+              .run(Forking.class)
+              .succeeded();
+      assertTrue(said.contains("went on, fork "), said);
+    }
+  }
+
+  /** Traffic before and after a child process, in a JVM of its own. */
+  public static final class Forking {
+    private Forking() {}
+
+    /** Runs. */
+    public static void main(String[] arguments) throws Exception {
+      if (arguments.length > 0) {
+        Fork.initialize();
+      }
+      try (Context context = Device.list().getFirst().open();
+          Arena arena = Arena.ofShared()) {
+        ProtectionDomain domain = context.allocateProtectionDomain();
+        CompletionQueue queue = context.createCompletionQueue(4);
+        MemoryRegion region =
+            domain.registerMemory(
+                arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+        QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+        pair.connect(pair.localAddress());
+        for (int i = 0; i < 2; i++) {
+          write(pair, queue, region, "round " + i);
+          if (new ProcessBuilder("true").start().waitFor() != 0) {
+            throw new AssertionError("the child failed");
+          }
+        }
+        region.close();
+      }
+      System.out.println("went on, fork " + Fork.status());
+    }
+
+    private static void write(
+        QueuePair pair, CompletionQueue queue, MemoryRegion region, String text) {
+      region.memory().setString(0, text);
+      SendList list = new SendList(1, 1);
+      list.write(0).local(region, 0, 64).remote(region.start() + 64, region.rkey()).signaled();
+      pair.post(list);
+      Completions completions = new Completions(1);
+      while (queue.poll(completions) == 0) {
+        Thread.onSpinWait();
+      }
+      if (!completions.isSuccess(0) || !region.memory().getString(64).equals(text)) {
+        throw new AssertionError(completions.describe(0));
+      }
     }
   }
 }

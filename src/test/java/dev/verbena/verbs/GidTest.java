@@ -55,6 +55,8 @@ class GidTest {
     assertTrue(Gid.parse("fe80::1").isLinkLocal());
     assertFalse(Gid.parse("fec0::1").isLinkLocal());
     assertTrue(Gid.parse("ff0e::ffff:1.2.3.4").isMulticast());
+    assertTrue(Gid.parse("::ffff:239.0.0.7").isMulticast(), "a group of RoCE v2 over IPv4");
+    assertFalse(Gid.parse("::ffff:10.0.0.7").isMulticast());
     assertFalse(Gid.parse("fe80::1").isMulticast());
     assertTrue(Gid.of(InetAddress.getByName("192.0.2.1")).isIpv4Mapped());
     assertFalse(Gid.parse("::1").isIpv4Mapped());

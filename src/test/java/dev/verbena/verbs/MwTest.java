@@ -12,7 +12,7 @@ import java.lang.foreign.Arena;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Memory windows, as rdma-core's test_mr.py tests them (S2-K16, S3-F30). */
+/** Memory windows, as rdma-core's test_mr.py tests them (S2-K16, S3-F30, P-21). */
 class MwTest {
   private static final Set<AccessFlag> WRITE = Set.of(AccessFlag.REMOTE_WRITE);
 

@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
 import java.time.Duration;
+import java.util.Optional;
 import org.junit.jupiter.api.DisplayName;
 
 /** Shared receive queues, as rdma-core's test_srq.py tests them. */
@@ -140,6 +143,73 @@ class SrqTest {
       var tagMatching =
           pair.a.domain.sharedReceiveQueue(1).tagMatching(pair.a.completionQueue, 8, 8);
       assertThrows(VerbsException.class, tagMatching::create);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("P-17, S2-V40, S2-E16: the limit is armed again after its event; S2-V26: resized")
+  void theLimitIsArmedAgain() throws Exception {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      ReceiveList receives = new ReceiveList(4, 1);
+      for (int i = 0; i < 4; i++) {
+        receives.local(i, pair.b.memory, 0, 8);
+      }
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
+      pair.connect();
+      SendList send = new SendList(1, 1);
+      send.send(0).local(pair.a.memory, 0, 8).signaled();
+      for (int round = 0; round < 2; round++) {
+        assertEquals(4, srq.post(receives));
+        srq.limit(4 + 3 * round);
+        pair.a.run(send);
+        pair.b.completion(CompletionStatus.SUCCESS);
+        AsyncEvent event = null;
+        while (event == null || event.type() != AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT) {
+          event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
+          assertTrue(event != null, "no event");
+        }
+        assertEquals(0, srq.query().limit(), "an event disarms the limit");
+        srq.resize(32 << round);
+        assertTrue(srq.query().requests() >= 32 << round, srq.query().toString());
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V27: C does not destroy a queue in use; closing closes its queue pairs first")
+  void isNotDestroyedInUse() {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      QueuePair qp = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
+      var thrown =
+          assertThrows(
+              VerbsException.class, () -> pair.b.context.verbs().ibv_destroy_srq(srq.address()));
+      assertEquals(Errno.EBUSY, thrown.errno());
+      srq.close();
+      assertFalse(qp.isOpen());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-E17: a failed queue pair of a shared queue says that it takes nothing more")
+  void tellsOfTheLastReceive() throws Exception {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
+      pair.connect();
+      pair.b.queuePair.fail();
+      // Soft-RoCE tells it since kernel 6.3.
+      boolean tells = !Rig.labGuest().equals(Optional.of("bookworm"));
+      Duration patience = tells ? Duration.ofSeconds(20) : Duration.ofMillis(500);
+      AsyncEvent event = pair.b.context.asyncEvents().poll(patience);
+      assertEquals(
+          tells
+              ? new AsyncEvent.OfQueuePair(AsyncEventType.LAST_RECEIVE_REACHED, pair.b.queuePair)
+              : null,
+          event);
     }
   }
 }

@@ -1,15 +1,118 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.ibv_srq_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.HashSet;
+import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** The types of C as Java has them: their members, their numbers, their texts. */
-class TypesTest {
+class TypesTest extends StandIn {
+  public void ibv_modify_qp(long qp, long attributes, int mask) {
+    attr = copied(attributes, ibv_qp_attr.sizeof());
+    arguments = new long[] {mask};
+  }
+
+  private static <E extends Enum<E> & Codes.Code> void assertCodes(E[] constants, int... codes) {
+    assertArrayEquals(
+        codes, Arrays.stream(constants).limit(codes.length).mapToInt(Codes.Code::code).toArray());
+  }
+
+  private static <E extends Enum<E> & Flags.Flag> void assertBits(E[] constants, int... bits) {
+    int[] all = Arrays.stream(constants).mapToInt(flag -> (int) flag.bit()).toArray();
+    assertArrayEquals(bits, Arrays.copyOf(all, bits.length));
+  }
+
+  @Test
+  @DisplayName("S2-T02, S2-T03, S1-01: kinds of nodes and of transports, IB and iWARP among them")
+  void nodesAndTransports() {
+    assertCodes(NodeType.values(), 1, 2, 3, 4);
+    assertEquals(4, NodeType.RNIC.code());
+    assertSame(NodeType.UNKNOWN, Codes.of(NodeType.class, -1, NodeType.UNKNOWN));
+    assertCodes(TransportType.values(), 0, 1);
+    assertEquals(1, TransportType.IWARP.code());
+    assertEquals(-1, TransportType.UNKNOWN.code());
+  }
+
+  @Test
+  @DisplayName("S2-T04, S2-T09: states of ports, and MTUs whose bytes are 1 << (mtu + 7)")
+  void ports() {
+    assertCodes(PortState.values(), 0, 1, 2, 3, 4, 5);
+    assertCodes(Mtu.values(), 1, 2, 3, 4, 5);
+    for (Mtu mtu : Mtu.values()) {
+      assertEquals(1 << (mtu.code() + 7), mtu.bytes());
+    }
+  }
+
+  @Test
+  @DisplayName("S2-T06, S0-17: what devices can do; S2-T07: how far atomics reach")
+  void capabilities() {
+    int bit = 1;
+    DeviceCapability[] all = DeviceCapability.values();
+    for (int i = 0; i < 15; i++) {
+      assertEquals(bit, all[i].bit(), all[i].name());
+      bit <<= 1;
+    }
+    assertSame(DeviceCapability.N_NOTIFY_CQ, all[14]);
+    assertEquals(1 << 20, DeviceCapability.XRC.bit());
+    assertCodes(AtomicScope.values(), 0, 1, 2);
+  }
+
+  @Test
+  @DisplayName("S2-T14, S2-T22, S2-T23: types, states and migration of queue pairs")
+  void queuePairs() {
+    assertEquals(2, QueuePairType.RC.code());
+    assertEquals(3, QueuePairType.UC.code());
+    assertEquals(4, QueuePairType.UD.code());
+    assertEquals(8, QueuePairType.RAW_PACKET.code());
+    assertEquals(9, QueuePairType.XRC_SEND.code(), "D-02: the old IBV_QPT_XRC is two types now");
+    assertEquals(10, QueuePairType.XRC_RECEIVE.code());
+    assertCodes(QueuePairState.values(), 0, 1, 2, 3, 4, 5, 6);
+    assertCodes(MigrationState.values(), 0, 1, 2);
+  }
+
+  @Test
+  @DisplayName("S2-T17, S2-T21, S2-T27, S2-T30: masks and flags")
+  void masks() {
+    assertEquals(1, rdma_h.IBV_SRQ_MAX_WR());
+    assertEquals(2, rdma_h.IBV_SRQ_LIMIT());
+    int[] bits = new int[21];
+    Arrays.setAll(bits, i -> 1 << i);
+    assertBits(QueuePairAttribute.values(), bits);
+    assertEquals(1 << 20, QueuePairAttribute.DEST_QPN.bit());
+    assertEquals(1, SendList.FENCED);
+    assertEquals(2, SendList.SIGNALED);
+    assertEquals(4, SendList.SOLICITED);
+    assertEquals(8, rdma_h.IBV_SEND_INLINE());
+    assertEquals(16, SendList.CHECKSUM);
+    assertBits(CompletionFlag.values(), 1, 2, 4, 8);
+  }
+
+  @Test
+  @DisplayName("S2-T26, S4-10, S2-T29: operations and their completions")
+  void operations() {
+    assertCodes(WorkRequestOpcode.values(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15);
+    assertCodes(CompletionOpcode.values(), 0, 1, 2, 3, 4, 5);
+    assertEquals(1 << 7, CompletionOpcode.RECEIVE.code());
+    assertEquals((1 << 7) + 1, CompletionOpcode.RECEIVE_RDMA_WITH_IMMEDIATE.code());
+  }
+
   @Test
   @DisplayName("S4-11: every operation has a text of its own, which no library exports")
   void operationsHaveTexts() {
@@ -21,6 +124,159 @@ class TypesTest {
     assertEquals(WorkRequestOpcode.values().length, texts.size());
     assertEquals("RDMA write with immediate", WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE.text());
     assertFalse(texts.contains("unknown"));
+  }
+
+  @Test
+  @DisplayName("S2-T01, S2-V02 to S2-V07: what a device says of itself before it is open")
+  void devices() {
+    Device device = Device.list(provider).getFirst();
+    assertEquals("memory0", device.name());
+    assertEquals("uverbs-memory0", device.deviceName());
+    assertSame(NodeType.CHANNEL_ADAPTER, device.nodeType());
+    assertSame(TransportType.INFINIBAND, device.transportType());
+    assertEquals("", device.sysfsPath());
+    assertEquals(0x0002_c903_00ab_cdefL, device.guid());
+    try (Context second = device.open()) {
+      assertTrue(second.isOpen());
+    }
+  }
+
+  @Test
+  @DisplayName("S2-T12, S2-K15: a region's address, length, keys and domain")
+  void regions() {
+    MemorySegment memory = arena.allocate(64);
+    MemoryRegion region = pd.registerMemory(memory, AccessFlag.LOCAL_WRITE);
+    assertSame(pd, region.domain());
+    assertSame(context, region.domain().context());
+    assertEquals(memory.address(), region.start());
+    assertEquals(64, region.length());
+    MemoryRegion again = pd.registerMemory(memory);
+    assertTrue(again.lkey() != region.lkey(), "a key pair for each registration");
+    assertTrue(again.handle() != region.handle());
+  }
+
+  @Test
+  @DisplayName("S2-T13, S2-T15, S4-12, S4-13: what queue pairs are made with, a shared queue too")
+  void attributesOfCreation() {
+    CompletionQueue sends = context.createCompletionQueue(4);
+    CompletionQueue receives = context.createCompletionQueue(4);
+    SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
+    QueuePair qp =
+        pd.queuePair(QueuePairType.UC)
+            .sendCompletions(sends)
+            .receiveCompletions(receives)
+            .sharedReceiveQueue(srq)
+            .capacity(new QueuePairCapacity(5, 6, 7, 8, 9))
+            .signalAll()
+            .create();
+    assertEquals(new QueuePairCapacity(5, 6, 7, 8, 9), qp.capacity());
+    try (Arena scratch = Arena.ofConfined()) {
+      MemorySegment asked = ibv_qp_attr.allocate(scratch);
+      MemorySegment initAttr = ibv_qp_init_attr.allocate(scratch);
+      context.verbs().ibv_query_qp(qp.address(), asked.address(), -1, initAttr.address());
+      assertEquals(sends.segment(), ibv_qp_init_attr.send_cq(initAttr));
+      assertEquals(receives.segment(), ibv_qp_init_attr.recv_cq(initAttr));
+      assertEquals(srq.segment(), ibv_qp_init_attr.srq(initAttr));
+      assertEquals(3, ibv_qp_init_attr.qp_type(initAttr));
+      assertEquals(1, ibv_qp_init_attr.sq_sig_all(initAttr));
+      MemorySegment cap = ibv_qp_init_attr.cap(initAttr);
+      assertEquals(new QueuePairCapacity(5, 6, 7, 8, 9), QueuePairCapacity.readFrom(cap));
+    }
+  }
+
+  @Test
+  @DisplayName("S2-T16: what shared receive queues are made with")
+  void attributesOfSharedQueues() {
+    SharedReceiveQueueAttributes attributes = new SharedReceiveQueueAttributes(5, 6, 7);
+    MemorySegment struct = arena.allocate(ibv_srq_attr.layout());
+    attributes.writeTo(struct);
+    assertEquals(5, ibv_srq_attr.max_wr(struct));
+    assertEquals(6, ibv_srq_attr.max_sge(struct));
+    assertEquals(7, ibv_srq_attr.srq_limit(struct));
+    assertEquals(attributes, SharedReceiveQueueAttributes.readFrom(struct));
+  }
+
+  @Test
+  @DisplayName("S2-T19, S2-T10, S2-K17: paths, with and without a global route")
+  void paths() {
+    MemorySegment struct = arena.allocate(ibv_ah_attr.layout());
+    GlobalRoute route = new GlobalRoute(Gid.parse("fd00::1"), 3, 0xabcde, 64, 0x60);
+    AddressVector global = new AddressVector(1, Optional.of(route), 0xc001, 5, 6, Rate.GBPS_10);
+    global.writeTo(struct);
+    assertEquals(1, ibv_ah_attr.is_global(struct));
+    assertEquals((short) 0xc001, ibv_ah_attr.dlid(struct));
+    assertEquals(5, ibv_ah_attr.sl(struct));
+    assertEquals(6, ibv_ah_attr.src_path_bits(struct));
+    assertEquals(Rate.GBPS_10.code(), ibv_ah_attr.static_rate(struct));
+    assertEquals(1, ibv_ah_attr.port_num(struct));
+    assertEquals(Optional.of(global), AddressVector.readFrom(struct));
+    AddressVector.local(1, 7).writeTo(struct);
+    assertEquals(0, ibv_ah_attr.is_global(struct));
+  }
+
+  @Test
+  @DisplayName("S2-T20, S2-Q08: every attribute of a queue pair, the alternate path among them")
+  void attributesOfQueuePairs() {
+    AddressVector path = AddressVector.local(1, 5);
+    AddressVector other = AddressVector.local(2, 6);
+    QueuePairAttributes attributes =
+        QueuePairAttributes.builder()
+            .state(QueuePairState.RTS)
+            .currentState(QueuePairState.SQD)
+            .notifyDrained(true)
+            .access(AccessFlag.REMOTE_READ)
+            .pkeyIndex(2)
+            .port(1)
+            .queueKey(-1)
+            .path(path)
+            .pathMtu(Mtu.MTU_2048)
+            .timeout(14)
+            .retryCount(7)
+            .rnrRetry(6)
+            .receivePsn(0xfffffe)
+            .readsAsInitiator(4)
+            .alternatePath(new AlternatePath(other, 3, 15))
+            .minRnrTimer(12)
+            .sendPsn(0xffffff)
+            .readsAsTarget(5)
+            .migrationState(MigrationState.REARM)
+            .capacity(new QueuePairCapacity(1, 2, 3, 4, 5))
+            .destination(0x123456)
+            .build();
+    QueuePair qp =
+        pd.queuePair(QueuePairType.RC).completions(context.createCompletionQueue(1)).create();
+    qp.modify(attributes);
+    assertArrayEquals(new long[] {(1 << 21) - 1}, arguments);
+    assertEquals(3, ibv_qp_attr.qp_state(attr));
+    assertEquals(4, ibv_qp_attr.cur_qp_state(attr));
+    assertEquals(1, ibv_qp_attr.en_sqd_async_notify(attr));
+    assertEquals(4, ibv_qp_attr.qp_access_flags(attr));
+    assertEquals(2, ibv_qp_attr.pkey_index(attr));
+    assertEquals(1, ibv_qp_attr.port_num(attr));
+    assertEquals(-1, ibv_qp_attr.qkey(attr));
+    assertEquals(Optional.of(path), AddressVector.readFrom(ibv_qp_attr.ah_attr(attr)));
+    assertEquals(4, ibv_qp_attr.path_mtu(attr));
+    assertEquals(14, ibv_qp_attr.timeout(attr));
+    assertEquals(7, ibv_qp_attr.retry_cnt(attr));
+    assertEquals(6, ibv_qp_attr.rnr_retry(attr));
+    assertEquals(0xfffffe, ibv_qp_attr.rq_psn(attr));
+    assertEquals(4, ibv_qp_attr.max_rd_atomic(attr));
+    assertEquals(Optional.of(other), AddressVector.readFrom(ibv_qp_attr.alt_ah_attr(attr)));
+    assertEquals(2, ibv_qp_attr.alt_port_num(attr));
+    assertEquals(3, ibv_qp_attr.alt_pkey_index(attr));
+    assertEquals(15, ibv_qp_attr.alt_timeout(attr));
+    assertEquals(12, ibv_qp_attr.min_rnr_timer(attr));
+    assertEquals(0xffffff, ibv_qp_attr.sq_psn(attr));
+    assertEquals(5, ibv_qp_attr.max_dest_rd_atomic(attr));
+    assertEquals(1, ibv_qp_attr.path_mig_state(attr));
+    assertEquals(0x123456, ibv_qp_attr.dest_qp_num(attr));
+    QueuePairAttributes back =
+        QueuePairAttributes.copyOf(Memory.at(attr.address(), attr.byteSize()), (1 << 21) - 1);
+    assertEquals(attributes.alternatePath(), back.alternatePath());
+    assertEquals(attributes.capacity(), back.capacity());
+    EnumSet<QueuePairAttribute> all = EnumSet.allOf(QueuePairAttribute.class);
+    all.remove(QueuePairAttribute.RATE_LIMIT);
+    assertEquals(all, back.meant());
   }
 
   @Test

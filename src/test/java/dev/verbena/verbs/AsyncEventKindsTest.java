@@ -1,0 +1,78 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_wq;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Every asynchronous event of C, also those that no software device raises. */
+class AsyncEventKindsTest extends StandIn {
+  private static final int PORT = 1;
+
+  public long create_wq(long context, long attributes) {
+    MemorySegment wq = Memory.at(made(ibv_wq.layout(), context), ibv_wq.sizeof());
+    ibv_wq.post_recv(wq, ibv_wq.post_recv.allocate((queue, wr, bad) -> 0, arena));
+    return wq.address();
+  }
+
+  public int destroy_wq(long wq) {
+    return gone();
+  }
+
+  @ParameterizedTest
+  @EnumSource(value = AsyncEventType.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
+  @DisplayName("S2-E01 to S2-E19, S2-T31, S2-K20: each names the object that it concerns")
+  void eachNamesWhatItConcerns(AsyncEventType type) throws InterruptedException {
+    CompletionQueue cq = context.createCompletionQueue(4);
+    SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
+    QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
+    WorkQueue wq = pd.workQueue().completions(cq).create();
+    AsyncEvent expected =
+        switch (type) {
+          case COMPLETION_QUEUE_ERROR -> new AsyncEvent.OfCompletionQueue(type, cq);
+          case QUEUE_PAIR_FATAL,
+              QUEUE_PAIR_REQUEST_ERROR,
+              QUEUE_PAIR_ACCESS_ERROR,
+              COMMUNICATION_ESTABLISHED,
+              SEND_QUEUE_DRAINED,
+              PATH_MIGRATED,
+              PATH_MIGRATION_ERROR,
+              LAST_RECEIVE_REACHED ->
+              new AsyncEvent.OfQueuePair(type, qp);
+          case SHARED_RECEIVE_QUEUE_ERROR, SHARED_RECEIVE_QUEUE_LIMIT ->
+              new AsyncEvent.OfSharedReceiveQueue(type, srq);
+          case WORK_QUEUE_FATAL -> new AsyncEvent.OfWorkQueue(type, wq);
+          case DEVICE_FATAL -> new AsyncEvent.OfDevice(type, context.device());
+          case PORT_ACTIVE,
+              PORT_ERROR,
+              LID_CHANGE,
+              PKEY_CHANGE,
+              SUBNET_MANAGER_CHANGE,
+              CLIENT_REREGISTER,
+              GID_CHANGE,
+              SPEED_CHANGE ->
+              new AsyncEvent.OfPort(type, PORT);
+          case UNKNOWN -> throw new AssertionError("not among the values");
+        };
+    provider.announce(context.segment().address(), type.code(), element(expected));
+    assertEquals(expected, context.asyncEvents().poll(Duration.ofSeconds(20)));
+  }
+
+  /** What C's union holds for such an event. */
+  private static long element(AsyncEvent event) {
+    return switch (event) {
+      case AsyncEvent.OfCompletionQueue(var type, var queue) -> queue.address();
+      case AsyncEvent.OfQueuePair(var type, var pair) -> pair.address();
+      case AsyncEvent.OfSharedReceiveQueue(var type, var queue) -> queue.address();
+      case AsyncEvent.OfWorkQueue(var type, var queue) -> queue.address();
+      case AsyncEvent.OfPort(var type, int port) -> port;
+      case AsyncEvent.OfDevice(var type, var device) -> 0;
+      case AsyncEvent.OfForeignObject(var type, var object) -> object.address();
+    };
+  }
+}

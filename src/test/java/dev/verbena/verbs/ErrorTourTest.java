@@ -1,0 +1,178 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
+
+/**
+ * Every failure that software can provoke, and the way back into use through RESET (P-19, S2-K22,
+ * S2-Q07).
+ */
+class ErrorTourTest {
+  /** Connected with little patience, so that failures do not take long. */
+  private static Pair impatient() {
+    Pair pair = new Pair(QueuePairType.RC);
+    connect(pair);
+    return pair;
+  }
+
+  private static void connect(Pair pair) {
+    for (Pair.Side side : List.of(pair.a, pair.b)) {
+      side.queuePair.bringUp().retries(10, 1, 1).minRnrTimer(1);
+    }
+    pair.connect();
+  }
+
+  private static void recovers(Pair pair) {
+    pair.a.queuePair.reset();
+    pair.b.queuePair.reset();
+    connect(pair);
+    pair.b.receive(77);
+    pair.a.run(send(pair, 8));
+    assertEquals(77, pair.b.completion(CompletionStatus.SUCCESS).id(0));
+  }
+
+  private static SendList send(Pair pair, int length) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(pair.a.memory, 0, length).signaled();
+    return list;
+  }
+
+  private static void receive(Pair.Side side, int length, int lkey) {
+    ReceiveList list = new ReceiveList(1, 1);
+    list.localUnchecked(0, 0, side.memory.start(), length, lkey);
+    assertEquals(1, side.queuePair.post(list));
+  }
+
+  /** A request that fails before it is sent is only flushed by Soft-RoCE since kernel 6.3. */
+  private static CompletionStatus ofThisSide(CompletionStatus status) {
+    return Rig.labGuest().equals(Optional.of("bookworm")) ? status : CompletionStatus.FLUSHED;
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W03, S2-W12: a receive that is too short is a bad receive to Soft-RoCE")
+  void aReceiveThatIsTooShort() {
+    try (Pair pair = impatient()) {
+      receive(pair.b, 8, pair.b.memory.lkey());
+      // By the book it were S2-W10 here and S2-W02 there.
+      pair.a.run(send(pair, 64), CompletionStatus.REMOTE_OPERATION_ERROR);
+      pair.b.completion(CompletionStatus.LOCAL_QP_OPERATION_ERROR);
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W03: an lkey that is none, which Soft-RoCE does not call S2-W05 here")
+  void aWrongLocalKey() {
+    try (Pair pair = impatient()) {
+      pair.b.receive(1);
+      SendList list = send(pair, 8);
+      list.localUnchecked(0, 0, pair.a.memory.start(), 8, pair.a.memory.lkey() + 1);
+      pair.a.run(list, ofThisSide(CompletionStatus.LOCAL_QP_OPERATION_ERROR));
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W03, S2-W12: a receive whose lkey is none, for receiver and sender")
+  void aReceiveWithAWrongKey() {
+    try (Pair pair = impatient()) {
+      receive(pair.b, 64, pair.b.memory.lkey() + 1);
+      pair.a.run(send(pair, 8), CompletionStatus.REMOTE_OPERATION_ERROR);
+      pair.b.completion(CompletionStatus.LOCAL_QP_OPERATION_ERROR);
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W11: an rkey that is none, and memory outside the region")
+  void aWrongRemoteKey() {
+    try (Pair pair = impatient()) {
+      MemoryRegion target = pair.b.memory;
+      SendList list = new SendList(1, 1);
+      list.write(0).local(pair.a.memory, 0, 8).remote(target.start(), target.rkey() + 1).signaled();
+      pair.a.run(list, CompletionStatus.REMOTE_ACCESS_ERROR);
+      recovers(pair);
+      list.remote(0, target.start() + target.length() - 4, target.rkey());
+      pair.a.run(list, CompletionStatus.REMOTE_ACCESS_ERROR);
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W07: a window that is bound already")
+  void aWindowThatIsBoundAlready() {
+    try (Pair pair = impatient()) {
+      MemoryRegion region =
+          pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND).register();
+      MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      WindowBinding binding = new WindowBinding(region, 0, 64, Set.of(AccessFlag.REMOTE_READ));
+      int rkey = MemoryWindow.nextKey(window.rkey());
+      SendList list = new SendList(1, 0);
+      list.bindMemoryWindow(0, window, rkey, binding).signaled();
+      pair.a.run(list);
+      list.bindMemoryWindow(0, window, MemoryWindow.nextKey(rkey), binding).signaled();
+      pair.a.run(list, ofThisSide(CompletionStatus.MEMORY_WINDOW_BIND_ERROR));
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W14, S2-K13: nobody posts a receive")
+  void noReceive() {
+    try (Pair pair = impatient()) {
+      pair.a.run(send(pair, 8), CompletionStatus.RNR_RETRY_EXCEEDED_ERROR);
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-W13: the peer is gone; S2-W06, D-04: what is posted after it is flushed")
+  void noPeer() {
+    try (Pair pair = impatient()) {
+      pair.b.queuePair.reset();
+      pair.a.run(send(pair, 8), CompletionStatus.RETRY_EXCEEDED_ERROR);
+      assertEquals(QueuePairState.ERR, pair.a.queuePair.state());
+      pair.a.run(send(pair, 8), CompletionStatus.FLUSHED);
+      pair.a.queuePair.reset();
+      pair.b.queuePair.reset();
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-K22: after the first failure all other requests of the queue are flushed")
+  void theRestIsFlushed() {
+    try (Pair pair = impatient()) {
+      pair.b.receive(1);
+      SendList list = new SendList(3, 1);
+      list.write(0).id(0).local(pair.a.memory, 0, 8).remote(pair.b.memory.start(), 0).signaled();
+      list.send(1).id(1).local(pair.a.memory, 0, 8);
+      list.send(2).id(2).local(pair.a.memory, 0, 8).signaled();
+      assertEquals(3, pair.a.queuePair.post(list));
+      assertEquals(0, pair.a.completion(CompletionStatus.REMOTE_ACCESS_ERROR).id(0));
+      assertEquals(1, pair.a.completion(CompletionStatus.FLUSHED).id(0), "unsignaled, yet told");
+      assertEquals(2, pair.a.completion(CompletionStatus.FLUSHED).id(0));
+      pair.b.queuePair.fail();
+      assertEquals(1, pair.b.completion(CompletionStatus.FLUSHED).id(0));
+      recovers(pair);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S1-10: a failed completion is described in words, with advice")
+  void failuresAreDescribed() {
+    try (Pair pair = impatient()) {
+      pair.a.queuePair.post(send(pair, 8));
+      String text = pair.a.completion(CompletionStatus.RNR_RETRY_EXCEEDED_ERROR).describe(0);
+      assertTrue(text.contains("RNR retry counter exceeded"), text);
+      assertTrue(text.contains("the peer must post receives"), text);
+    }
+  }
+}

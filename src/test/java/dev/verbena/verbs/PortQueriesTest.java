@@ -1,0 +1,61 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.util.List;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+
+/** What libraries of different ages tell of ports. */
+class PortQueriesTest extends StandIn {
+  private boolean hasTable = true;
+  private long speed = -1;
+
+  public long _ibv_query_gid_table(
+      long context, long entries, long max, int flags, long entrySize) {
+    if (!hasTable) {
+      throw new VerbsException("_ibv_query_gid_table", Errno.EOPNOTSUPP, "needs rdma-core 32");
+    }
+    for (int i = 0; i < 2; i++) {
+      provider.verbs()._ibv_query_gid_ex(context, 1, i, entries + i * entrySize, 0, entrySize);
+    }
+    return 2;
+  }
+
+  public void ibv_query_port_speed(long context, int port, long result) {
+    if (speed < 0) {
+      throw new VerbsException("ibv_query_port_speed", Errno.EOPNOTSUPP);
+    }
+    Memory.putLong(result, speed);
+  }
+
+  @Test
+  void gidsAreAskedOneByOneOfALibraryWithoutTables() {
+    List<Gid> table = context.gidTable().stream().map(GidEntry::gid).toList();
+    hasTable = false;
+    List<GidEntry> oneByOne = context.gidTable();
+    assertEquals(table, oneByOne.stream().map(GidEntry::gid).toList());
+    assertEquals(oneByOne, context.port(1).gidTable());
+    assertFalse(oneByOne.isEmpty());
+  }
+
+  @Test
+  void theSpeedIsToldInUnitsOf100Megabits() {
+    assertEquals(OptionalLong.empty(), context.port(1).megabitsPerSecond());
+    speed = 4000;
+    assertEquals(OptionalLong.of(400_000), context.port(1).megabitsPerSecond());
+  }
+
+  @DeviceTest
+  void softRoceTellsNoSpeed() {
+    try (Context real = Rig.a().open()) {
+      assertEquals(OptionalLong.empty(), real.port(1).megabitsPerSecond());
+    }
+  }
+}
