@@ -6,6 +6,7 @@ import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
@@ -107,12 +108,12 @@ public final class ConnectionQueues {
    * @return the queue pair, which is closed with the identifier
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
-  public QueuePair createQueuePair(QueuePair.Builder builder) {
+  public QueuePair createQueuePair(QueuePairBuilder builder) {
     requireRoomForQueuePair();
     queuePair =
         builder.create(
             id,
-            new QueuePair.Maker() {
+            new QueuePairBuilder.Maker() {
               @Override
               public MemorySegment create(MemorySegment attributes) {
                 id.call(

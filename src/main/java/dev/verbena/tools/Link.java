@@ -12,6 +12,7 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
@@ -71,7 +72,7 @@ final class Link implements AutoCloseable {
         AccessFlag.REMOTE_ATOMIC);
   }
 
-  private QueuePair.Builder builder() {
+  private QueuePairBuilder builder() {
     return domain
         .queuePair(QueuePairType.RC)
         .completions(queue)

@@ -7,6 +7,7 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
@@ -77,7 +78,7 @@ class PingPongEnd {
   }
 
   private QueuePair queuePair(ProtectionDomain domain, QueuePairType type) {
-    QueuePair.Builder builder = domain.queuePair(type).completions(completions);
+    QueuePairBuilder builder = domain.queuePair(type).completions(completions);
     return shared == null
         ? builder.capacity(new QueuePairCapacity(1, depth, 1, 1, 0)).create()
         : builder

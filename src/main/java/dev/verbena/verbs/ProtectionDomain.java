@@ -200,9 +200,9 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @param type the transport service
    * @return a builder
    */
-  public QueuePair.Builder queuePair(QueuePairType type) {
+  public QueuePairBuilder queuePair(QueuePairType type) {
     requireOpen();
-    return new QueuePair.Builder(this, type);
+    return new QueuePairBuilder(this, type);
   }
 
   /**

@@ -47,7 +47,7 @@ public final class XrcDomain extends Resource {
    */
   public QueuePair createQueuePair() {
     requireOpen();
-    return new QueuePair.Builder(this).create();
+    return new QueuePairBuilder(this).create();
   }
 
   /**

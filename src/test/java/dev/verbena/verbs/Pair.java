@@ -42,7 +42,7 @@ final class Pair implements AutoCloseable {
               AccessFlag.REMOTE_ATOMIC);
     }
 
-    QueuePair.Builder builder(QueuePairType type) {
+    QueuePairBuilder builder(QueuePairType type) {
       return domain
           .queuePair(type)
           .completions(completionQueue)
@@ -118,7 +118,7 @@ final class Pair implements AutoCloseable {
   }
 
   /** Makes both queue pairs with some choices and brings them into use. */
-  static Pair inUse(QueuePairType type, UnaryOperator<QueuePair.Builder> choices) {
+  static Pair inUse(QueuePairType type, UnaryOperator<QueuePairBuilder> choices) {
     Pair pair = new Pair();
     try {
       pair.a.queuePair = choices.apply(pair.a.builder(type)).create();

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.internal.Memory;
@@ -83,7 +84,7 @@ class QpChoicesTest extends StandIn {
     return gone();
   }
 
-  private QueuePair.Builder builder(QueuePairType type) {
+  private QueuePairBuilder builder(QueuePairType type) {
     return pd.queuePair(type).completions(context.createCompletionQueue(4));
   }
 
@@ -138,8 +139,8 @@ class QpChoicesTest extends StandIn {
     assertEquals(1, ibv_rx_hash_conf.rx_hash_function(conf));
     assertEquals(1, ibv_rx_hash_conf.rx_hash_fields_mask(conf));
     assertEquals(40, hashKey.length);
-    qp.close();
     table.close();
+    assertFalse(qp.isOpen(), "closed before its table");
   }
 
   @Test
@@ -188,7 +189,7 @@ class QpChoicesTest extends StandIn {
   void softRoceRefusesThem() {
     try (Pair pair = new Pair()) {
       CompletionQueue queue = pair.a.completionQueue;
-      for (QueuePair.Builder builder :
+      for (QueuePairBuilder builder :
           List.of(
               pair.a.builder(QueuePairType.UD).flags(QueuePairFlag.BLOCK_SELF_MULTICAST),
               pair.a.builder(QueuePairType.UD).sourceNumber(0x1234),
