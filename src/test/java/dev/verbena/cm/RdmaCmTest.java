@@ -39,7 +39,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.DisplayName;
 
-/** RDMA CM by events, as rdma-core's test_rdmacm.py tests it (P-12). */
+/** RDMA CM by events, as rdma-core's test_rdmacm.py tests it (S1-04, P-12). */
 class RdmaCmTest {
   static final Duration SOON = Duration.ofSeconds(20);
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);

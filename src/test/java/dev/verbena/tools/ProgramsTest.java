@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
 
 /** The programs on real devices, against each other and against rdma-core's. */
 class ProgramsTest {
@@ -97,8 +98,14 @@ class ProgramsTest {
         run.out());
   }
 
+  @Test
+  @DisplayName("D-03: there is one default port, and the help names it")
+  void rcExampleNamesItsPort() {
+    assertTrue(Run.of("rc-example", "--help").out().contains("19875"));
+  }
+
   @DeviceTest
-  @DisplayName("P-01, S2-X01: both ends, line for line")
+  @DisplayName("P-01, S2-X01, D-05: both ends, line for line, and no message cut short")
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);

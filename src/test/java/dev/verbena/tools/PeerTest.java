@@ -1,0 +1,56 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What both ends of a program say to each other over TCP. */
+@Timeout(30)
+class PeerTest {
+  @Test
+  @DisplayName("D-06: bytes that come one by one arrive whole")
+  void shortReads() throws Exception {
+    byte[] record = {1, 2, 3, 4, 5, 6, 7, 8};
+    try (ServerSocket server = new ServerSocket(0)) {
+      CompletableFuture<byte[]> received =
+          CompletableFuture.supplyAsync(() -> exchange(server.getLocalPort(), record));
+      try (Socket other = server.accept()) {
+        other.setTcpNoDelay(true);
+        assertArrayEquals(record, other.getInputStream().readNBytes(record.length));
+        for (byte b : record) {
+          other.getOutputStream().write(b);
+          Thread.sleep(5);
+        }
+        assertArrayEquals(record, received.get());
+      }
+    }
+  }
+
+  @Test
+  void anEndThatLeavesEarlyIsAnError() throws Exception {
+    try (ServerSocket server = new ServerSocket(0);
+        Peer peer = Peer.connect("localhost", server.getLocalPort())) {
+      try (Socket other = server.accept()) {
+        other.getOutputStream().write(1);
+      }
+      IOException e = assertThrows(IOException.class, () -> peer.receive(2));
+      assertEquals("the other end closed the TCP connection", e.getMessage());
+    }
+  }
+
+  private static byte[] exchange(int port, byte[] own) {
+    try (Peer peer = Peer.connect("localhost", port)) {
+      return peer.exchange(own);
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}
