@@ -43,7 +43,8 @@ public final class MemoryWindow extends Resource {
   }
 
   /**
-   * The key that peers name the window by. It changes with every binding.
+   * The key that peers name the window by. It changes with every binding. After a binding of a
+   * window of type 1 that completed with an error it names nothing, until another one succeeds.
    *
    * @return the rkey
    */
