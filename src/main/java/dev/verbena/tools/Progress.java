@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import java.io.PrintWriter;
+import java.util.function.LongSupplier;
 
 /** Says from time to time how far a long run is; nothing about a short one. */
 final class Progress {
@@ -8,15 +9,22 @@ final class Progress {
 
   private final PrintWriter err;
   private final int total;
-  private long last = System.nanoTime();
+  private final LongSupplier clock;
+  private long last;
 
   Progress(PrintWriter err, int total) {
+    this(err, total, System::nanoTime);
+  }
+
+  Progress(PrintWriter err, int total, LongSupplier clock) {
     this.err = err;
     this.total = total;
+    this.clock = clock;
+    this.last = clock.getAsLong();
   }
 
   void at(int done) {
-    long now = System.nanoTime();
+    long now = clock.getAsLong();
     if (now - last > PAUSE_NANOS) {
       last = now;
       err.println(done + " of " + total + " (" + 100L * done / total + " %)");

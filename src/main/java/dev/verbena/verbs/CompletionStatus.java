@@ -27,7 +27,7 @@ public enum CompletionStatus implements Codes.Code {
   FLUSHED(
       rdma_h.IBV_WC_WR_FLUSH_ERR(),
       "Work Request Flushed Error",
-      "an earlier completion of the queue pair says why"),
+      "an earlier completion of the queue pair says why, unless it was disconnected or closed"),
   /** A memory window could not be bound. */
   MEMORY_WINDOW_BIND_ERROR(
       rdma_h.IBV_WC_MW_BIND_ERR(),

@@ -95,12 +95,6 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  void aLongRunTellsHowFarItIs() throws InterruptedException {
-    Run run = overTcp("lat", "-o", "write", "-n", "25000", "-w", "0");
-    assertTrue(run.err().contains(" of 25000 ("), () -> "no progress: " + run);
-  }
-
-  @DeviceTest
   void whereNobodyListensIsSaidInOneLine() {
     for (String[] way :
         List.of(
