@@ -267,8 +267,14 @@ public final class MemoryRegion extends Resource {
    * @param offset where the part starts
    * @param size how long it is
    * @param wait whether to return only when it is done
+   * @throws IllegalStateException if the region is not paged on demand: some kernels do not look,
+   *     and crash
    */
   public void advise(MemoryAdvice advice, long offset, long size, boolean wait) {
+    if (!access.contains(AccessFlag.ON_DEMAND)) {
+      throw new IllegalStateException(
+          this + " is not paged on demand, so there is nothing to advise");
+    }
     if (size > 0xffff_ffffL) {
       throw new IllegalArgumentException("advice on " + size + " bytes: 4294967295 are possible");
     }
