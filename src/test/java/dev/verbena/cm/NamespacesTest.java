@@ -109,7 +109,7 @@ class NamespacesTest {
   void multicastFromMckey() throws Exception {
     String group = "239.7.9.2";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
-    List<String> mckey = MulticastTest.mckey(Host.right4().address(), address, "-s");
+    List<String> mckey = MulticastTest.mckey(Host.right4().address(), address, "-s", "-C", "500");
     try (Program receiver = Host.left4().start(java("receive", Host.left4(), group))) {
       receiver.says(MulticastMain.JOINED);
       for (int i = 0; i < 5 && !receiver.text().contains(MulticastMain.RECEIVED); i++) {
