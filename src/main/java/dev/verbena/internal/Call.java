@@ -46,11 +46,15 @@ final class Call {
   private static final MethodHandle L_L = plain(JAVA_LONG, JAVA_LONG);
   private static final MethodHandle S_L = plain(JAVA_SHORT, JAVA_LONG);
   private static final MethodHandle B_L = plain(JAVA_BYTE, JAVA_LONG);
+  private static final MethodHandle I_L_CRITICAL = critical(JAVA_INT, JAVA_LONG);
   private static final MethodHandle I_LI_CRITICAL = critical(JAVA_INT, JAVA_LONG, JAVA_INT);
   private static final MethodHandle I_LIL_CRITICAL =
       critical(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG);
   private static final MethodHandle I_LLL_CRITICAL =
       critical(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+  private static final MethodHandle L_L_CRITICAL = critical(JAVA_LONG, JAVA_LONG);
+  private static final MethodHandle S_L_CRITICAL = critical(JAVA_SHORT, JAVA_LONG);
+  private static final MethodHandle B_L_CRITICAL = critical(JAVA_BYTE, JAVA_LONG);
 
   private Call() {}
 
@@ -241,6 +245,14 @@ final class Call {
     }
   }
 
+  static int iCritical(MemorySegment f, long a) {
+    try {
+      return (int) I_L_CRITICAL.invokeExact(f, a);
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
+
   static int iCritical(MemorySegment f, long a, int b) {
     try {
       return (int) I_LI_CRITICAL.invokeExact(f, a, b);
@@ -260,6 +272,30 @@ final class Call {
   static int iCritical(MemorySegment f, long a, long b, long c) {
     try {
       return (int) I_LLL_CRITICAL.invokeExact(f, a, b, c);
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
+
+  static long lCritical(MemorySegment f, long a) {
+    try {
+      return (long) L_L_CRITICAL.invokeExact(f, a);
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
+
+  static short sCritical(MemorySegment f, long a) {
+    try {
+      return (short) S_L_CRITICAL.invokeExact(f, a);
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
+
+  static byte bCritical(MemorySegment f, long a) {
+    try {
+      return (byte) B_L_CRITICAL.invokeExact(f, a);
     } catch (Throwable t) {
       throw impossible(t);
     }

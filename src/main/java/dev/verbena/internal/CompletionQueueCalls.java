@@ -17,9 +17,9 @@ public final class CompletionQueueCalls {
    * Reads the pointers of a queue's context.
    *
    * @param cq the {@code ibv_cq}
-   * @param critical whether polling never blocks nor calls back, so that it may be linked as such
+   * @param critical whether calls may be linked as critical
    */
-  public CompletionQueueCalls(long cq, boolean critical) {
+  public CompletionQueueCalls(long cq, CriticalCalls critical) {
     long ops = Memory.contextOf(cq) + OPS;
     this.cq = cq;
     this.pollCq = Memory.function(ops + ibv_context_ops.poll_cq$offset(), "ibv_poll_cq");

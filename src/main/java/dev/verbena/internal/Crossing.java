@@ -13,17 +13,17 @@ package dev.verbena.internal;
 final class Crossing {
   private static final int PLAIN_EVERY = 256;
 
-  private final boolean critical;
+  private final CriticalCalls critical;
 
   /** Not atomic: threads that use a queue at once only disturb the rhythm. */
   private int calls;
 
-  Crossing(boolean critical) {
+  Crossing(CriticalCalls critical) {
     this.critical = critical;
   }
 
   /** Whether the next call is a critical one. */
   boolean isCritical() {
-    return critical && (++calls & (PLAIN_EVERY - 1)) != 0;
+    return critical.areAllowed() && (++calls & (PLAIN_EVERY - 1)) != 0;
   }
 }

@@ -14,6 +14,7 @@ public final class ExtendedCompletionQueueCalls {
   private static final long WR_ID = offset("wr_id");
 
   private final long cqEx;
+  private final boolean critical;
   private final MemorySegment startPoll;
   private final MemorySegment nextPoll;
   private final MemorySegment endPoll;
@@ -38,8 +39,11 @@ public final class ExtendedCompletionQueueCalls {
    * Reads the pointers.
    *
    * @param cqEx the {@code ibv_cq_ex}
+   * @param critical whether the provider stays in user space, so that reading may be linked as
+   *     critical: it waits for nobody. Polling may wait for a lock that another thread keeps
    */
-  public ExtendedCompletionQueueCalls(long cqEx) {
+  public ExtendedCompletionQueueCalls(long cqEx, boolean critical) {
+    this.critical = critical;
     this.cqEx = Memory.notNull(cqEx);
     startPoll = pointer(cqEx, "start_poll");
     nextPoll = pointer(cqEx, "next_poll");
@@ -89,67 +93,67 @@ public final class ExtendedCompletionQueueCalls {
 
   /** The inline function of the same name. */
   public int ibv_wc_read_byte_len() {
-    return Call.i(use(readByteLen, "ibv_wc_read_byte_len"), cqEx);
+    return i(readByteLen, "ibv_wc_read_byte_len");
   }
 
   /** The inline function of the same name. */
   public long ibv_wc_read_completion_ts() {
-    return Call.l(use(readCompletionTs, "ibv_wc_read_completion_ts"), cqEx);
+    return l(readCompletionTs, "ibv_wc_read_completion_ts");
   }
 
   /** The inline function of the same name. */
   public long ibv_wc_read_completion_wallclock_ns() {
-    return Call.l(use(readCompletionWallclockNs, "ibv_wc_read_completion_wallclock_ns"), cqEx);
+    return l(readCompletionWallclockNs, "ibv_wc_read_completion_wallclock_ns");
   }
 
   /** The inline function of the same name. */
   public short ibv_wc_read_cvlan() {
-    return Call.s(use(readCvlan, "ibv_wc_read_cvlan"), cqEx);
+    return s(readCvlan, "ibv_wc_read_cvlan");
   }
 
   /** The inline function of the same name. */
   public byte ibv_wc_read_dlid_path_bits() {
-    return Call.b(use(readDlidPathBits, "ibv_wc_read_dlid_path_bits"), cqEx);
+    return b(readDlidPathBits, "ibv_wc_read_dlid_path_bits");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_flow_tag() {
-    return Call.i(use(readFlowTag, "ibv_wc_read_flow_tag"), cqEx);
+    return i(readFlowTag, "ibv_wc_read_flow_tag");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_imm_data() {
-    return Call.i(use(readImmData, "ibv_wc_read_imm_data"), cqEx);
+    return i(readImmData, "ibv_wc_read_imm_data");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_invalidated_rkey() {
-    return Call.i(use(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey"), cqEx);
+    return i(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_opcode() {
-    return Call.i(use(readOpcode, "ibv_wc_read_opcode"), cqEx);
+    return i(readOpcode, "ibv_wc_read_opcode");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_qp_num() {
-    return Call.i(use(readQpNum, "ibv_wc_read_qp_num"), cqEx);
+    return i(readQpNum, "ibv_wc_read_qp_num");
   }
 
   /** The inline function of the same name. */
   public byte ibv_wc_read_sl() {
-    return Call.b(use(readSl, "ibv_wc_read_sl"), cqEx);
+    return b(readSl, "ibv_wc_read_sl");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_slid() {
-    return Call.i(use(readSlid, "ibv_wc_read_slid"), cqEx);
+    return i(readSlid, "ibv_wc_read_slid");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_src_qp() {
-    return Call.i(use(readSrcQp, "ibv_wc_read_src_qp"), cqEx);
+    return i(readSrcQp, "ibv_wc_read_src_qp");
   }
 
   /** The inline function of the same name. */
@@ -159,12 +163,32 @@ public final class ExtendedCompletionQueueCalls {
 
   /** The inline function of the same name. */
   public int ibv_wc_read_vendor_err() {
-    return Call.i(use(readVendorErr, "ibv_wc_read_vendor_err"), cqEx);
+    return i(readVendorErr, "ibv_wc_read_vendor_err");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_wc_flags() {
-    return Call.i(use(readWcFlags, "ibv_wc_read_wc_flags"), cqEx);
+    return i(readWcFlags, "ibv_wc_read_wc_flags");
+  }
+
+  private byte b(MemorySegment pointer, String function) {
+    MemorySegment read = use(pointer, function);
+    return critical ? Call.bCritical(read, cqEx) : Call.b(read, cqEx);
+  }
+
+  private short s(MemorySegment pointer, String function) {
+    MemorySegment read = use(pointer, function);
+    return critical ? Call.sCritical(read, cqEx) : Call.s(read, cqEx);
+  }
+
+  private long l(MemorySegment pointer, String function) {
+    MemorySegment read = use(pointer, function);
+    return critical ? Call.lCritical(read, cqEx) : Call.l(read, cqEx);
+  }
+
+  private int i(MemorySegment pointer, String function) {
+    MemorySegment read = use(pointer, function);
+    return critical ? Call.iCritical(read, cqEx) : Call.i(read, cqEx);
   }
 
   private static long offset(String field) {

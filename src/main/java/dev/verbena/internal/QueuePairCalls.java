@@ -17,9 +17,9 @@ public final class QueuePairCalls {
    * Reads the pointers of a queue pair's context.
    *
    * @param qp the {@code ibv_qp}
-   * @param critical whether posting stays in user space, so that it may be linked as such
+   * @param critical whether calls may be linked as critical
    */
-  public QueuePairCalls(long qp, boolean critical) {
+  public QueuePairCalls(long qp, CriticalCalls critical) {
     long ops = Memory.contextOf(qp) + OPS;
     this.qp = qp;
     this.postSend = Memory.function(ops + ibv_context_ops.post_send$offset(), "ibv_post_send");

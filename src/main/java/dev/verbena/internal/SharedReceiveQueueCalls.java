@@ -17,9 +17,9 @@ public final class SharedReceiveQueueCalls {
    * Reads the pointer of a queue's context.
    *
    * @param srq the {@code ibv_srq}
-   * @param critical whether posting stays in user space, so that it may be linked as such
+   * @param critical whether calls may be linked as critical
    */
-  public SharedReceiveQueueCalls(long srq, boolean critical) {
+  public SharedReceiveQueueCalls(long srq, CriticalCalls critical) {
     this.srq = srq;
     this.postSrqRecv = Memory.function(Memory.contextOf(srq) + POST_SRQ_RECV, "ibv_post_srq_recv");
     this.crossing = new Crossing(critical);

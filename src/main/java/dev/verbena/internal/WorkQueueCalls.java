@@ -13,9 +13,9 @@ public final class WorkQueueCalls {
    * Reads the pointer of a queue.
    *
    * @param wq the {@code ibv_wq}
-   * @param critical whether posting stays in user space, so that it may be linked as such
+   * @param critical whether calls may be linked as critical
    */
-  public WorkQueueCalls(long wq, boolean critical) {
+  public WorkQueueCalls(long wq, CriticalCalls critical) {
     this.wq = wq;
     this.postRecv = Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv");
     this.crossing = new Crossing(critical);

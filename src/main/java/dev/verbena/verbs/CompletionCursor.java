@@ -56,6 +56,7 @@ public final class CompletionCursor implements AutoCloseable {
     this.queue = queue;
     this.calls = calls;
     this.restarts = restarts;
+    queue.context().criticalCalls().end();
   }
 
   CompletionCursor start() {

@@ -43,7 +43,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     this.context = made.context();
     this.channel = made.channel();
     this.struct = Memory.at(made.address(), ibv_cq.sizeof());
-    this.calls = new CompletionQueueCalls(made.address(), context.linking().isCritical());
+    this.calls = new CompletionQueueCalls(made.address(), context.criticalCalls());
     made.events().of(this);
     if (channel != null) {
       channel.add(made.events());

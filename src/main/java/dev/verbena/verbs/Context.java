@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.CriticalCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
@@ -28,6 +29,7 @@ public final class Context extends Resource {
   private final Provider provider;
   private final Device device;
   private final Linking linking;
+  private final CriticalCalls criticalCalls;
   private final MemorySegment struct;
   private final AsyncEvents asyncEvents;
 
@@ -51,6 +53,7 @@ public final class Context extends Resource {
     this.provider = provider;
     this.device = device;
     this.linking = Linking.of(device);
+    this.criticalCalls = new CriticalCalls(linking.isCritical());
     this.struct = Memory.at(address, ibv_context.sizeof());
     this.asyncEvents = new AsyncEvents(this, ibv_context.async_fd(struct));
   }
@@ -393,6 +396,11 @@ public final class Context extends Resource {
 
   Linking linking() {
     return linking;
+  }
+
+  /** Whether the data path may be called critically; for all that is made from here. */
+  CriticalCalls criticalCalls() {
+    return criticalCalls;
   }
 
   @Override

@@ -21,7 +21,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
     this.cursor =
         new CompletionCursor(
             this,
-            new ExtendedCompletionQueueCalls(made.address()),
+            new ExtendedCompletionQueueCalls(made.address(), made.context().linking().isCritical()),
             takesOneTooMany(made.context()));
   }
 

@@ -66,6 +66,7 @@ public final class Posting implements AutoCloseable {
     this.limits = limits;
     this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
     this.memory = new Block(ENTRIES + limits.entries() * ENTRY);
+    queuePair.context().criticalCalls().end();
   }
 
   Posting start() {

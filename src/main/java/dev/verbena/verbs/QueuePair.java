@@ -73,7 +73,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.capacity = made.capacity();
     this.sendOperations = made.sendOperations();
     this.number = ibv_qp.qp_num(qp);
-    this.calls = new QueuePairCalls(made.address(), context.linking().isCritical());
+    this.calls = new QueuePairCalls(made.address(), context.criticalCalls());
     ProtectionDomain root = domain == null ? null : domain.root();
     this.sends = new QueueLimits(this, root, type, capacity.sendEntries(), capacity.inlineData());
     this.receives = new QueueLimits(this, root, null, capacity.receiveEntries(), 0);

@@ -37,7 +37,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.type = type;
     this.entries = entries;
-    this.calls = new SharedReceiveQueueCalls(address, domain.context().linking().isCritical());
+    this.calls = new SharedReceiveQueueCalls(address, domain.context().criticalCalls());
     this.limits = new QueueLimits(this, domain.root(), null, entries, 0);
   }
 

@@ -40,7 +40,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
     this.limits = new QueueLimits(this, domain, null, maxEntries, 0);
-    this.calls = new WorkQueueCalls(address, domain.context().linking().isCritical());
+    this.calls = new WorkQueueCalls(address, domain.context().criticalCalls());
     this.maxRequests = maxRequests;
     this.maxEntries = maxEntries;
   }

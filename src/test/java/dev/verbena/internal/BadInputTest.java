@@ -28,11 +28,11 @@ class BadInputTest {
 
   static List<LongConsumer> dataPaths() {
     return List.of(
-        address -> new QueuePairCalls(address, false),
-        address -> new CompletionQueueCalls(address, false),
-        address -> new SharedReceiveQueueCalls(address, false),
+        address -> new QueuePairCalls(address, new CriticalCalls(false)),
+        address -> new CompletionQueueCalls(address, new CriticalCalls(false)),
+        address -> new SharedReceiveQueueCalls(address, new CriticalCalls(false)),
         address -> new ExtendedQueuePairCalls(address, 0),
-        ExtendedCompletionQueueCalls::new);
+        address -> new ExtendedCompletionQueueCalls(address, false));
   }
 
   @ParameterizedTest

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.CriticalCalls;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
@@ -125,7 +126,7 @@ class AsyncEventsTest {
       for (int i = 0; i < 4; i++) {
         receives.local(i, region, 0, 8);
       }
-      var calls = new SharedReceiveQueueCalls(srq.address(), false);
+      var calls = new SharedReceiveQueueCalls(srq.address(), new CriticalCalls(false));
       assertEquals(0, calls.ibv_post_srq_recv(receives.chain(0, 4), receives.refusedWord()));
       srq.limit(4);
       qp.connect(qp.localAddress());

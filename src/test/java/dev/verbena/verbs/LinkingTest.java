@@ -1,0 +1,74 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_device;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** When calls of the data path are critical. Nothing is posted: a critical upcall ends the JVM. */
+class LinkingTest {
+  @TempDir private Path sysfs;
+
+  private final PlayedDevice device = new PlayedDevice();
+
+  @AfterEach
+  void close() {
+    device.close();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"mlx5_core, true", "irdma, true", "efa, true", "iw_cxgb3, false", "siw, false"})
+  void theDriverDecides(String driver, boolean critical) throws IOException {
+    assertEquals(critical, on(driver).criticalCalls().areAllowed());
+  }
+
+  @Test
+  void aDeviceWithoutDriverIsCalledPlainly() {
+    assertFalse(device.context.criticalCalls().areAllowed());
+  }
+
+  @Test
+  void whereCKeepsTheLockOfASendQueueAllIsPlain() throws IOException {
+    Context context = on("mlx5_core");
+    CompletionQueue queue = context.createCompletionQueue(1);
+    QueuePairBuilder builder =
+        context.allocateProtectionDomain().queuePair(QueuePairType.RC).completions(queue);
+    builder.create();
+    assertTrue(context.criticalCalls().areAllowed(), "lists are posted in one call");
+    builder.sendOperations(SendOperation.SEND).create();
+    assertFalse(context.criticalCalls().areAllowed());
+    context.close();
+  }
+
+  @Test
+  void whereCKeepsTheLockOfACompletionQueueAllIsPlain() throws IOException {
+    Context context = on("mlx5_core");
+    context.completionQueue(1).createExtended(CompletionField.BYTE_LENGTH);
+    assertFalse(context.criticalCalls().areAllowed());
+    context.close();
+  }
+
+  /** The context of a device with a driver. */
+  private Context on(String driver) throws IOException {
+    Path folder = Files.createDirectories(sysfs.resolve(driver));
+    Files.createDirectories(sysfs.resolve("device"));
+    Files.createSymbolicLink(sysfs.resolve("device/driver"), folder);
+    long address =
+        ibv_context
+            .device(Memory.at(device.context.segment().address(), ibv_context.sizeof()))
+            .address();
+    ibv_device.ibdev_path(Memory.at(address, ibv_device.sizeof())).setString(0, sysfs.toString());
+    return Context.borrow(device.context.provider(), device.context.segment());
+  }
+}
