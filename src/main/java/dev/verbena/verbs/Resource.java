@@ -66,9 +66,14 @@ public abstract class Resource implements AutoCloseable {
    * Changes what the object belongs to, where C allows it.
    *
    * @param newParents what must be closed after the object from now on
-   * @throws IllegalStateException if one of these is closed; the object then stays where it was
+   * @throws IllegalStateException if the object or one of these is closed; the object then stays
+   *     where it was
    */
-  protected final void moveTo(Resource... newParents) {
+  protected final synchronized void moveTo(Resource... newParents) {
+    // Closing cannot begin until this is done. Locks are taken upwards only: child, then parent.
+    if (state != State.OPEN) {
+      throw closedException();
+    }
     List<Resource> left = parents;
     List<Resource> entered = new ArrayList<>(List.of(newParents));
     entered.removeAll(left);
@@ -140,6 +145,7 @@ public abstract class Resource implements AutoCloseable {
       stopWaiting();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
         child.close();
+        detach(child); // Whoever closed it may not have come to that yet.
       }
       release.run();
       released = true;

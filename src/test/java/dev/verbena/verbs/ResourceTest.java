@@ -216,6 +216,63 @@ class ResourceTest {
     assertEquals(List.of("first", "mr", "second"), released);
   }
 
+  @Test
+  void aClosedObjectDoesNotMove() {
+    Thing first = thing("first");
+    Thing second = thing("second");
+    Thing mr = thing("mr", first);
+    mr.close();
+    var thrown = assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
+    assertEquals("mr is closed", thrown.getMessage());
+    assertThrows(IllegalStateException.class, () -> mr.move(first, second));
+    second.close();
+    first.close();
+    assertEquals(List.of("mr", "second", "first"), released);
+  }
+
+  @Test
+  void anObjectThatIsBeingClosedDoesNotMove() throws InterruptedException {
+    CountDownLatch closing = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thing first = thing("first");
+    Thing second = thing("second");
+    Thing mr =
+        new Thing(
+            "mr",
+            () -> {
+              closing.countDown();
+              awaitQuietly(goOn);
+            },
+            first);
+    Thread closer = Thread.ofPlatform().start(mr::close);
+    closing.await();
+    assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
+    goOn.countDown();
+    closer.join();
+    second.close();
+    assertEquals(List.of("second"), released);
+  }
+
+  @Test
+  void aParentDoesNotWaitUntilAClosedChildHasLeftIt() throws InterruptedException {
+    Thing first = thing("first");
+    Thing second = thing("second");
+    Thing child = thing("child", first, second);
+    Thread parentCloser;
+    Thread childCloser;
+    synchronized (first) { // Keeps the child from leaving, when it is closed already.
+      childCloser = Thread.ofPlatform().daemon().start(child::close);
+      while (childCloser.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      parentCloser = Thread.ofPlatform().daemon().start(second::close);
+      assertTrue(parentCloser.join(Duration.ofSeconds(10)), "it looks at the child for ever");
+    }
+    childCloser.join();
+    first.close();
+    assertEquals(List.of("child", "second", "first"), released);
+  }
+
   private static void awaitQuietly(CountDownLatch latch) {
     try {
       latch.await();
