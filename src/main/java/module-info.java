@@ -7,6 +7,7 @@
 module dev.verbena {
   exports dev.verbena;
   exports dev.verbena.cm;
+  exports dev.verbena.packet;
   exports dev.verbena.raw;
   exports dev.verbena.verbs;
 }

@@ -59,6 +59,9 @@ final class MemoryCompletions {
           || vector >= MemoryDevice.COMPLETION_VECTORS) {
         throw new VerbsException("ibv_create_cq", Errno.EINVAL);
       }
+      if (!device.hasMemoryFor(cqe)) {
+        throw new VerbsException("ibv_create_cq", Errno.ENOMEM);
+      }
       CStruct struct =
           CStruct.in(device.arena, ibv_cq.layout())
               .putLong("context", context)

@@ -111,7 +111,10 @@ final class MemoryContexts {
         .putInt("max_srq_wr", MemoryDevice.MAX_WR)
         .putInt("max_srq_sge", MemoryDevice.MAX_SGE)
         .putShort("max_pkeys", 1)
-        .putByte("phys_port_cnt", 1);
+        .putInt(
+            "device_cap_flags",
+            rdma_h.IBV_DEVICE_RAW_IP_CSUM() | rdma_h.IBV_DEVICE_MANAGED_FLOW_STEERING())
+        .putByte("phys_port_cnt", MemoryDevice.PORTS);
   }
 
   /** The pointer behind {@code ibv_query_port}. */
@@ -151,13 +154,15 @@ final class MemoryContexts {
 
   public long _ibv_query_gid_table(
       long context, long entries, long max, int flags, long entrySize) {
-    if (max < GIDS) {
+    int all = MemoryDevice.PORTS * GIDS;
+    if (max < all) {
       throw new VerbsException("_ibv_query_gid_table", Errno.EINVAL);
     }
-    for (int i = 0; i < GIDS; i++) {
-      _ibv_query_gid_ex(context, 1, i, entries + i * entrySize, flags, entrySize);
+    for (int i = 0; i < all; i++) {
+      long entry = entries + i * entrySize;
+      _ibv_query_gid_ex(context, 1 + i / GIDS, i % GIDS, entry, flags, entrySize);
     }
-    return GIDS;
+    return all;
   }
 
   public void ibv_query_pkey(long context, byte port, int index, long pkey) {
@@ -182,7 +187,7 @@ final class MemoryContexts {
   }
 
   private static void checkPort(String function, int port) {
-    if (port != 1) {
+    if (port < 1 || port > MemoryDevice.PORTS) {
       throw new VerbsException(function, Errno.EINVAL, "port " + port);
     }
   }

@@ -25,6 +25,9 @@ public final class MemoryDevice {
   static final int MAX_CQE = 65_536;
   static final int COMPLETION_VECTORS = 2;
 
+  /** Two ports, with a wire between them. */
+  static final int PORTS = 2;
+
   /** A key that names memory: of a region, or of a window that was bound to one. */
   record Region(long pd, long base, long length, long iova, int access) {
     boolean covers(long address, long size) {
@@ -142,6 +145,12 @@ public final class MemoryDevice {
     }
   }
 
+  /** What a rule asks of a header: the fields in the order of its filter. */
+  record FlowHeader(int type, byte[] values, byte[] mask) {}
+
+  /** A rule that brings frames to a queue pair. */
+  record Flow(Qp target, int port, int type, int priority, List<FlowHeader> headers) {}
+
   final Arena arena;
   final CStruct struct;
   final Live<CStruct> contexts = new Live<>("context");
@@ -152,10 +161,12 @@ public final class MemoryDevice {
   final Live<Cq> completionQueues = new Live<>("completion queue");
   final Live<ReceiveQueue> sharedQueues = new Live<>("shared receive queue");
   final Live<Qp> queuePairs = new Live<>("queue pair");
+  final Live<Flow> flows = new Live<>("flow rule");
   final Map<Integer, Region> keys = new HashMap<>();
   final Map<Long, Pipe> asyncPipes = new HashMap<>();
   private int nextNumber = 0x100;
   private boolean held;
+  private int completionMemory = MAX_CQE;
 
   MemoryDevice(Arena arena) {
     this.arena = arena;
@@ -185,6 +196,20 @@ public final class MemoryDevice {
     return held;
   }
 
+  /** Leaves less memory for completion queues than the device promises. */
+  public synchronized void completionMemory(int entries) {
+    completionMemory = entries;
+  }
+
+  synchronized boolean hasMemoryFor(int entries) {
+    return entries <= completionMemory;
+  }
+
+  /** How many receives wait in the own queues of all queue pairs. */
+  public synchronized int waitingReceives() {
+    return queuePairs.all().stream().mapToInt(qp -> qp.receives.entries.size()).sum();
+  }
+
   Qp byNumber(int number) {
     return queuePairs.all().stream().filter(qp -> qp.number == number).findFirst().orElse(null);
   }
@@ -198,7 +223,8 @@ public final class MemoryDevice {
             channels,
             completionQueues,
             sharedQueues,
-            queuePairs)
+            queuePairs,
+            flows)
         .filter(live -> !live.all().isEmpty())
         .map(Live::toString)
         .toList();

@@ -36,14 +36,16 @@ public final class MemoryProvider implements Provider, AutoCloseable {
   private final MemoryEvents events = new MemoryEvents(device);
   private final Librdmacm rdmacm = Binding.toJava(Librdmacm.class, dispatch(Librdmacm.class));
 
-  /** Makes a provider with one device, {@code memory0}. */
+  /** Makes a provider with one device, {@code memory0}, whose two ports a wire joins. */
   public MemoryProvider() {
     MemoryCompletions completions = new MemoryCompletions(device, events);
-    MemoryWire wire = new MemoryWire(device, completions, events);
+    MemoryFlows flows = new MemoryFlows(device);
+    MemoryWire wire = new MemoryWire(device, completions, events, flows);
     play(new MemoryContexts(device, this));
     play(events);
     play(new MemoryRegions(device));
     play(completions);
+    play(flows);
     play(new MemorySharedQueues(device, wire));
     play(new MemoryQueuePairs(device, wire));
   }

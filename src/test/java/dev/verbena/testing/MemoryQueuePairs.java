@@ -116,6 +116,9 @@ final class MemoryQueuePairs {
   public void ibv_destroy_qp(long address) {
     synchronized (device) {
       Qp qp = device.queuePairs.at(address);
+      if (device.flows.all().stream().anyMatch(flow -> flow.target() == qp)) {
+        throw new VerbsException("ibv_destroy_qp", Errno.EBUSY);
+      }
       qp.sendCq.users--;
       qp.recvCq.users--;
       qp.receives.users--;

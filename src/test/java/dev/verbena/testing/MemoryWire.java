@@ -28,11 +28,14 @@ final class MemoryWire {
   private final MemoryDevice device;
   private final MemoryCompletions completions;
   private final MemoryEvents events;
+  private final MemoryFlows flows;
 
-  MemoryWire(MemoryDevice device, MemoryCompletions completions, MemoryEvents events) {
+  MemoryWire(
+      MemoryDevice device, MemoryCompletions completions, MemoryEvents events, MemoryFlows flows) {
     this.device = device;
     this.completions = completions;
     this.events = events;
+    this.flows = flows;
   }
 
   // Reading what C's structs say
@@ -115,7 +118,12 @@ final class MemoryWire {
     boolean moved = false;
     while (qp.state == rdma_h.IBV_QPS_RTS() && !qp.sends.isEmpty()) {
       Request request = qp.sends.peek();
-      int status = qp.type == rdma_h.IBV_QPT_UD() ? datagram(qp, request) : connected(qp, request);
+      int status =
+          qp.type == rdma_h.IBV_QPT_UD()
+              ? datagram(qp, request)
+              : qp.type == rdma_h.IBV_QPT_RAW_PACKET()
+                  ? packet(qp, request)
+                  : connected(qp, request);
       if (status == WAIT) {
         return moved;
       }
@@ -255,23 +263,58 @@ final class MemoryWire {
         peer != null
             && peer.type == rdma_h.IBV_QPT_UD()
             && peer.attributes.getInt("qkey") == request.qkey()
-            && (peer.state == rdma_h.IBV_QPS_RTR() || peer.state == rdma_h.IBV_QPS_RTS())
-            && !peer.receives.entries.isEmpty();
+            && takes(peer);
     if (arrives) {
       byte[] data = data(request);
       byte[] packet = new byte[GRH + data.length];
       System.arraycopy(data, 0, packet, GRH, data.length);
-      Receive receive = take(peer);
-      if (packet.length > receive.pieces().stream().mapToInt(Piece::length).sum()) {
-        complete(peer.recvCq, peer, receive.wrId(), rdma_h.IBV_WC_LOC_LEN_ERR(), recv(), 0, 0, 0);
-      } else {
-        scatter(packet, receive.pieces());
-        boolean immediate = request.opcode() == rdma_h.IBV_WR_SEND_WITH_IMM();
-        int flags = rdma_h.IBV_WC_GRH() | (immediate ? rdma_h.IBV_WC_WITH_IMM() : 0);
-        received(peer, receive, recv(), packet.length, request, flags, qp.number);
+      boolean immediate = request.opcode() == rdma_h.IBV_WR_SEND_WITH_IMM();
+      int flags = rdma_h.IBV_WC_GRH() | (immediate ? rdma_h.IBV_WC_WITH_IMM() : 0);
+      deliver(peer, packet, request, flags, qp.number);
+    }
+    return rdma_h.IBV_WC_SUCCESS();
+  }
+
+  /** Sends a frame out of one port and into the other, to whom rules bring it. */
+  private int packet(Qp qp, Request request) {
+    if (request.inline() == null && !allowed(qp, request.pieces(), 0)) {
+      return rdma_h.IBV_WC_LOC_PROT_ERR();
+    }
+    byte[] data = data(request);
+    if (data.length < MemoryFrame.SHORTEST) {
+      return rdma_h.IBV_WC_LOC_LEN_ERR();
+    }
+    MemoryFrame frame = new MemoryFrame(data);
+    if ((request.flags() & rdma_h.IBV_SEND_IP_CSUM()) != 0) {
+      frame.fillChecksums();
+    }
+    int flags = frame.checksumsAreRight() ? rdma_h.IBV_WC_IP_CSUM_OK() : 0;
+    int port = MemoryDevice.PORTS + 1 - qp.attributes.getByte("port_num");
+    for (Qp peer : flows.receivers(frame, port)) {
+      if (takes(peer)) {
+        deliver(peer, frame.bytes(), request, flags, 0);
       }
     }
     return rdma_h.IBV_WC_SUCCESS();
+  }
+
+  private static boolean takes(Qp peer) {
+    return (peer.state == rdma_h.IBV_QPS_RTR() || peer.state == rdma_h.IBV_QPS_RTS())
+        && !peer.receives.entries.isEmpty();
+  }
+
+  /** Fills a receive, or fails it; the sender is told of neither. */
+  private void deliver(Qp peer, byte[] packet, Request request, int flags, int source) {
+    Receive receive = take(peer);
+    if (!allowed(peer, receive.pieces(), rdma_h.IBV_ACCESS_LOCAL_WRITE())) {
+      complete(peer.recvCq, peer, receive.wrId(), rdma_h.IBV_WC_LOC_PROT_ERR(), recv(), 0, 0, 0);
+      toError(peer);
+    } else if (packet.length > receive.pieces().stream().mapToInt(Piece::length).sum()) {
+      complete(peer.recvCq, peer, receive.wrId(), rdma_h.IBV_WC_LOC_LEN_ERR(), recv(), 0, 0, 0);
+    } else {
+      scatter(packet, receive.pieces());
+      received(peer, receive, recv(), packet.length, request, flags, source);
+    }
   }
 
   private Receive take(Qp peer) {

@@ -1,7 +1,6 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -22,10 +21,11 @@ class PortQueriesTest extends StandIn {
     if (!hasTable) {
       throw new VerbsException("_ibv_query_gid_table", Errno.EOPNOTSUPP, "needs rdma-core 32");
     }
-    for (int i = 0; i < 2; i++) {
-      provider.verbs()._ibv_query_gid_ex(context, 1, i, entries + i * entrySize, 0, entrySize);
+    for (int i = 0; i < 4; i++) {
+      long entry = entries + i * entrySize;
+      provider.verbs()._ibv_query_gid_ex(context, 1 + i / 2, i % 2, entry, 0, entrySize);
     }
-    return 2;
+    return 4;
   }
 
   public void ibv_query_port_speed(long context, int port, long result) {
@@ -41,8 +41,9 @@ class PortQueriesTest extends StandIn {
     hasTable = false;
     List<GidEntry> oneByOne = context.gidTable();
     assertEquals(table, oneByOne.stream().map(GidEntry::gid).toList());
-    assertEquals(oneByOne, context.port(1).gidTable());
-    assertFalse(oneByOne.isEmpty());
+    assertEquals(4, oneByOne.size());
+    assertEquals(oneByOne.subList(0, 2), context.port(1).gidTable());
+    assertEquals(oneByOne.subList(2, 4), context.port(2).gidTable());
   }
 
   @Test

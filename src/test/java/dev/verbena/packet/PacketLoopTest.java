@@ -1,0 +1,304 @@
+package dev.verbena.packet;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.Frames;
+import dev.verbena.testing.MemoryDevice;
+import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.FlowFlag;
+import dev.verbena.verbs.FlowMatch;
+import dev.verbena.verbs.FlowRule;
+import dev.verbena.verbs.FlowType;
+import dev.verbena.verbs.ReceiveHandler;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.ReceiveRing;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Packets from port to port of the device in memory: rules, loops, checksums. */
+@Timeout(30)
+class PacketLoopTest {
+  private static final Duration SOON = Duration.ofMillis(20);
+  private static final Duration LONG = Duration.ofSeconds(10);
+  private static final String MAC = "02:00:00:00:00:0a";
+  private static final int HERE = 0x0a00_0001;
+  private static final int THERE = 0x0a00_0002;
+
+  private final Wire wire = new Wire();
+  private final PacketPort port = wire.other().open();
+  private final PacketBuffers packets = port.packets(Wire.DEPTH).fragment(Wire.FRAME, 0).create();
+
+  @AfterEach
+  void close() {
+    packets.close();
+    port.close();
+    wire.close();
+  }
+
+  private static byte[] frame(int toPort) {
+    return Frames.udp(MAC, HERE, THERE, 3000, toPort, 64);
+  }
+
+  private int arrived() throws InterruptedException {
+    return port.awaitReceived(SOON);
+  }
+
+  private byte[] packet(int number, int length) {
+    return packets.fragment(number, 0).asSlice(0, length).toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  @Test
+  @DisplayName("S0-38, S0-44: nothing arrives without a rule, nor after it is closed")
+  void onlyWithARule() throws InterruptedException {
+    port.startReceiving(packets.receives(4));
+    byte[] frame = frame(4000);
+    wire.send(frame);
+    assertEquals(0, arrived());
+    try (FlowRule rule = port.flow().match(FlowMatch.udp().destination(4000)).create()) {
+      wire.send(frame, frame(4001));
+      assertEquals(1, arrived());
+      assertEquals(106, port.received().byteLength(0));
+      assertArrayEquals(frame, packet(0, frame.length));
+      assertTrue(rule.isOpen());
+    }
+    wire.send(frame);
+    assertEquals(0, arrived());
+  }
+
+  private boolean matches(FlowMatch header, byte[] frame) throws InterruptedException {
+    try (FlowRule rule = port.flow().match(header).create()) {
+      port.startReceiving(packets.receives(1));
+      wire.send(frame);
+      boolean matched = arrived() == 1;
+      assertTrue(rule.isOpen());
+      port.queuePair().reset();
+      return matched;
+    }
+  }
+
+  @Test
+  @DisplayName("S0-40 to S0-43: each selector tells packets apart; those that are 0 match all")
+  void selectors() throws InterruptedException {
+    byte[] frame = frame(4000);
+    byte[] tagged = Frames.tagged(frame, 5);
+    byte[] other = Frames.mac("02:00:00:00:00:0b");
+    assertTrue(matches(FlowMatch.ethernet().destination(Frames.mac(MAC)), frame));
+    assertFalse(matches(FlowMatch.ethernet().destination(other), frame));
+    assertTrue(matches(FlowMatch.ethernet().source(Frames.mac("02:00:00:00:00:01")), frame));
+    assertFalse(matches(FlowMatch.ethernet().source(other), frame));
+    assertTrue(matches(FlowMatch.ethernet().type(0x0800), frame));
+    assertTrue(matches(FlowMatch.ethernet().type(0x0800), tagged));
+    assertFalse(matches(FlowMatch.ethernet().type(0x0806), frame));
+    assertTrue(matches(FlowMatch.ethernet().vlan(5), tagged));
+    assertFalse(matches(FlowMatch.ethernet().vlan(6), tagged));
+    assertFalse(matches(FlowMatch.ethernet().vlan(5), frame));
+    assertTrue(matches(FlowMatch.ethernet().vlan(0).type(0), tagged));
+    assertTrue(matches(FlowMatch.ipv4().source(HERE).destination(THERE), tagged));
+    assertFalse(matches(FlowMatch.ipv4().source(THERE), frame));
+    assertFalse(matches(FlowMatch.ipv4().destination(HERE), frame));
+    assertTrue(matches(FlowMatch.ipv4().protocol(17).timeToLive(64), frame));
+    assertFalse(matches(FlowMatch.ipv4().protocol(6), frame));
+    assertFalse(matches(FlowMatch.ipv4().timeToLive(63), frame));
+    assertFalse(matches(FlowMatch.ipv4().typeOfService(4), frame));
+    assertFalse(matches(FlowMatch.ipv4().flags(2), frame));
+    assertTrue(matches(FlowMatch.udp().source(3000).destination(4000), tagged));
+    assertFalse(matches(FlowMatch.udp().source(4000), frame));
+    assertFalse(matches(FlowMatch.tcp().destination(4000), frame));
+    assertTrue(matches(FlowMatch.udp().destination(0), frame));
+  }
+
+  @Test
+  @DisplayName("S0-39: the types of rules, and priorities")
+  void typesOfRules() throws InterruptedException {
+    byte[] unicast = frame(4000);
+    byte[] multicast = Frames.udp("01:00:5e:00:00:01", HERE, THERE, 3000, 4000, 64);
+    try (PacketPort second = wire.other().open();
+        PacketPort sniffer = wire.other().open();
+        PacketBuffers ofSecond = second.packets(8).fragment(Wire.FRAME, 0).create();
+        PacketBuffers ofSniffer = sniffer.packets(8).fragment(Wire.FRAME, 0).create();
+        FlowRule sniffs = sniffer.flow().type(FlowType.SNIFFER).create()) {
+      port.startReceiving(packets.receives(8));
+      second.startReceiving(ofSecond.receives(8));
+      sniffer.startReceiving(ofSniffer.receives(8));
+
+      try (FlowRule all = port.flow().type(FlowType.ALL_DEFAULT).create();
+          FlowRule groups = second.flow().type(FlowType.MULTICAST_DEFAULT).create()) {
+        wire.send(unicast, multicast, unicast);
+        assertEquals(2, arrived());
+        assertEquals(1, second.awaitReceived(SOON));
+        assertEquals(3, sniffer.awaitReceived(SOON));
+        assertTrue(all.isOpen() && groups.isOpen());
+      }
+      try (FlowRule later =
+              port.flow().priority(2).match(FlowMatch.ethernet().type(0x0800)).create();
+          FlowRule first =
+              second.flow().priority(1).match(FlowMatch.udp().destination(4000)).create()) {
+        wire.send(frame(4000), frame(4001));
+        assertEquals(1, arrived());
+        assertEquals(1, second.awaitReceived(SOON));
+        assertTrue(later.isOpen() && first.isOpen());
+      }
+      assertTrue(sniffs.isOpen());
+    }
+    FlowRule.Builder special = port.flow().flags(FlowFlag.DONT_TRAP);
+    assertEquals(Errno.EOPNOTSUPP, assertThrows(VerbsException.class, special::create).errno());
+  }
+
+  /** Counts as the exactly-N pattern does, and points requests at packets that were not used. */
+  private static final class ExactlyN implements ReceiveHandler {
+    private final PacketBuffers packets;
+    private final ReceiveList receives;
+    private final int wanted;
+    private final List<Long> lengths = new ArrayList<>();
+    private int posted;
+    private int done;
+
+    ExactlyN(PacketBuffers packets, ReceiveList receives, int wanted) {
+      this.packets = packets;
+      this.receives = receives;
+      this.wanted = wanted;
+      this.posted = receives.size();
+    }
+
+    @Override
+    public boolean received(Completions completions, int index, int request) {
+      done++;
+      lengths.add(completions.byteLength(index));
+      if (posted == wanted) {
+        return false;
+      }
+      packets.point(receives, request, posted);
+      posted++;
+      return true;
+    }
+  }
+
+  @Test
+  @DisplayName("S0-22 to S0-27, S0-29: exactly N packets, into N places, through fewer receives")
+  void exactlyN() throws Exception {
+    ReceiveList receives = packets.receives(3);
+    ExactlyN handler = new ExactlyN(packets, receives, 10);
+    try (FlowRule rule = port.flow().match(FlowMatch.udp().source(3000)).create()) {
+      ReceiveRing ring = port.startReceiving(receives);
+      FutureTask<Integer> loop =
+          new FutureTask<>(
+              () -> {
+                int again = 0;
+                while (handler.done < handler.wanted && port.awaitReceived(LONG) > 0) {
+                  again += ring.handle(port.received(), handler);
+                }
+                return again;
+              });
+      Thread.ofPlatform().start(loop);
+      for (int i = 0; i < 10; i++) {
+        while (memory().waitingReceives() == 0) {
+          Thread.onSpinWait(); // What comes when nothing is posted is lost.
+        }
+        wire.send(Frames.udp(MAC, HERE, THERE, 3000, 5000 + i, i));
+      }
+      assertEquals(7, loop.get(10, TimeUnit.SECONDS));
+      assertEquals(10, handler.posted);
+      assertEquals(0, memory().waitingReceives(), "no more than that were posted");
+      for (int i = 0; i < 10; i++) {
+        assertEquals(42L + i, handler.lengths.get(i));
+        byte[] expected = Frames.udp(MAC, HERE, THERE, 3000, 5000 + i, i);
+        assertArrayEquals(expected, packet(i, expected.length));
+      }
+      assertTrue(rule.isOpen());
+    }
+  }
+
+  private MemoryDevice memory() {
+    return wire.provider.device();
+  }
+
+  @Test
+  @DisplayName("S0-23, S0-28: a stream of packets, until none comes for a while")
+  void streaming() throws Exception {
+    int[] ports = new int[100];
+    int[] seen = {0};
+    try (FlowRule rule = port.flow().match(FlowMatch.udp().source(3000)).create()) {
+      ReceiveRing ring = port.startReceiving(packets.receives(4));
+      for (int i = 0; i < 25; i++) {
+        for (int j = 0; j < 4; j++) {
+          wire.send(frame(4 * i + j));
+        }
+        while (port.awaitReceived(SOON) > 0) {
+          ring.handle(
+              port.received(),
+              (batch, index, request) -> {
+                ports[seen[0]] =
+                    packets.fragment(request, 0).get(ValueLayout.JAVA_BYTE, 37); // of two bytes
+                seen[0]++;
+                return true;
+              });
+        }
+      }
+      assertTrue(rule.isOpen());
+    }
+    assertEquals(100, seen[0]);
+    for (int i = 0; i < 100; i++) {
+      assertEquals(i, ports[i]);
+    }
+    long before = System.nanoTime();
+    assertEquals(0, port.awaitReceived(Duration.ofMillis(100)));
+    assertTrue(System.nanoTime() - before >= 100_000_000, "a timeout is waited for");
+  }
+
+  @Test
+  @DisplayName("S0-28: a packet that is too long fails its receive, and the stream goes on")
+  void tooLong() throws InterruptedException {
+    try (PacketBuffers small = port.packets(2).fragment(64, 0).create();
+        FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
+      ReceiveRing ring = port.startReceiving(small.receives(2));
+      wire.send(frame(1), Frames.udp(MAC, HERE, THERE, 3000, 2, 8));
+      assertEquals(2, arrived());
+      assertEquals(CompletionStatus.LOCAL_LENGTH_ERROR, port.received().status(0));
+      assertEquals(1, ring.handle(port.received(), (batch, i, request) -> true));
+      assertEquals(1, memory().waitingReceives());
+      assertTrue(rule.isOpen());
+    }
+  }
+
+  @Test
+  @DisplayName("S0-32: the device fills in the checksums of IPv4 and UDP")
+  void checksums() throws InterruptedException {
+    try (FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
+      port.startReceiving(packets.receives(3));
+      byte[] frame = frame(4000);
+      wire.send(frame);
+      wire.sendWithChecksum(frame);
+      wire.sendWithChecksum(Frames.tagged(frame, 7));
+      assertEquals(3, arrived());
+      assertFalse(port.received().has(0, CompletionFlag.CHECKSUM_OK));
+      assertTrue(port.received().has(1, CompletionFlag.CHECKSUM_OK));
+      assertTrue(port.received().has(2, CompletionFlag.CHECKSUM_OK));
+      // Worked out by hand: 4500 005c 0000 0000 4011 0000 0a00 0001 0a00 0002.
+      assertEquals(0x668f, number(1, 24));
+      assertEquals(0x668f, number(2, 28));
+      assertEquals(0, number(0, 24));
+      assertTrue(rule.isOpen());
+    }
+  }
+
+  private int number(int packet, int at) {
+    byte[] bytes = packet(packet, at + 2);
+    return ((bytes[at] & 0xff) << Byte.SIZE) | (bytes[at + 1] & 0xff);
+  }
+}

@@ -1,0 +1,326 @@
+package dev.verbena.packet;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_device_attr_ex;
+import dev.verbena.raw.ibv_port_attr;
+import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.MemoryProvider;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.DeviceAttributes;
+import dev.verbena.verbs.DeviceCapability;
+import dev.verbena.verbs.MemoryDevices;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairState;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.RawPacketCapability;
+import dev.verbena.verbs.SendList;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.EnumSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Ports that are opened for packets, on the device in memory. */
+@Timeout(30)
+class PacketPortTest {
+  private static final Duration SOON = Duration.ofMillis(20);
+
+  private final MemoryProvider provider = new MemoryProvider();
+  private final Device device = MemoryDevices.of(provider);
+
+  @AfterEach
+  void nothingIsLeftOpen() {
+    provider.close();
+  }
+
+  @Test
+  @DisplayName("S0-01, S0-03, S0-06 to S0-08, S0-12, S0-13: by default the least, in state INIT")
+  void theLeastByDefault() {
+    try (PacketPort port = PacketPort.on(device, 1).open()) {
+      assertEquals(QueuePairState.INIT, port.queuePair().state());
+      assertEquals(QueuePairType.RAW_PACKET, port.queuePair().type());
+      assertEquals(new QueuePairCapacity(1, 1, 1, 1, 0), port.queuePair().capacity());
+      assertEquals(1, port.sendCompletionQueue().capacity());
+      assertEquals(1, port.receiveCompletionQueue().capacity());
+    }
+  }
+
+  @Test
+  @DisplayName("S0-03, S0-06 to S0-08, S0-12: sizes are asked for, and can be read back")
+  void sizes() {
+    try (PacketPort port =
+        PacketPort.on(device, 1)
+            .sends(8)
+            .receives(16)
+            .entries(2, 3)
+            .completions(32, 64)
+            .inlineData(18)
+            .open()) {
+      assertEquals(new QueuePairCapacity(8, 16, 2, 3, 18), port.queuePair().capacity());
+      assertEquals(32, port.sendCompletionQueue().capacity());
+      assertEquals(64, port.receiveCompletionQueue().capacity());
+      assertEquals(32, port.sent().capacity());
+      assertEquals(64, port.received().capacity());
+    }
+    try (PacketPort port = PacketPort.on(device, 1).sends(8).receives(16).open()) {
+      assertEquals(8, port.sendCompletionQueue().capacity(), "as many as requests");
+      assertEquals(16, port.receiveCompletionQueue().capacity());
+    }
+  }
+
+  @Test
+  @DisplayName("S0-14: the device's maximum in place of a number")
+  void deviceMaximum() {
+    int maximum = PacketPort.DEVICE_MAXIMUM;
+    provider.device().completionMemory(10_000);
+    try (PacketPort port =
+        PacketPort.on(device, 1)
+            .sends(maximum)
+            .receives(maximum)
+            .entries(maximum, maximum)
+            .completions(maximum, maximum)
+            .open()) {
+      DeviceAttributes limits = port.context().deviceAttributes();
+      QueuePairCapacity capacity = port.queuePair().capacity();
+      assertEquals(limits.maxQueuePairRequests(), capacity.sendRequests());
+      assertEquals(limits.maxQueuePairRequests(), capacity.receiveRequests());
+      assertEquals(limits.maxScatterGatherEntries(), capacity.sendEntries());
+      assertEquals(limits.maxScatterGatherEntries(), capacity.receiveEntries());
+      assertEquals(65_536, limits.maxCompletionQueueEntries());
+      assertEquals(8192, port.sendCompletionQueue().capacity(), "what there is memory for");
+      assertEquals(8192, port.receiveCompletionQueue().capacity());
+    }
+    provider.device().completionMemory(0);
+    PacketPortBuilder none = PacketPort.on(device, 1).completions(maximum, maximum);
+    assertEquals(Errno.ENOMEM, assertThrows(VerbsException.class, none::open).errno());
+  }
+
+  @Test
+  @DisplayName("S0-02, S0-04, S0-47: all that it is made of can be had, C's structs included")
+  void everythingCanBeReached() {
+    PacketPort port = PacketPort.on(device, 2).open();
+    assertEquals(2, port.port().number());
+    assertEquals("memory0", port.context().device().name());
+    assertSame(port.context(), port.domain().context());
+    assertSame(port.domain(), port.queuePair().domain());
+    assertNotSame(port.sendCompletionQueue(), port.receiveCompletionQueue());
+    assertNotSame(
+        port.sendCompletionQueue().channel().orElseThrow(),
+        port.receiveCompletionQueue().channel().orElseThrow());
+    assertSame(port.received(), port.received());
+    MemorySegment qp = Memory.at(port.queuePair().segment().address(), ibv_qp.layout().byteSize());
+    assertEquals(port.context().segment(), ibv_qp.context(qp));
+    assertEquals(port.domain().segment(), ibv_qp.pd(qp));
+    assertEquals(port.sendCompletionQueue().segment(), ibv_qp.send_cq(qp));
+    assertEquals(port.receiveCompletionQueue().segment(), ibv_qp.recv_cq(qp));
+    assertEquals("port 2 of memory0", port.toString());
+    port.close();
+    port.close();
+    assertFalse(port.queuePair().isOpen());
+    assertThrows(IllegalStateException.class, () -> port.awaitReceived(SOON));
+  }
+
+  @Test
+  @DisplayName("S0-05: a port that is not active is refused, unless it is wanted all the same")
+  void inactivePorts() {
+    provider.play(new DownPort());
+    Device down = MemoryDevices.of(provider);
+    IllegalStateException e =
+        assertThrows(IllegalStateException.class, () -> PacketPort.on(down, 1).open());
+    assertTrue(e.getMessage().startsWith("port 1 of memory0 is not active but down:"));
+    try (PacketPort port = PacketPort.on(down, 1).inactiveToo().open()) {
+      assertEquals(QueuePairState.INIT, port.queuePair().state());
+    }
+  }
+
+  /** A device whose ports have no link. */
+  @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
+  private static final class DownPort {
+    public int query_port(long context, byte port, long attr, long size) {
+      Memory.at(attr, size).fill((byte) 0);
+      ibv_port_attr.state(Memory.at(attr, size), rdma_h.IBV_PORT_DOWN());
+      return 0;
+    }
+  }
+
+  @Test
+  @DisplayName("S0-09, S0-10: what the queues announce after opening")
+  void announcements() throws InterruptedException {
+    assertTrue(isAnnounced(PacketPort.on(device, 1)));
+    assertTrue(isAnnounced(PacketPort.on(device, 1).announce(Announcement.ANY, Announcement.NONE)));
+    assertFalse(
+        isAnnounced(PacketPort.on(device, 1).announce(Announcement.SOLICITED, Announcement.ANY)));
+    assertFalse(
+        isAnnounced(PacketPort.on(device, 1).announce(Announcement.NONE, Announcement.ANY)));
+  }
+
+  private static boolean isAnnounced(PacketPortBuilder builder) throws InterruptedException {
+    try (PacketPort port = builder.open();
+        PacketBuffers packets = port.packets(1).fragment(64, 0).create()) {
+      assertEquals(1, port.startSending(packets.sends(1)));
+      CompletionQueue queue = port.sendCompletionQueue();
+      CompletionQueue announced = queue.channel().orElseThrow().poll(SOON);
+      if (announced != null) {
+        assertSame(queue, announced);
+      }
+      assertEquals(1, port.awaitSent(SOON));
+      return announced != null;
+    }
+  }
+
+  @Test
+  @DisplayName("S0-11: a completion vector that the device has")
+  void vector() {
+    try (PacketPort port = PacketPort.on(device, 1).vector(1).open()) {
+      assertEquals(2, port.context().completionVectors());
+    }
+    PacketPortBuilder wrong = PacketPort.on(device, 1).vector(2);
+    assertThrows(IndexOutOfBoundsException.class, wrong::open);
+  }
+
+  @Test
+  @DisplayName("S0-15: a failure carries the errno, and leaves nothing open")
+  void failures() {
+    PacketPortBuilder tooMuch = PacketPort.on(device, 1).entries(17, 1);
+    VerbsException e = assertThrows(VerbsException.class, tooMuch::open);
+    assertEquals(Errno.EINVAL, e.errno());
+    assertTrue(e.getMessage().contains("17 send entries of 16"), e.getMessage());
+    assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 3).open());
+    assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).sends(-2));
+    assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).entries(1, -2));
+    assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).completions(0, 1));
+    assertThrows(
+        IllegalArgumentException.class, () -> PacketPort.on(device, 1).type(QueuePairType.RC));
+  }
+
+  @Test
+  @DisplayName("S0-01: devices and processes that may not have raw packets are told what to do")
+  void refusals() {
+    provider.play(new Refusal(Errno.EOPNOTSUPP));
+    VerbsException none = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
+    assertTrue(none.isUnsupported());
+    assertTrue(none.getMessage().contains("memory0 has no raw packets"), none.getMessage());
+    provider.play(new Refusal(Errno.EPERM));
+    VerbsException denied =
+        assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
+    assertEquals(Errno.EPERM, denied.errno());
+    assertTrue(denied.getMessage().contains("be root, or have CAP_NET_RAW"), denied.getMessage());
+  }
+
+  /** Refuses to make queue pairs. */
+  @SuppressWarnings({"unused", "EffectivelyPrivate", "DoNotCallSuggester"}) // Found by name.
+  private record Refusal(int errno) {
+    public long ibv_create_qp(long pd, long attr) {
+      throw new VerbsException("ibv_create_qp", errno);
+    }
+  }
+
+  @Test
+  @DisplayName("S0-16 to S0-18: flags of both kinds, which take different queries")
+  void capabilities() {
+    try (PacketPort port = PacketPort.on(device, 1).open()) {
+      DeviceAttributes can = port.context().deviceAttributes();
+      assertTrue(can.has(DeviceCapability.RAW_IP_CHECKSUM));
+      assertTrue(can.has(DeviceCapability.MANAGED_FLOW_STEERING));
+      assertFalse(can.has(DeviceCapability.XRC));
+      assertEquals(EnumSet.noneOf(RawPacketCapability.class), can.rawPacketCapabilities());
+    }
+    provider.play(new Extended());
+    try (Context context = device.open()) {
+      DeviceAttributes can = context.deviceAttributes();
+      for (RawPacketCapability capability : RawPacketCapability.values()) {
+        assertEquals(
+            capability != RawPacketCapability.DELAY_DROP, can.has(capability), capability.name());
+      }
+    }
+  }
+
+  /** Answers the extended query. */
+  @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
+  private static final class Extended {
+    public int query_device_ex(long context, long input, long attr, long size) {
+      Memory.at(attr, size).fill((byte) 0);
+      ibv_device_attr_ex.raw_packet_caps(
+          Memory.at(attr, size),
+          rdma_h.IBV_RAW_PACKET_CAP_CVLAN_STRIPPING()
+              | rdma_h.IBV_RAW_PACKET_CAP_SCATTER_FCS()
+              | rdma_h.IBV_RAW_PACKET_CAP_IP_CSUM());
+      return 0;
+    }
+  }
+
+  @Test
+  @DisplayName("S0-21, S0-36: receives are posted first, then the queue pair is made ready")
+  void receivesBeforeReady() {
+    try (PacketPort port = PacketPort.on(device, 1).receives(4).open();
+        PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
+      NotReady refusal = new NotReady();
+      provider.play(refusal);
+      assertThrows(VerbsException.class, () -> port.startReceiving(packets.receives(4)));
+      assertEquals(rdma_h.IBV_QPS_RTR(), refusal.wanted);
+      assertEquals(4, provider.device().waitingReceives());
+    }
+  }
+
+  /** Refuses every change of state. */
+  @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
+  private static final class NotReady {
+    private int wanted;
+
+    public void ibv_modify_qp(long qp, long attr, int mask) {
+      wanted = ibv_qp_attr.qp_state(Memory.at(attr, ibv_qp_attr.sizeof()));
+      throw new VerbsException("ibv_modify_qp", Errno.EINVAL);
+    }
+  }
+
+  @Test
+  @DisplayName("S0-21, S0-33: ready to send before sends are posted; at or past a state is fine")
+  void readyBeforeSends() {
+    try (PacketPort port = PacketPort.on(device, 1).sends(4).receives(4).open();
+        PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
+      port.startReceiving(packets.receives(2));
+      assertEquals(QueuePairState.RTR, port.queuePair().state());
+      SendList sends = packets.sends(1);
+      assertEquals(1, port.startSending(sends));
+      assertEquals(QueuePairState.RTS, port.queuePair().state());
+      assertEquals(1, port.startSending(sends));
+      port.startReceiving(packets.receives(2));
+      assertEquals(QueuePairState.RTS, port.queuePair().state());
+    }
+  }
+
+  @Test
+  @DisplayName("S0-21: from RESET too; a queue pair that failed is reset first")
+  void afterAFailure() throws InterruptedException {
+    try (PacketPort port = PacketPort.on(device, 1).sends(4).open();
+        PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
+      port.queuePair().fail();
+      SendList sends = packets.sends(4);
+      IllegalStateException e =
+          assertThrows(IllegalStateException.class, () -> port.startSending(sends));
+      assertTrue(e.getMessage().contains("reset it, and start again"), e.getMessage());
+      port.queuePair().reset();
+      assertEquals(4, port.startSending(sends));
+      assertEquals(4, port.awaitSent(SOON));
+      assertTrue(port.sent().isSuccess(3));
+      assertEquals(0, port.awaitSent(SOON));
+      assertNull(port.sendCompletionQueue().channel().orElseThrow().poll(Duration.ZERO));
+    }
+  }
+}
