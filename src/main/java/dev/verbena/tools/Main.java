@@ -8,6 +8,7 @@ import java.io.PrintWriter;
 import java.util.Optional;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IFactory;
 import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -44,6 +45,7 @@ import picocli.CommandLine.Spec;
       Srq.class,
       Apm.class,
       Batch.class,
+      Packets.class,
       Perf.class
     })
 public final class Main implements Runnable {
@@ -91,7 +93,12 @@ public final class Main implements Runnable {
 
   /** Runs a command and returns its exit status. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
-    return new CommandLine(new Main())
+    return run(CommandLine.defaultFactory(), out, err, args);
+  }
+
+  /** Runs a command that gets its options and the like from a factory. */
+  static int run(IFactory factory, PrintWriter out, PrintWriter err, String... args) {
+    return new CommandLine(new Main(), factory)
         .setOut(out)
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)

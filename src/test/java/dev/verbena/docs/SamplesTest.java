@@ -35,6 +35,7 @@ class SamplesTest {
       """
       import dev.verbena.*;
       import dev.verbena.cm.*;
+      import dev.verbena.packet.*;
       import dev.verbena.verbs.*;
       import java.io.*;
       import java.lang.foreign.*;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.Frames;
 import dev.verbena.testing.MemoryDevice;
 import dev.verbena.verbs.CompletionFlag;
@@ -207,9 +208,8 @@ class PacketLoopTest {
               });
       Thread.ofPlatform().start(loop);
       for (int i = 0; i < 10; i++) {
-        while (memory().waitingReceives() == 0) {
-          Thread.onSpinWait(); // What comes when nothing is posted is lost.
-        }
+        // What comes when nothing is posted is lost.
+        Await.until("a receive", () -> memory().waitingReceives() > 0);
         wire.send(Frames.udp(MAC, HERE, THERE, 3000, 5000 + i, i));
       }
       assertEquals(7, loop.get(10, TimeUnit.SECONDS));

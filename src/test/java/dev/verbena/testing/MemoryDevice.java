@@ -205,6 +205,15 @@ public final class MemoryDevice {
     return entries <= completionMemory;
   }
 
+  /** How many queue pairs for packets have receives, and are in a state to use them. */
+  public synchronized int listeners() {
+    return (int)
+        queuePairs.all().stream()
+            .filter(qp -> qp.type == rdma_h.IBV_QPT_RAW_PACKET())
+            .filter(qp -> qp.state == rdma_h.IBV_QPS_RTR() && !qp.receives.entries.isEmpty())
+            .count();
+  }
+
   /** How many receives wait in the own queues of all queue pairs. */
   public synchronized int waitingReceives() {
     return queuePairs.all().stream().mapToInt(qp -> qp.receives.entries.size()).sum();

@@ -29,6 +29,9 @@ class CommandLineTest {
         "srq",
         "apm",
         "batch",
+        "packets",
+        "packets receive",
+        "packets send",
         "perf",
         "perf lat",
         "perf bw"
@@ -46,6 +49,7 @@ class CommandLineTest {
         "",
         "12345",
         "perf",
+        "packets",
         "rc-example -i -1",
         "rc-example -g -1",
         "rc-example one two",
@@ -78,6 +82,8 @@ class CommandLineTest {
       strings = {
         "devinfo",
         "batch",
+        "packets receive --rule sniffer",
+        "packets send --dmac 02:00:00:00:00:0a",
         "pingpong",
         "perf lat --cm",
         "rping -s",

@@ -4,6 +4,8 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.concurrent.CompletableFuture;
 import java.util.regex.Pattern;
+import picocli.CommandLine;
+import picocli.CommandLine.IFactory;
 
 /** A run of the command line inside this JVM. */
 record Run(int status, String out, String err) {
@@ -11,9 +13,14 @@ record Run(int status, String out, String err) {
   private static final Pattern NOBODY_LISTENS = Pattern.compile("Couldn't connect|nobody listens");
 
   static Run of(String... args) {
+    return with(CommandLine.defaultFactory(), args);
+  }
+
+  /** A run whose options a factory makes. */
+  static Run with(IFactory factory, String... args) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
-    int status = Main.run(new PrintWriter(out, true), new PrintWriter(err, true), args);
+    int status = Main.run(factory, new PrintWriter(out, true), new PrintWriter(err, true), args);
     return new Run(status, out.toString(), err.toString());
   }
 

@@ -1,0 +1,169 @@
+package dev.verbena.tools;
+
+import dev.verbena.packet.PacketPort;
+import dev.verbena.verbs.FlowMatch;
+import dev.verbena.verbs.FlowRule;
+import dev.verbena.verbs.FlowType;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
+
+/** Which packets to receive: a flow rule by its fields. What is 0 is not looked at. */
+final class PacketSelectors {
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
+
+  @Option(
+      names = "--rule",
+      paramLabel = "TYPE",
+      description = "${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}.")
+  private FlowType type = FlowType.NORMAL;
+
+  @Option(
+      names = "--priority",
+      paramLabel = "N",
+      description = "Place among the rules that match; 0, the default, comes first.")
+  private int priority;
+
+  @Option(
+      names = "--dmac",
+      paramLabel = "MAC",
+      converter = MacAddress.Converter.class,
+      description = "Destination address.")
+  private MacAddress destinationMac;
+
+  @Option(
+      names = "--smac",
+      paramLabel = "MAC",
+      converter = MacAddress.Converter.class,
+      description = "Source address.")
+  private MacAddress sourceMac;
+
+  @Option(
+      names = "--ethertype",
+      paramLabel = "N",
+      converter = AnyRadix.class,
+      description = "Such as 0x0800 for IPv4.")
+  private int etherType;
+
+  @Option(
+      names = "--vlan",
+      converter = AnyRadix.class,
+      paramLabel = "TAG",
+      description = "VLAN tag.")
+  private int vlan;
+
+  @Option(names = "--sip", paramLabel = "ADDRESS", description = "Source IPv4 address.")
+  private InetAddress sourceAddress;
+
+  @Option(names = "--dip", paramLabel = "ADDRESS", description = "Destination IPv4 address.")
+  private InetAddress destinationAddress;
+
+  @Option(names = "--proto", paramLabel = "N", description = "Protocol: 17 for UDP, 6 for TCP.")
+  private int protocol;
+
+  @Option(names = "--tos", paramLabel = "N", description = "Type of service.")
+  private int typeOfService;
+
+  @Option(names = "--ttl", paramLabel = "N", description = "Time to live.")
+  private int timeToLive;
+
+  @Option(names = "--sport", paramLabel = "PORT", description = "Source port.")
+  private int sourcePort;
+
+  @Option(names = "--dport", paramLabel = "PORT", description = "Destination port.")
+  private int destinationPort;
+
+  @Option(names = "--tcp", description = "The ports are those of TCP, not of UDP.")
+  private boolean tcp;
+
+  /** Reads a number such as 2048 or 0x0800. */
+  static final class AnyRadix implements ITypeConverter<Integer> {
+    @Override
+    public Integer convert(String text) {
+      return Integer.decode(text);
+    }
+  }
+
+  /** Fails unless the options say which packets. */
+  void check() {
+    boolean any = hasEthernet() || hasIp() || hasPorts();
+    if (!any && type == FlowType.NORMAL) {
+      throw wrong("which packets? Name an address or a port, or ask for --rule sniffer");
+    }
+    if (any && type != FlowType.NORMAL) {
+      throw wrong("addresses and ports go with --rule normal");
+    }
+    inet4(sourceAddress);
+    inet4(destinationAddress);
+  }
+
+  private boolean hasEthernet() {
+    return destinationMac != null || sourceMac != null || (etherType | vlan) != 0;
+  }
+
+  private boolean hasIp() {
+    return sourceAddress != null
+        || destinationAddress != null
+        || (protocol | typeOfService | timeToLive) != 0;
+  }
+
+  private boolean hasPorts() {
+    return (sourcePort | destinationPort) != 0;
+  }
+
+  private Inet4Address inet4(InetAddress address) {
+    if (address == null || address instanceof Inet4Address) {
+      return (Inet4Address) address;
+    }
+    throw wrong(address.getHostAddress() + " is no IPv4 address");
+  }
+
+  private ParameterException wrong(String why) {
+    return new ParameterException(command.commandLine(), why);
+  }
+
+  /** Puts the rule in force, and names every header up to the last one that is looked at. */
+  FlowRule rule(PacketPort port) {
+    FlowRule.Builder rule = port.flow().type(type).priority(priority);
+    if (hasEthernet() || hasIp() || hasPorts()) {
+      rule.match(ethernet());
+    }
+    if (hasIp() || hasPorts()) {
+      rule.match(ip());
+    }
+    if (hasPorts()) {
+      FlowMatch.Ports ports = tcp ? FlowMatch.tcp() : FlowMatch.udp();
+      rule.match(ports.source(sourcePort).destination(destinationPort));
+    }
+    return rule.create();
+  }
+
+  private FlowMatch ethernet() {
+    FlowMatch.Ethernet header = FlowMatch.ethernet().type(etherType).vlan(vlan);
+    if (sourceMac != null) {
+      header.source(sourceMac.bytes());
+    }
+    if (destinationMac != null) {
+      header.destination(destinationMac.bytes());
+    }
+    return header;
+  }
+
+  private FlowMatch ip() {
+    FlowMatch.Ipv4 header =
+        FlowMatch.ipv4().protocol(protocol).typeOfService(typeOfService).timeToLive(timeToLive);
+    if (sourceAddress != null) {
+      header.source(inet4(sourceAddress));
+    }
+    if (destinationAddress != null) {
+      header.destination(inet4(destinationAddress));
+    }
+    return header;
+  }
+}

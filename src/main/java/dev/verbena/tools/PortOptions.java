@@ -1,0 +1,63 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import java.util.List;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
+
+/** Which device and port to use: the same options for all programs. */
+class PortOptions {
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
+
+  @Option(
+      names = {"-d", "--ib-dev"},
+      paramLabel = "DEVICE",
+      description = "Device; default: the first one.")
+  private String name;
+
+  private int port = 1;
+
+  @Option(
+      names = {"-i", "--ib-port"},
+      paramLabel = "N",
+      description = "Port of the device; default: 1.")
+  void port(int port) {
+    this.port = notNegative(port, "the device's port");
+  }
+
+  final int notNegative(int number, String what) {
+    if (number < 0) {
+      throw new ParameterException(command.commandLine(), what + " cannot be " + number);
+    }
+    return number;
+  }
+
+  /** The device's name as it was given; null if it was not. */
+  final String name() {
+    return name;
+  }
+
+  final int port() {
+    return port;
+  }
+
+  Device device() {
+    if (name != null) {
+      return Device.named(name);
+    }
+    List<Device> devices = Device.list();
+    if (devices.isEmpty()) {
+      throw new UnsupportedOperationException("no RDMA device; verbena doctor tells more");
+    }
+    return devices.getFirst();
+  }
+
+  final Context open() {
+    return device().open();
+  }
+}
