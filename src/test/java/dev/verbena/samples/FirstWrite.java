@@ -1,0 +1,46 @@
+package dev.verbena.samples;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.SendList;
+import java.lang.foreign.Arena;
+
+public class FirstWrite {
+  public static void main(String[] args) {
+    try (Arena arena = Arena.ofConfined();
+        Context context = Device.list().getFirst().open();
+        ProtectionDomain domain = context.allocateProtectionDomain();
+        CompletionQueue queue = context.createCompletionQueue(16);
+        QueuePair here = domain.queuePair(QueuePairType.RC).completions(queue).create();
+        QueuePair there = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+
+      here.connect(there.localAddress()); // between two hosts: send the address over TCP
+      there.connect(here.localAddress());
+
+      MemoryRegion region =
+          domain.registerMemory(
+              arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      region.memory().setString(0, "Hello, RDMA");
+
+      SendList sends = new SendList(1, 1);
+      sends.write(0).local(region, 0, 64).remote(region.start() + 2048, region.rkey()).signaled();
+      here.post(sends);
+
+      Completions completions = new Completions(1);
+      while (queue.poll(completions) == 0) {
+        Thread.onSpinWait();
+      }
+      if (!completions.isSuccess(0)) {
+        throw new IllegalStateException(completions.describe(0));
+      }
+      System.out.println(region.memory().getString(2048));
+    }
+  }
+}
