@@ -127,7 +127,8 @@ public final class ConnectionId extends Resource {
    *
    * @param local the address to come from; null lets the routing table choose
    * @param peer the address to go to
-   * @param timeout how long the resolution may take
+   * @param timeout how long the resolution may take. Rather short, to be asked again: Linux may
+   *     miss a neighbour's answer and notice it only when the time is over
    */
   public void resolveAddress(InetSocketAddress local, InetSocketAddress peer, Duration timeout) {
     Objects.requireNonNull(peer, "peer");

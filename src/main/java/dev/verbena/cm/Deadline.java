@@ -33,6 +33,12 @@ final class Deadline {
     return Duration.ofNanos(remainingNanos());
   }
 
+  /** What is left of the time, or as much of it as is wanted. */
+  Duration remaining(Duration wanted) {
+    Duration remaining = remaining();
+    return remaining.compareTo(wanted) < 0 ? remaining : wanted;
+  }
+
   /** What is left of the time; zero when it is over. */
   long remainingNanos() {
     return Math.max(0, left());

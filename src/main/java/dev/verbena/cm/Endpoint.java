@@ -28,6 +28,13 @@ public final class Endpoint implements AutoCloseable {
   private static final Set<EventType> ENDS =
       EnumSet.of(EventType.DISCONNECTED, EventType.DEVICE_REMOVAL);
 
+  /**
+   * How long the kernel waits for a neighbour's address before it is asked again. It waits for the
+   * answer to arrive, and one that arrived just before it began to wait is not noticed until the
+   * time is over.
+   */
+  private static final Duration ATTEMPT = Duration.ofMillis(250);
+
   private final EventChannel channel;
   private final ConnectionId id;
   private final ConnectionEvent request;
@@ -60,18 +67,43 @@ public final class Endpoint implements AutoCloseable {
   public static Endpoint resolve(
       PortSpace portSpace, InetSocketAddress local, InetSocketAddress peer, Duration timeout)
       throws InterruptedException {
-    Deadline deadline = Deadline.after(timeout);
-    EventChannel channel = EventChannel.open();
+    return resolve(EventChannel.open(), portSpace, local, peer, timeout);
+  }
+
+  static Endpoint resolve(
+      EventChannel channel,
+      PortSpace portSpace,
+      InetSocketAddress local,
+      InetSocketAddress peer,
+      Duration timeout)
+      throws InterruptedException {
     try {
+      Deadline deadline = Deadline.after(timeout);
       Endpoint endpoint = start(new Endpoint(channel, channel.createId(portSpace), null));
-      endpoint.id.resolveAddress(local, peer, timeout);
-      endpoint.await("rdma_resolve_addr", EventType.ADDRESS_RESOLVED, deadline);
+      endpoint.resolveAddress(local, peer, deadline);
       endpoint.id.resolveRoute(timeout);
       endpoint.await("rdma_resolve_route", EventType.ROUTE_RESOLVED, deadline);
       return endpoint;
     } catch (Throwable t) {
       channel.close();
       throw t;
+    }
+  }
+
+  private void resolveAddress(InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
+      throws InterruptedException {
+    Duration attempt = deadline.remaining(ATTEMPT);
+    while (true) {
+      id.resolveAddress(local, peer, attempt);
+      try {
+        await("rdma_resolve_addr", EventType.ADDRESS_RESOLVED, deadline);
+        return;
+      } catch (ConnectionException e) {
+        attempt = deadline.remaining(ATTEMPT);
+        if (e.event().status() != -Errno.ETIMEDOUT || attempt.isZero()) {
+          throw e;
+        }
+      }
     }
   }
 

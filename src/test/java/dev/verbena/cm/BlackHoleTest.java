@@ -21,9 +21,32 @@ class BlackHoleTest {
   private static final Duration SHORTLY = Duration.ofSeconds(2);
 
   private static void cable(String change, String... discipline) throws Exception {
-    List<String> tc = List.of("tc", "qdisc", change, "dev", Rig.netdevA(), "root");
-    try (Program program = Program.start(Program.with(tc, discipline))) {
+    run(Program.with(List.of("tc", "qdisc", change, "dev", Rig.netdevA(), "root"), discipline));
+  }
+
+  private static void run(List<String> command) throws Exception {
+    try (Program program = Program.start(command)) {
       program.endsWell();
+    }
+  }
+
+  /** The kernel is asked again and again, since it may miss an answer: to the end of the time. */
+  @DeviceTest
+  @DisplayName("S2-C10, S2-M02: an address that nobody has")
+  void nobodyHasTheAddress() throws Exception {
+    InetSocketAddress nobody = new InetSocketAddress("10.9.0.77", 7471);
+    run(List.of("ip", "route", "add", "10.9.0.77", "dev", Rig.netdevA()));
+    try {
+      long start = System.nanoTime();
+      var noWay =
+          assertThrows(
+              RuntimeException.class,
+              () -> Endpoint.resolve(PortSpace.TCP, Host.a4().at(0), nobody, SHORTLY));
+      Duration took = Duration.ofNanos(System.nanoTime() - start);
+      assertTrue(took.compareTo(SHORTLY.minusMillis(10)) > 0, took::toString);
+      assertTrue(noWay.getMessage().contains("ETIMEDOUT"), noWay.getMessage());
+    } finally {
+      run(List.of("ip", "route", "del", "10.9.0.77", "dev", Rig.netdevA()));
     }
   }
 

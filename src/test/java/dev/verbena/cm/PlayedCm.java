@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_event_channel;
@@ -17,6 +18,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.ConcurrentLinkedDeque;
 
 /**
  * librdmacm played by Java, for events that no software device raises: it hands out the events that
@@ -25,7 +27,14 @@ import java.util.List;
 final class PlayedCm implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final Pipe pipe = new Pipe();
-  private final Deque<MemorySegment> events = new ArrayDeque<>();
+  private final Deque<MemorySegment> events = new ConcurrentLinkedDeque<>();
+
+  /** What the resolutions of addresses to come end with; 0 when there is none left. */
+  final Deque<Integer> resolutions = new ArrayDeque<>();
+
+  /** For how long each was asked for. */
+  final List<Integer> resolutionTimes = new ArrayList<>();
+
   final List<Long> acknowledged = new ArrayList<>();
   final List<Long> destroyed = new ArrayList<>();
 
@@ -63,6 +72,16 @@ final class PlayedCm implements AutoCloseable {
         Memory.at((long) arguments[0], rdma_cm_event.sizeof()).fill((byte) 0x5a);
         yield null;
       }
+      case "rdma_resolve_addr" -> {
+        resolve(Memory.at((long) arguments[0], rdma_cm_id.sizeof()));
+        resolutionTimes.add((int) arguments[3]);
+        yield null;
+      }
+      case "rdma_resolve_route" -> {
+        event(
+            rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), 0, MemorySegment.ofAddress((long) arguments[0]));
+        yield null;
+      }
       case "rdma_destroy_id" -> {
         destroyed.add((long) arguments[0]);
         yield null;
@@ -70,6 +89,17 @@ final class PlayedCm implements AutoCloseable {
       case "rdma_destroy_event_channel" -> null;
       default -> throw new UnsupportedOperationException(function);
     };
+  }
+
+  private void resolve(MemorySegment id) {
+    int status = resolutions.isEmpty() ? 0 : resolutions.poll();
+    if (status == 0) {
+      rdma_cm_id.verbs(id, ibv_context.allocate(arena));
+      event(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), 0, id);
+    } else {
+      event(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), status, id);
+    }
+    pipe.write(1);
   }
 
   /** An identifier that C made. */
