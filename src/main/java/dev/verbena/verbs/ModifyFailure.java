@@ -19,7 +19,7 @@ final class ModifyFailure {
   VerbsException explain(VerbsException failure) {
     String cause =
         switch (failure.errno()) {
-          case Errno.EINVAL, Errno.ENODATA -> breach(failure).orElseGet(this::wrongValue);
+          case Errno.EINVAL, Errno.ENODATA -> refusal(failure);
           case Errno.ETIMEDOUT, Errno.ENETUNREACH, Errno.EHOSTUNREACH ->
               "on %s there is no route, or nobody answers".formatted(path());
           case Errno.EPERM -> "a Q_Key with the upper bit set needs CAP_NET_RAW";
@@ -28,10 +28,14 @@ final class ModifyFailure {
     return failure.explained(queuePair + ": " + cause);
   }
 
-  private Optional<String> breach(VerbsException failure) {
+  private String refusal(VerbsException failure) {
     QueuePairState from = actualState(failure);
     QueuePairState to = has(QueuePairAttribute.STATE) ? attributes.state() : from;
-    return StateTable.explain(queuePair.type(), from, to, attributes.meant());
+    Optional<String> breach = StateTable.explain(queuePair.type(), from, to, attributes.meant());
+    if (breach.isEmpty() && from == QueuePairState.SQD) {
+      return "the send queue was perhaps not drained yet: wait for SEND_QUEUE_DRAINED";
+    }
+    return breach.orElseGet(this::wrongValue);
   }
 
   private QueuePairState actualState(VerbsException failure) {

@@ -339,9 +339,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Ends the sends that were begun and starts no others: from RTS to SQD.
+   * Ends the sends that were begun and starts no others: from RTS to SQD. It goes on after this
+   * returns, until {@link QueuePairAttributes#isDraining} of a {@link #query} says false.
    *
-   * @param notify whether an event tells when the send queue is drained
+   * @param notify whether {@link AsyncEventType#SEND_QUEUE_DRAINED} tells when it is done
    */
   public void drain(boolean notify) {
     modify(
@@ -354,7 +355,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                     : EnumSet.of(QueuePairAttribute.STATE)));
   }
 
-  /** Takes sending up again: from SQD or SQE to RTS. */
+  /**
+   * Takes sending up again: from SQD or SQE to RTS.
+   *
+   * @throws dev.verbena.VerbsException EINVAL while the send queue still drains, where the device
+   *     minds
+   */
   public void resume() {
     modify(QueuePairAttributes.builder().state(QueuePairState.RTS).build());
   }

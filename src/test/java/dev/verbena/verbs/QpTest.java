@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -318,16 +320,18 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S2-Q06: RTS to SQD and back")
-  void drainsAndResumes() {
-    with(
-        QueuePairType.UD,
-        qp -> {
-          qp.activate();
-          qp.drain(true);
-          assertEquals(QueuePairState.SQD, qp.state());
-          qp.resume();
-          assertEquals(QueuePairState.RTS, qp.state());
-        });
+  void drainsAndResumes() throws InterruptedException {
+    try (Pair pair = new Pair()) {
+      QueuePair qp = pair.a.builder(QueuePairType.UD).create();
+      qp.activate();
+      qp.drain(true);
+      assertEquals(QueuePairState.SQD, qp.state());
+      AsyncEvent drained = qp.context().asyncEvents().poll(Duration.ofSeconds(10));
+      assertSame(AsyncEventType.SEND_QUEUE_DRAINED, drained.type());
+      assertFalse(qp.query().isDraining());
+      qp.resume();
+      assertEquals(QueuePairState.RTS, qp.state());
+    }
   }
 
   @DeviceTest
