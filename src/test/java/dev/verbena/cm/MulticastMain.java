@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.verbs.AddressHandle;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 
 /**
  * A member of a multicast group in a JVM of its own: sends until it is killed, or waits for one
@@ -14,6 +15,9 @@ final class MulticastMain {
   static final String JOINED = "joined";
   static final String RECEIVED = "received";
 
+  /** How long a receiver waits: the sender's JVM may have to start meanwhile. */
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
+
   private MulticastMain() {}
 
   public static void main(String[] args) throws Exception {
@@ -23,7 +27,7 @@ final class MulticastMain {
         AddressHandle toGroup = member.toGroup()) {
       System.out.println(JOINED);
       if (args[0].equals("receive")) {
-        System.out.println(member.datagrams().receive(Peer.SOON) ? RECEIVED : "nothing");
+        System.out.println(member.datagrams().receive(PATIENCE) ? RECEIVED : "nothing");
         return;
       }
       for (int i = 0; i < 600; i++) {

@@ -103,13 +103,12 @@ class NamespacesTest {
     }
   }
 
-  /** mckey is gone as soon as it has sent, and what it sent perhaps with it. */
   @TwoHostsTest
   @DisplayName("S2-C29: mckey sends to a group: Java receives")
   void multicastFromMckey() throws Exception {
     String group = "239.7.9.2";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
-    List<String> mckey = MulticastTest.mckey(Host.right4().address(), address, "-s", "-C", "500");
+    List<String> mckey = MulticastTest.mckeySending(Host.right4().address(), address);
     try (Program receiver = Host.left4().start(java("receive", Host.left4(), group))) {
       receiver.says(MulticastMain.JOINED);
       for (int i = 0; i < 5 && !receiver.text().contains(MulticastMain.RECEIVED); i++) {
