@@ -15,7 +15,10 @@ import java.util.concurrent.atomic.AtomicReference;
  *
  * <p>There is one cursor for each queue, which is used again and again. Between {@link
  * ExtendedCompletionQueue#startPolling} and {@link #close} C may hold the queue's lock: no other
- * thread can poll it, and nothing that blocks should be done.
+ * thread can poll it, and nothing that blocks should be done. In the thread itself whatever takes
+ * that lock is refused: polling or resizing the queue, closing or resetting a queue pair that
+ * completes there. Posting is possible as long as the posted queue has room: when it is full, mlx5
+ * takes the lock to look again, and waits for ever.
  *
  * <p>
  *
@@ -67,6 +70,11 @@ public final class CompletionCursor implements AutoCloseable {
     return this;
   }
 
+  /** Whether this thread has the cursor open, and C may hold the queue's lock for it. */
+  boolean isOpenHere() {
+    return Thread.currentThread().equals(owner.getPlain());
+  }
+
   /** Refuses to go on as long as C may hold the queue's lock, for whichever thread. */
   void requireClosed() {
     Thread thread = owner.getAcquire();
@@ -77,7 +85,7 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   private void requireOwner() {
-    if (Checks.ON && !Thread.currentThread().equals(owner.getPlain())) {
+    if (Checks.ON && !isOpenHere()) {
       throw new IllegalStateException("this thread has not opened the cursor of " + queue);
     }
   }

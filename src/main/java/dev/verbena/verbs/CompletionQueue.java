@@ -430,6 +430,22 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     return taken;
   }
 
+  /** The completion queues among what an object was made on. */
+  static List<CompletionQueue> among(List<Resource> parents) {
+    return parents.stream()
+        .filter(CompletionQueue.class::isInstance)
+        .map(CompletionQueue.class::cast)
+        .toList();
+  }
+
+  /**
+   * Refuses what would wait in C, for ever, for the lock that this thread keeps by its cursor. A
+   * plain queue has none.
+   *
+   * @param action what was to be done, for the message
+   */
+  void requireNoCursor(String action) {}
+
   /**
    * The context that the queue was made from.
    *

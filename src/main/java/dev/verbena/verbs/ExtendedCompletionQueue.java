@@ -57,6 +57,49 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
     return cursor.start();
   }
 
+  /**
+   * {@inheritDoc}
+   *
+   * @throws IllegalStateException if this thread has the cursor open: C would wait for its end
+   */
+  @Override
+  public int poll(Completions completions, int limit) {
+    if (Checks.ON) {
+      requireNoCursor("polling");
+    }
+    return super.poll(completions, limit);
+  }
+
+  /**
+   * {@inheritDoc}
+   *
+   * @throws IllegalStateException if this thread has the cursor open: C would wait for its end
+   */
+  @Override
+  public void resize(int entries) {
+    requireNoCursor("resizing");
+    super.resize(entries);
+  }
+
+  /**
+   * {@inheritDoc}
+   *
+   * @throws IllegalStateException if this thread has the cursor open: C would wait for its end
+   */
+  @Override
+  public void requestNotification(boolean solicitedOnly) {
+    requireNoCursor("asking for an announcement");
+    super.requestNotification(solicitedOnly);
+  }
+
+  @Override
+  void requireNoCursor(String action) {
+    if (cursor.isOpenHere()) {
+      throw new IllegalStateException(
+          action + " waits in C for the end of the cursor that this thread has open on " + this);
+    }
+  }
+
   @Override
   protected void stopWaiting() {
     cursor.requireClosed();

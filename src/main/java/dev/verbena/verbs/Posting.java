@@ -34,7 +34,7 @@ import java.util.stream.Stream;
  *
  * <p>There is one posting for each queue pair, which is used again and again, by one thread at a
  * time. Until it is completed or closed C holds the lock of the send queue: nothing that blocks
- * should be done.
+ * should be done, and no completions polled, for which efa and ionic take that lock as well.
  */
 public final class Posting implements AutoCloseable {
   private static final long ENTRY = ibv_sge.sizeof();
@@ -81,7 +81,7 @@ public final class Posting implements AutoCloseable {
     return this;
   }
 
-  boolean isOpen() {
+  boolean isOpenHere() {
     return Thread.currentThread().equals(owner.getPlain());
   }
 
@@ -95,7 +95,7 @@ public final class Posting implements AutoCloseable {
   }
 
   private void requireOwner() {
-    if (Checks.ON && !Thread.currentThread().equals(owner.getPlain())) {
+    if (Checks.ON && !isOpenHere()) {
       throw new IllegalStateException("this thread has no posting open on " + queuePair);
     }
   }
@@ -615,7 +615,7 @@ public final class Posting implements AutoCloseable {
   /** Drops what was not completed: {@code ibv_wr_abort}. Does nothing after {@link #complete}. */
   @Override
   public void close() {
-    if (!isOpen()) {
+    if (!isOpenHere()) {
       return;
     }
     try {

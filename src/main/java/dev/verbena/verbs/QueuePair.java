@@ -36,6 +36,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final QueueLimits receives;
   private final boolean sharesReceives;
   private final Posting posting;
+  private final List<CompletionQueue> completionQueues;
 
   /**
    * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
@@ -79,6 +80,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.receives = new QueueLimits(this, root, null, capacity.receiveEntries(), 0);
     this.sharesReceives = ibv_qp.srq(qp).address() != 0;
     this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
+    this.completionQueues = CompletionQueue.among(made.parents());
   }
 
   /** A queue pair that C made: what it was made on, what it holds, and how it is given back. */
@@ -147,10 +149,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       if (!list.isAdmitted(this, from, count)) {
         list.admit(sends, from, count);
       }
-      if (posting != null && posting.isOpen()) {
-        throw new IllegalStateException(
-            "a posting is open on " + this + ": C would wait for its end");
-      }
+      requireNoPosting();
     }
     if (count == 0) {
       return 0;
@@ -394,9 +393,16 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * Changes the queue pair: {@code ibv_modify_qp}. Either all attributes are changed or none.
    *
    * @param attributes what to change, and to what
+   * @throws IllegalStateException if this thread has a posting open, or is to reset the queue pair
+   *     while it has the cursor of a completion queue open: C would wait for its end
    * @throws VerbsException EINVAL, saying which attribute the state table misses or forbids
    */
   public void modify(QueuePairAttributes attributes) {
+    requireNoPosting();
+    if (attributes.meant().contains(QueuePairAttribute.STATE)
+        && attributes.state() == QueuePairState.RESET) {
+      requireNoCursor("resetting " + this);
+    }
     try {
       context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.mask());
     } catch (VerbsException e) {
@@ -572,11 +578,25 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     return new FlowRule.Builder(this, port);
   }
 
+  /** Refuses what would wait in C, for ever, for the end of a posting of this thread. */
+  void requireNoPosting() {
+    if (posting != null && posting.isOpenHere()) {
+      throw new IllegalStateException(
+          "a posting is open on " + this + ": C would wait for its end");
+    }
+  }
+
+  /** Forgetting the queue pair's completions takes the locks of their queues. */
+  private void requireNoCursor(String action) {
+    completionQueues.forEach(queue -> queue.requireNoCursor(action));
+  }
+
   @Override
   protected void stopWaiting() {
     if (posting != null) {
       posting.requireClosed();
     }
+    requireNoCursor("closing " + this);
   }
 
   @Override

@@ -11,6 +11,7 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
 
@@ -23,6 +24,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final SharedReceiveQueueType type;
   private final int entries;
+  private final List<CompletionQueue> completionQueues;
   private final SharedReceiveQueueCalls calls;
   private final QueueLimits limits;
 
@@ -37,6 +39,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.type = type;
     this.entries = entries;
+    this.completionQueues = CompletionQueue.among(List.of(parents));
     this.calls = new SharedReceiveQueueCalls(address, domain.context().criticalCalls());
     this.limits = new QueueLimits(this, domain.root(), null, entries, 0);
   }
@@ -392,6 +395,11 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
 
   private Verbs verbs() {
     return domain.verbs();
+  }
+
+  @Override
+  protected void stopWaiting() {
+    completionQueues.forEach(queue -> queue.requireNoCursor("closing " + this));
   }
 
   @Override

@@ -173,6 +173,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     if (state == WorkQueueState.UNKNOWN) {
       throw new IllegalArgumentException("no queue can be moved to an unknown state");
     }
+    if (state == WorkQueueState.RESET) {
+      completions.requireNoCursor("resetting " + this);
+    }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_wq_attr.allocate(arena);
       ibv_wq_attr.attr_mask(attr, rdma_h.IBV_WQ_ATTR_STATE());
@@ -258,6 +261,11 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    */
   public ProtectionDomain domain() {
     return domain;
+  }
+
+  @Override
+  protected void stopWaiting() {
+    completions.requireNoCursor("closing " + this);
   }
 
   @Override

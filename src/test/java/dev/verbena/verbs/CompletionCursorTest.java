@@ -168,6 +168,44 @@ class CompletionCursorTest {
     assertThrows(IllegalStateException.class, queue::startPolling);
   }
 
+  @Test
+  @DisplayName("S2-V17, S2-V18: what takes the queue's lock is refused while this thread keeps it")
+  void nothingThatTakesTheLockIsCalledUnderTheCursor() {
+    ProtectionDomain domain = device.context.allocateProtectionDomain();
+    Completions completions = new Completions(4);
+    QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+    WorkQueue work = domain.workQueue().completions(queue).create();
+    SharedReceiveQueue shared = domain.sharedReceiveQueue(8).tagMatching(queue, 1, 1).create();
+    List<Executable> uses =
+        List.of(
+            () -> queue.poll(completions),
+            () -> queue.poll(completions, 1),
+            () -> queue.poll((c, i) -> {}, 1),
+            () -> queue.resize(32),
+            queue::requestNotification,
+            pair::reset,
+            pair::close,
+            () -> work.modify(WorkQueueState.RESET),
+            work::close,
+            shared::close,
+            domain::close);
+    try (CompletionCursor cursor = queue.startPolling()) {
+      assertTrue(cursor.next());
+      for (Executable use : uses) {
+        String message = assertThrows(IllegalStateException.class, use).getMessage();
+        assertTrue(message.contains("cursor"), message);
+      }
+      pair.fail();
+      assertTrue(pair.isOpen() && work.isOpen() && shared.isOpen() && domain.isOpen());
+      assertTrue(cursor.next());
+    }
+    device.completed = 1;
+    assertEquals(1, queue.poll(completions));
+    queue.resize(32);
+    pair.reset();
+    domain.close();
+  }
+
   private List<String> names() {
     return calls.taken().stream().map(call -> call.replaceAll("\\(.*", "")).toList();
   }

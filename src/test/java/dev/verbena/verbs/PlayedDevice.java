@@ -15,12 +15,15 @@ import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.ibv_wc;
+import dev.verbena.raw.ibv_wq;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.FunctionPointers;
 import dev.verbena.testing.Upcalls;
 import java.lang.foreign.Arena;
@@ -46,6 +49,7 @@ final class PlayedDevice implements AutoCloseable {
 
   private final Arena arena = Arena.ofShared();
   private final Upcalls upcalls = new Upcalls();
+  private final PlayedLocks locks = new PlayedLocks();
   private final BiFunction<String, MethodType, MethodHandle> extended;
   private final MemorySegment struct = ibv_context.allocate(arena);
   private final MemorySegment sends = arena.allocate(KEPT * ibv_send_wr.sizeof(), 8);
@@ -157,6 +161,12 @@ final class PlayedDevice implements AutoCloseable {
           object(ibv_cq_ex.layout(), cq -> fill(ibv_cq_ex.class, ibv_cq_ex.layout(), cq));
       case "ibv_create_ah" -> object(ibv_ah.layout(), ah -> {});
       case "ibv_alloc_mw" -> object(ibv_mw.layout(), mw -> {});
+      case "ibv_create_wq" ->
+          object(
+              ibv_wq.layout(),
+              wq ->
+                  ibv_wq.post_recv(wq, upcall("postReceive", long.class, long.class, long.class)));
+      case "ibv_alloc_parent_domain" -> object(ibv_pd.layout(), pd -> {});
       case "ibv_create_srq", "ibv_create_srq_ex" -> object(ibv_srq.layout(), srq -> {});
       case "ibv_reg_mr", "__ibv_reg_mr", "ibv_reg_mr_iova2" ->
           object(
@@ -169,6 +179,22 @@ final class PlayedDevice implements AutoCloseable {
           queuePair(Memory.at((long) arguments[1], ibv_qp_init_attr_ex.sizeof()));
       case "ibv_qp_to_qp_ex" -> arguments[0];
       case "ibv_ack_cq_events", "ibv_close_device" -> null;
+      case "ibv_destroy_qp" -> {
+        passQueues((long) arguments[0]);
+        yield null;
+      }
+      case "ibv_modify_qp" -> {
+        modify((long) arguments[0], (long) arguments[1], (int) arguments[2]);
+        yield null;
+      }
+      case "ibv_bind_mw", "ibv_resize_cq", "ibv_destroy_cq" -> {
+        locks.pass((long) arguments[0]);
+        yield null;
+      }
+      case "ibv_modify_wq", "ibv_destroy_wq" -> {
+        locks.pass(Memory.getLong((long) arguments[0] + ibv_wq.cq$offset()));
+        yield null;
+      }
       default -> {
         if (function.matches("ibv_(dealloc|dereg|destroy)_.*")) {
           yield null;
@@ -185,12 +211,37 @@ final class PlayedDevice implements AutoCloseable {
           ibv_qp.qp_num(qp, 17);
           ibv_qp.qp_type(qp, ibv_qp_init_attr_ex.qp_type(attr));
           ibv_qp.srq(qp, ibv_qp_init_attr_ex.srq(attr));
+          ibv_qp.send_cq(qp, ibv_qp_init_attr_ex.send_cq(attr));
+          ibv_qp.recv_cq(qp, ibv_qp_init_attr_ex.recv_cq(attr));
+          ibv_qp.state(qp, rdma_h.IBV_QPS_RTS()); // In use at once, unless a test moves it.
           fill(ibv_qp_ex.class, ibv_qp_ex.layout(), qp);
         });
   }
 
+  /** To forget a queue pair's completions is to lock the queues that they lie in. */
+  private void passQueues(long qp) {
+    locks.pass(Memory.getLong(qp + ibv_qp.send_cq$offset()));
+    locks.pass(Memory.getLong(qp + ibv_qp.recv_cq$offset()));
+  }
+
+  private void modify(long qp, long attributes, int mask) {
+    locks.pass(qp);
+    if ((mask & rdma_h.IBV_QP_STATE()) != 0) {
+      int state = ibv_qp_attr.qp_state(Memory.at(attributes, ibv_qp_attr.sizeof()));
+      Memory.putInt(qp + ibv_qp.state$offset(), state);
+      if (state == rdma_h.IBV_QPS_RESET()) {
+        passQueues(qp);
+      }
+    }
+  }
+
   private void fill(Class<?> raw, GroupLayout layout, MemorySegment struct) {
-    FunctionPointers.fill(raw, layout, struct.address(), upcalls, extended);
+    FunctionPointers.fill(
+        raw,
+        layout,
+        struct.address(),
+        upcalls,
+        (name, type) -> locks.around(name, extended.apply(name, type)));
   }
 
   /** A request that was taken, as C saw it. */
@@ -204,6 +255,7 @@ final class PlayedDevice implements AutoCloseable {
   }
 
   int postSend(long qp, long wr, long bad) {
+    locks.pass(qp);
     long at = wr;
     for (; at != 0; at = Memory.getLong(at + ibv_send_wr.next$offset())) {
       if (room == 0) {
@@ -246,6 +298,7 @@ final class PlayedDevice implements AutoCloseable {
   }
 
   int poll(long cq, int max, long wc) {
+    locks.pass(cq);
     if (pollResult < 0) {
       return pollResult;
     }
@@ -268,6 +321,7 @@ final class PlayedDevice implements AutoCloseable {
   }
 
   int notifyNext(long cq, int solicitedOnly) {
+    locks.pass(cq);
     return 0;
   }
 

@@ -290,6 +290,26 @@ class PostingTest {
   }
 
   @Test
+  @DisplayName("S3-F26: what takes the send queue's lock is refused while this thread keeps it")
+  void nothingThatTakesTheLockIsCalledUnderThePosting() {
+    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
+    window.bind(rc, 1, binding);
+    try (Posting posting = rc.startPosting()) {
+      posting.send();
+      for (Executable use :
+          List.<Executable>of(
+              () -> window.bind(rc, 2, binding), () -> window.unbind(rc, 3), rc::fail)) {
+        assertTrue(message(IllegalStateException.class, use).contains("posting is open"));
+      }
+      window.bind(queuePair(QueuePairType.RC), 4, binding);
+      assertEquals(1, posting.complete());
+    }
+    window.unbind(rc, 5);
+    rc.fail();
+  }
+
+  @Test
   void wrongRequestsAreRefusedBeforeCSeesThem() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     MemoryWindow first = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);

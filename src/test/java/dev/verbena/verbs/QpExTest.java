@@ -521,7 +521,7 @@ class QpExTest {
       var thrown = assertThrows(VerbsException.class, posting::complete);
       assertEquals(Errno.EINVAL, thrown.errno());
       assertEquals("ibv_wr_complete", thrown.function());
-      assertFalse(posting.isOpen());
+      assertFalse(posting.isOpenHere());
     }
   }
 
