@@ -38,6 +38,9 @@ public final class Errno {
   /** Invalid argument. */
   public static final int EINVAL = 22;
 
+  /** No space left: among others, librxe's word for a full send queue. */
+  public static final int ENOSPC = 28;
+
   /** Function not implemented: the kernel has no RDMA support loaded. */
   public static final int ENOSYS = 38;
 

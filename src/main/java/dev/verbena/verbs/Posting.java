@@ -198,14 +198,17 @@ public final class Posting implements AutoCloseable {
     return this;
   }
 
-  /** Tells C the entries of the request that was built last, which it takes all at once. */
+  /**
+   * Tells C the entries of the request that was built last, which it takes all at once. It is told
+   * that there are none as well: to mlx5 and ionic only what says where the data is makes a request
+   * whole. As a list, since as one entry of length 0 efa and bnxt_re would give them to the device.
+   */
   private void endRequest() {
     if (opcode == null) {
       return;
     }
-    if (Checks.ON && limits.type() == QueuePairType.UD && !addressed) {
-      throw new IllegalStateException(
-          opcode + " has no address handle, which a UD queue pair needs");
+    if (Checks.ON) {
+      requireWhole();
     }
     if (entries == 1) {
       long at = memory.address(ENTRIES);
@@ -213,11 +216,42 @@ public final class Posting implements AutoCloseable {
           Memory.getInt(at + ibv_sge.lkey$offset()),
           Memory.getLong(at + ibv_sge.addr$offset()),
           Memory.getInt(at + ibv_sge.length$offset()));
-    } else if (entries > 1) {
+    } else if (entries > 1 || (!inline && takesData(opcode))) {
       calls.ibv_wr_set_sge_list(entries, memory.address(ENTRIES));
     }
     memory.keep();
     forgetRequest();
+  }
+
+  /** Refuses to go on without what the manual page demands of the request that was built last. */
+  private void requireWhole() {
+    if (!addressed && limits.type() == QueuePairType.UD) {
+      throw new IllegalStateException(
+          opcode + " has no address handle, which a UD queue pair needs");
+    }
+    if (!addressed && limits.type() == QueuePairType.XRC_SEND && takesTarget(opcode)) {
+      throw new IllegalStateException(
+          opcode + " names no shared receive queue, which an XRC_SEND queue pair needs");
+    }
+    if (entries == 0
+        && (opcode == WorkRequestOpcode.COMPARE_AND_SWAP
+            || opcode == WorkRequestOpcode.FETCH_AND_ADD)) {
+      throw new IllegalStateException(opcode + " has no entry for the value that it finds");
+    }
+  }
+
+  /** Whether data is said apart from the request itself. */
+  private static boolean takesData(WorkRequestOpcode opcode) {
+    return switch (opcode) {
+      case LOCAL_INVALIDATE, BIND_MEMORY_WINDOW, FLUSH, ATOMIC_WRITE -> false;
+      default -> true;
+    };
+  }
+
+  /** Whether the request goes to the peer. */
+  private static boolean takesTarget(WorkRequestOpcode opcode) {
+    return opcode != WorkRequestOpcode.LOCAL_INVALIDATE
+        && opcode != WorkRequestOpcode.BIND_MEMORY_WINDOW;
   }
 
   /**
@@ -512,9 +546,7 @@ public final class Posting implements AutoCloseable {
     if (opcode == null) {
       throw new IllegalStateException("say first what the request does");
     }
-    if (inline
-        || opcode == WorkRequestOpcode.LOCAL_INVALIDATE
-        || opcode == WorkRequestOpcode.BIND_MEMORY_WINDOW) {
+    if (inline || !takesData(opcode)) {
       throw new IllegalStateException(opcode + (inline ? " has inline data" : " takes no data"));
     }
   }
@@ -559,12 +591,10 @@ public final class Posting implements AutoCloseable {
    */
   public Posting to(AddressHandle handle, int number, int key) {
     requireOwner();
-    if (opcode == null) {
-      throw new IllegalStateException("say first what the request does");
-    }
     if (limits.type() != QueuePairType.UD && limits.type() != QueuePairType.DRIVER) {
       throw new IllegalStateException("a queue pair of type " + limits.type() + " has its peer");
     }
+    requireNoTarget();
     calls.ibv_wr_set_ud_addr(handle.address(), number, key);
     addressed = true;
     return this;
@@ -578,11 +608,23 @@ public final class Posting implements AutoCloseable {
    */
   public Posting sharedReceiveQueue(int number) {
     requireOwner();
-    if (opcode == null || limits.type() != QueuePairType.XRC_SEND) {
+    if (limits.type() != QueuePairType.XRC_SEND) {
       throw new IllegalStateException("only requests of XRC_SEND queue pairs have this target");
     }
+    requireNoTarget();
     calls.ibv_wr_set_xrc_srqn(number);
+    addressed = true;
     return this;
+  }
+
+  /** mlx5 counts what is said of a request: said twice, it were whole before its data is known. */
+  private void requireNoTarget() {
+    if (opcode == null) {
+      throw new IllegalStateException("say first what the request does");
+    }
+    if (addressed || !takesTarget(opcode)) {
+      throw new IllegalStateException(opcode + (addressed ? " has its" : " has no") + " target");
+    }
   }
 
   // The end
@@ -605,7 +647,7 @@ public final class Posting implements AutoCloseable {
     if (errno == 0) {
       return requests;
     }
-    if (errno == Errno.ENOMEM) {
+    if (errno == Errno.ENOMEM || errno == Errno.ENOSPC) { // The latter is librxe's word for it.
       return 0;
     }
     throw new VerbsException(

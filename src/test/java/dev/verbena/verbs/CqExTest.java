@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Timeout;
 
 /** Extended completion queues, as rdma-core's test_cqex.py tests them. */
 class CqExTest {
@@ -101,6 +102,31 @@ class CqExTest {
           assertEquals(pair.b.queuePair.number(), received.queuePairNumber());
         }
       }
+    }
+  }
+
+  @DeviceTest
+  @Timeout(60)
+  @DisplayName("S2-V17, S2-V18: polling or resizing under the cursor is refused, and hangs nobody")
+  void nothingElseTakesTheLockUnderTheCursor() {
+    try (Pair pair = new Pair()) {
+      ExtendedCompletionQueue a = standard(pair.a.context);
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).completions(a).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).create();
+      pair.connect();
+      pair.b.receive(1);
+      SendList list = new SendList(1, 1);
+      list.send(0).local(pair.a.memory, 0, 8).signaled();
+      assertEquals(1, pair.a.queuePair.post(list));
+      try (CompletionCursor sent = next(a)) {
+        assertTrue(sent.isSuccess());
+        assertThrows(IllegalStateException.class, () -> a.poll(new Completions(1)));
+        assertThrows(IllegalStateException.class, () -> a.resize(128));
+        assertThrows(IllegalStateException.class, pair.a.queuePair::close);
+      }
+      assertEquals(0, a.poll(new Completions(1)));
+      a.resize(128);
+      pair.a.queuePair.close();
     }
   }
 

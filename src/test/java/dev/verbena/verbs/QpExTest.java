@@ -213,6 +213,30 @@ class QpExTest {
   }
 
   @DeviceTest
+  @DisplayName(
+      "S3-F10, S3-F12, S3-F25: immediate values alone, without any data, one after another")
+  void sendsImmediateValuesAlone() {
+    try (Pair pair =
+        rc(SendOperation.RDMA_WRITE_WITH_IMMEDIATE, SendOperation.SEND_WITH_IMMEDIATE)) {
+      MemoryRegion target = pair.b.memory;
+      for (int i = 0; i < ROUNDS; i++) {
+        pair.b.receive(i);
+        pair.b.receive(i);
+        try (Posting posting = pair.a.queuePair.startPosting()) {
+          posting.writeWithImmediate(target.rkey(), target.start(), i);
+          posting.signaled().sendWithImmediate(100 + i);
+          assertEquals(2, posting.complete());
+        }
+        pair.a.completion(CompletionStatus.SUCCESS);
+        assertEquals(i, pair.b.completion(CompletionStatus.SUCCESS).immediate(0));
+        Completions sent = pair.b.completion(CompletionStatus.SUCCESS);
+        assertEquals(100 + i, sent.immediate(0));
+        assertEquals(0, sent.byteLength(0));
+      }
+    }
+  }
+
+  @DeviceTest
   @DisplayName("S3-F08: ibv_wr_rdma_read")
   void reads() {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
@@ -400,6 +424,25 @@ class QpExTest {
   }
 
   // Batches and data
+
+  @DeviceTest
+  @DisplayName("S3-F02: a posting that the send queue cannot hold is not taken, and no error")
+  void aFullSendQueueTakesNoMore() {
+    try (Pair pair = rc(SendOperation.SEND)) {
+      int room = pair.a.queuePair.query(QueuePairAttribute.CAP).capacity().sendRequests();
+      try (Posting posting = pair.a.queuePair.startPosting()) {
+        for (int i = 0; i <= 2 * room; i++) {
+          posting.send().local(pair.a.memory, 0, 8);
+        }
+        assertEquals(0, posting.complete());
+      }
+      pair.b.receive(1);
+      Posting posting = pair.a.queuePair.startPosting().signaled().send();
+      run(pair.a, posting.local(pair.a.memory, 0, 8));
+      assertEquals(1, pair.b.completion(CompletionStatus.SUCCESS).id(0));
+      assertEquals(0, pair.b.completionQueue.poll(new Completions(1)), "none of the others came");
+    }
+  }
 
   @DeviceTest
   @DisplayName("S3-F35, P-06: a write and a write with immediate in one section, one completion")
