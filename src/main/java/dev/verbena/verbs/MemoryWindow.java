@@ -112,6 +112,7 @@ public final class MemoryWindow extends Resource {
     if (queuePair.domain().root() != domain.root()) {
       throw new IllegalArgumentException(queuePair + " is not of " + domain);
     }
+    queuePair.requireSendQueue();
     queuePair.requireNoPosting();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment bind = ibv_mw_bind.allocate(arena);

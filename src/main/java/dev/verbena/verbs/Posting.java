@@ -633,6 +633,7 @@ public final class Posting implements AutoCloseable {
    * Posts all requests: {@code ibv_wr_complete}.
    *
    * @return how many were posted: all, or none if the queue cannot hold them all
+   * @throws IllegalStateException if the queue pair's state takes no sends yet
    * @throws VerbsException if C refuses them; none was posted
    */
   public int complete() {
@@ -647,6 +648,7 @@ public final class Posting implements AutoCloseable {
     if (errno == 0) {
       return requests;
     }
+    queuePair.requireReached(QueuePairState.RTS, "ibv_wr_complete", errno);
     if (errno == Errno.ENOMEM || errno == Errno.ENOSPC) { // The latter is librxe's word for it.
       return 0;
     }

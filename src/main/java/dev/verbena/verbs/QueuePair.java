@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
@@ -24,6 +25,8 @@ import java.util.Set;
  * <p>Closing it calls {@code ibv_destroy_qp}.
  */
 public final class QueuePair extends Resource implements ReceiveQueue {
+  private static final long STATE = ibv_qp.state$offset();
+
   private final Context context;
   private final ProtectionDomain domain;
   private final QueuePairType type;
@@ -34,7 +37,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final BringUp bringUp = new BringUp(this);
   private final QueueLimits sends;
   private final QueueLimits receives;
-  private final boolean sharesReceives;
+  private final boolean sendsItself;
+  private final boolean receivesItself;
   private final Posting posting;
   private final List<CompletionQueue> completionQueues;
 
@@ -61,6 +65,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
             segment.address(),
             capacity,
             Set.of(),
+            false,
             release,
             List.of(parents)));
   }
@@ -78,18 +83,29 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     ProtectionDomain root = domain == null ? null : domain.root();
     this.sends = new QueueLimits(this, root, type, capacity.sendEntries(), capacity.inlineData());
     this.receives = new QueueLimits(this, root, null, capacity.receiveEntries(), 0);
-    this.sharesReceives = ibv_qp.srq(qp).address() != 0;
+    this.sendsItself = !made.spreads() && ibv_qp.send_cq(qp).address() != 0;
+    this.receivesItself =
+        !made.spreads()
+            && ibv_qp.recv_cq(qp).address() != 0
+            && ibv_qp.srq(qp).address() == 0
+            && type != QueuePairType.XRC_SEND
+            && type != QueuePairType.XRC_RECEIVE;
     this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
     this.completionQueues = CompletionQueue.among(made.parents());
   }
 
-  /** A queue pair that C made: what it was made on, what it holds, and how it is given back. */
+  /**
+   * A queue pair that C made: what it was made on, what it holds, and how it is given back.
+   *
+   * @param spreads whether it only spreads packets over a table of work queues
+   */
   record Made(
       Context context,
       ProtectionDomain domain,
       long address,
       QueuePairCapacity capacity,
       Set<SendOperation> sendOperations,
+      boolean spreads,
       Runnable release,
       List<Resource> parents) {}
 
@@ -114,6 +130,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
               qp,
               new QueuePairCapacity(0, 0, 0, 0, 0),
               Set.of(),
+              false,
               () -> context.verbs().ibv_destroy_qp(qp),
               List.of(xrcDomain)));
     }
@@ -139,14 +156,16 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @param count how many
    * @return how many were taken, from the first: less than {@code count} if the queue is full
    * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
-   * @throws IllegalStateException if the queue pair or something that a request names is closed;
-   *     nothing is posted
+   * @throws IllegalStateException if the queue pair or something that a request names is closed, or
+   *     if it has no send queue: nothing is posted; or if its state takes no sends yet, in which
+   *     Soft-RoCE nonetheless keeps them for later
    * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
    *     were taken, and {@link RequestList#refused} tells which it was
    */
   public int post(SendList list, int from, int count) {
     if (Checks.ON) {
       if (!list.isAdmitted(this, from, count)) {
+        requireSendQueue();
         list.admit(sends, from, count);
       }
       requireNoPosting();
@@ -170,6 +189,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public Posting startPosting() {
     requireOpen();
+    requireSendQueue();
     if (posting == null) {
       throw new IllegalStateException(this + " was made without send operations to be built");
     }
@@ -196,15 +216,16 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @param count how many
    * @return how many were taken, from the first: less than {@code count} if the queue is full
    * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
-   * @throws IllegalStateException if the queue pair or something that a request names is closed;
-   *     nothing is posted
+   * @throws IllegalStateException if the queue pair or something that a request names is closed, or
+   *     if it has no receive queue of its own, or if its state takes no receives yet; nothing is
+   *     posted
    * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
    *     were taken, and {@link RequestList#refused} tells which it was
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
     if (Checks.ON && !list.isAdmitted(this, from, count)) {
-      if (sharesReceives || type == QueuePairType.XRC_SEND || type == QueuePairType.XRC_RECEIVE) {
+      if (!receivesItself) {
         throw new IllegalStateException(this + " has no receive queue of its own");
       }
       list.admit(receives, from, count);
@@ -576,6 +597,36 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public FlowRule.Builder flowRule(int port) {
     return new FlowRule.Builder(this, port);
+  }
+
+  /** Refuses to post where mlx5 would follow the null pointer of a missing completion queue. */
+  void requireSendQueue() {
+    if (!sendsItself) {
+      throw new IllegalStateException(this + " has no send queue of its own");
+    }
+  }
+
+  /**
+   * Tells requests that came too early from those that do not fit. What C says of them differs by
+   * provider, and to mlx5 it is a full queue, for which a caller would wait for ever. Looks at the
+   * state that {@code ibv_modify_qp} keeps, without allocating: a full queue is no exception.
+   *
+   * @param needed the state from which on such requests are taken
+   * @param function what was called
+   * @param errno what it said
+   */
+  void requireReached(QueuePairState needed, String function, int errno) {
+    int state = Memory.getInt(address() + STATE);
+    if (state < needed.code()) {
+      throw new IllegalStateException(
+          "%s is in state %s, posting needs %s (%s: %s)"
+              .formatted(
+                  this,
+                  Codes.of(QueuePairState.class, state, QueuePairState.UNKNOWN),
+                  needed,
+                  function,
+                  Errno.name(errno)));
+    }
   }
 
   /** Refuses what would wait in C, for ever, for the end of a posting of this thread. */

@@ -227,7 +227,8 @@ public final class QueuePairBuilder {
       MemorySegment attr, long address, Runnable release, List<Resource> parents) {
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
     return new QueuePair(
-        new QueuePair.Made(context, domain, address, real, sendOperations, release, parents));
+        new QueuePair.Made(
+            context, domain, address, real, sendOperations, table != null, release, parents));
   }
 
   private void requireCompletionQueues() {

@@ -40,6 +40,11 @@ public final class ReceiveList extends RequestList {
   void requireEntries(int request) {}
 
   @Override
+  QueuePairState firstState() {
+    return QueuePairState.INIT;
+  }
+
+  @Override
   void admitKind(QueueLimits limits, int request) {}
 
   @Override

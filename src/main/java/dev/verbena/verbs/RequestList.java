@@ -415,10 +415,14 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   /** Checks what only this kind of list knows. */
   abstract void admitKind(QueueLimits limits, int request);
 
+  /** The state from which on a queue pair takes such requests. */
+  abstract QueuePairState firstState();
+
   /**
    * What became of a range that C did not take in whole.
    *
    * @return how many requests were taken, if the queue is full
+   * @throws IllegalStateException if it is a queue pair that takes no such requests yet
    * @throws VerbsException if anything else is wrong
    */
   final int taken(String function, int result, Resource queue, int from, int count) {
@@ -426,8 +430,12 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     long refusedAddress = getLong(refusedWord());
     putLong(refusedWord(), 0);
     long index = (refusedAddress - requests) >> requestShift;
-    if (refusedAddress == 0 || index < from || index >= (long) from + count) {
-      refused = -1;
+    boolean known = refusedAddress != 0 && index >= from && index < (long) from + count;
+    refused = known ? (int) index : -1;
+    if (queue instanceof QueuePair queuePair) {
+      queuePair.requireReached(firstState(), function, errno);
+    }
+    if (!known) {
       throw new VerbsException(
           function,
           errno,
@@ -438,7 +446,6 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
               + " requests it refuses"
               + hint(errno));
     }
-    refused = (int) index;
     int taken = refused - from;
     if (errno == Errno.ENOMEM) {
       return taken;

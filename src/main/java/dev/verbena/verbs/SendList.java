@@ -520,6 +520,11 @@ public final class SendList extends RequestList {
   }
 
   @Override
+  QueuePairState firstState() {
+    return QueuePairState.RTS;
+  }
+
+  @Override
   void admitKind(QueueLimits limits, int request) {
     WorkRequestOpcode opcode = opcodes[request];
     if (opcode == null) {

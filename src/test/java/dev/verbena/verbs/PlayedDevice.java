@@ -224,6 +224,11 @@ final class PlayedDevice implements AutoCloseable {
     locks.pass(Memory.getLong(qp + ibv_qp.recv_cq$offset()));
   }
 
+  /** Makes C think that a queue pair is in a state. */
+  void state(QueuePair queuePair, QueuePairState state) {
+    Memory.putInt(queuePair.segment().address() + ibv_qp.state$offset(), state.code());
+  }
+
   private void modify(long qp, long attributes, int mask) {
     locks.pass(qp);
     if ((mask & rdma_h.IBV_QP_STATE()) != 0) {

@@ -20,6 +20,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Lists of requests, posted through C's function pointers (S2-V40, S2-V41, S2-K13, S4-10). */
 class PostTest {
@@ -267,6 +269,44 @@ class PostTest {
     e = assertThrows(VerbsException.class, () -> rc.post(sends));
     assertTrue(e.getMessage().contains("did not say which"), e.getMessage());
     assertEquals(-1, sends.refused());
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = QueuePairState.class,
+      names = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"})
+  @DisplayName("S2-V42, S2-Q02 to S2-Q04: what comes too early is no full queue, as mlx5 calls it")
+  void sendsBeforeTheirTime(QueuePairState state) {
+    SendList sends = new SendList(2, 0);
+    sends.send(0);
+    sends.send(1);
+    device.room = 0;
+    device.state(rc, state);
+    if (state.compareTo(QueuePairState.RTS) >= 0) {
+      assertEquals(0, rc.post(sends));
+      return;
+    }
+    String message = message(IllegalStateException.class, () -> rc.post(sends, 1, 1));
+    assertTrue(message.contains("in state " + state), message);
+    assertTrue(message.contains("ibv_post_send: ENOMEM"), message);
+    assertEquals(1, sends.refused());
+    device.refusal = Errno.EINVAL;
+    device.namesRefused = false; // As librxe.
+    assertThrows(IllegalStateException.class, () -> rc.post(sends));
+    assertEquals(-1, sends.refused());
+  }
+
+  @Test
+  @DisplayName("S2-V41: receives are taken from INIT on")
+  void receivesBeforeTheirTime() {
+    ReceiveList receives = new ReceiveList(1, 0);
+    device.room = 0;
+    device.refusal = Errno.EINVAL;
+    device.state(rc, QueuePairState.RESET);
+    String message = message(IllegalStateException.class, () -> rc.post(receives));
+    assertTrue(message.contains("in state RESET"), message);
+    device.state(rc, QueuePairState.INIT);
+    assertThrows(VerbsException.class, () -> rc.post(receives));
   }
 
   @Test

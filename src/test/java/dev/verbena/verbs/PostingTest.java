@@ -329,6 +329,18 @@ class PostingTest {
   }
 
   @Test
+  @DisplayName("S2-V42: a posting before RTS is no full queue")
+  void tooEarly() {
+    calls.returning("wr_complete", Errno.EINVAL, Errno.ENOMEM);
+    for (QueuePairState state : List.of(QueuePairState.INIT, QueuePairState.RTR)) {
+      device.state(rc, state);
+      Posting posting = rc.startPosting().send();
+      String message = message(IllegalStateException.class, posting::complete);
+      assertTrue(message.contains("in state " + state), message);
+    }
+  }
+
+  @Test
   void thereIsOnePostingWhichIsUsedAgain() {
     Posting posting = rc.startPosting();
     assertTrue(message(IllegalStateException.class, rc::startPosting).contains("open already"));

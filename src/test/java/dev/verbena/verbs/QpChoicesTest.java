@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_ece;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** What queue pairs can be asked for beyond the basics: on a stand-in, and refused by Soft-RoCE. */
 class QpChoicesTest extends StandIn {
@@ -41,6 +43,8 @@ class QpChoicesTest extends StandIn {
     }
     MemorySegment qp = Memory.at(made(ibv_qp.layout(), context), ibv_qp.sizeof());
     ibv_qp.qp_type(qp, ibv_qp_init_attr_ex.qp_type(attr));
+    ibv_qp.send_cq(qp, ibv_qp_init_attr_ex.send_cq(attr));
+    ibv_qp.recv_cq(qp, ibv_qp_init_attr_ex.recv_cq(attr));
     return qp.address();
   }
 
@@ -139,8 +143,23 @@ class QpChoicesTest extends StandIn {
     assertEquals(1, ibv_rx_hash_conf.rx_hash_function(conf));
     assertEquals(1, ibv_rx_hash_conf.rx_hash_fields_mask(conf));
     assertEquals(40, hashKey.length);
+    hasNoQueues(qp);
+    // Even where it is given completion queues, which mlx5 then finds full for ever.
+    hasNoQueues(builder(QueuePairType.RAW_PACKET).spread(table, HASH).create());
     table.close();
     assertFalse(qp.isOpen(), "closed before its table");
+  }
+
+  private static void hasNoQueues(QueuePair spreading) {
+    ReceiveList receives = new ReceiveList(1, 0);
+    SendList sends = new SendList(1, 0);
+    sends.send(0);
+    for (Executable post :
+        List.<Executable>of(
+            () -> spreading.post(receives), () -> spreading.post(sends), spreading::startPosting)) {
+      String message = assertThrows(IllegalStateException.class, post).getMessage();
+      assertTrue(message.contains("queue of its own"), message);
+    }
   }
 
   @Test

@@ -65,6 +65,7 @@ class XrcTest extends StandIn {
   public long create_qp_ex(long context, long attributes) {
     attr = copied(attributes, ibv_qp_init_attr_ex.sizeof());
     MemorySegment qp = queuePair(context, ibv_qp_init_attr_ex.qp_type(attr));
+    ibv_qp.send_cq(qp, ibv_qp_init_attr_ex.send_cq(attr));
     ibv_qp_ex.wr_start(qp, ibv_qp_ex.wr_start.allocate(at -> built.add("start"), arena));
     ibv_qp_ex.wr_send(qp, ibv_qp_ex.wr_send.allocate(at -> built.add("send"), arena));
     ibv_qp_ex.wr_set_xrc_srqn(
@@ -85,6 +86,7 @@ class XrcTest extends StandIn {
     MemorySegment qp = Memory.at(made(ibv_qp_ex.layout(), context), ibv_qp_ex.layout().byteSize());
     ibv_qp.qp_num(qp, 0x99);
     ibv_qp.qp_type(qp, type);
+    ibv_qp.state(qp, rdma_h.IBV_QPS_RTS());
     return qp;
   }
 
