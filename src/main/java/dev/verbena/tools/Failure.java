@@ -27,7 +27,8 @@ final class Failure extends RuntimeException {
         | ConnectionException
         | IllegalStateException
         | IllegalArgumentException
-        | UnsupportedOperationException e) {
+        | UnsupportedOperationException
+        | IllegalCallerException e) {
       throw new Failure(line.replace("%d", errno(e)), e);
     }
   }

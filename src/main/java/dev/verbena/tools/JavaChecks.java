@@ -34,7 +34,7 @@ final class JavaChecks {
                     System.getProperty("os.arch"))));
     Optional<Unsupported> unsupported = Verbena.unsupportedReason();
     unsupported
-        .filter(because -> isOne(because, Reason.OPERATING_SYSTEM, Reason.ARCHITECTURE))
+        .filter(because -> because.reason().compareTo(Reason.NATIVE_ACCESS) < 0)
         .ifPresent(
             because ->
                 checks.add(
@@ -51,17 +51,15 @@ final class JavaChecks {
   }
 
   static List<Check> libraries() {
-    List<Check> checks = new ArrayList<>();
-    Optional<Unsupported> missing =
-        Verbena.unsupportedReason().filter(because -> isOne(because, Reason.LIBRARY));
-    if (missing.isPresent()) {
-      checks.add(Check.problem(missing.get().explanation(), INSTALL));
-    } else {
-      String release = Verbena.rdmaCoreRelease().map(r -> " of rdma-core " + r).orElse("");
-      checks.add(Check.ok("libibverbs" + release + " is there"));
-      checks.add(librdmacm());
+    Optional<Unsupported> missing = Verbena.unsupportedReason();
+    if (missing.filter(because -> because.reason().compareTo(Reason.LIBRARY) < 0).isPresent()) {
+      return List.of(Check.note("not looked for", "see above"));
     }
-    return checks;
+    if (missing.filter(because -> because.reason() == Reason.LIBRARY).isPresent()) {
+      return List.of(Check.problem(missing.get().explanation(), INSTALL));
+    }
+    String release = Verbena.rdmaCoreRelease().map(r -> " of rdma-core " + r).orElse("");
+    return List.of(Check.ok("libibverbs" + release + " is there"), librdmacm());
   }
 
   /** Loads the library as a program would. Whether the kernel answers it is another check's. */
@@ -72,6 +70,8 @@ final class JavaChecks {
       if (e.function().startsWith("dlopen")) {
         return Check.note(e.getMessage(), INSTALL + "; without it no connections by IP address");
       }
+    } catch (UnsupportedOperationException | IllegalCallerException e) {
+      return Check.note("librdmacm cannot be used: " + e.getMessage(), "see above");
     }
     String release = release(Machine.THIS.lines("/proc/self/maps"));
     return Check.ok("librdmacm" + release + " is there");
@@ -85,9 +85,5 @@ final class JavaChecks {
         .map(found -> " of rdma-core " + found.group(1))
         .findFirst()
         .orElse("");
-  }
-
-  private static boolean isOne(Unsupported because, Reason... reasons) {
-    return List.of(reasons).contains(because.reason());
   }
 }

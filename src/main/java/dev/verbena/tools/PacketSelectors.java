@@ -15,6 +15,21 @@ import picocli.CommandLine.Spec.Target;
 
 /** Which packets to receive: a flow rule by its fields. What is 0 is not looked at. */
 final class PacketSelectors {
+  /**
+   * The names of {@link FlowType}, which itself holds constants of C: options are made even where
+   * nothing may be called.
+   */
+  private enum Rule {
+    NORMAL,
+    ALL_DEFAULT,
+    MULTICAST_DEFAULT,
+    SNIFFER;
+
+    FlowType ofVerbs() {
+      return FlowType.valueOf(name());
+    }
+  }
+
   @Spec(Target.MIXEE)
   private CommandSpec command;
 
@@ -22,7 +37,7 @@ final class PacketSelectors {
       names = "--rule",
       paramLabel = "TYPE",
       description = "${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}.")
-  private FlowType type = FlowType.NORMAL;
+  private Rule type = Rule.NORMAL;
 
   @Option(
       names = "--priority",
@@ -93,10 +108,10 @@ final class PacketSelectors {
   /** Fails unless the options say which packets. */
   void check() {
     boolean any = hasEthernet() || hasIp() || hasPorts();
-    if (!any && type == FlowType.NORMAL) {
+    if (!any && type == Rule.NORMAL) {
       throw wrong("which packets? Name an address or a port, or ask for --rule sniffer");
     }
-    if (any && type != FlowType.NORMAL) {
+    if (any && type != Rule.NORMAL) {
       throw wrong("addresses and ports go with --rule normal");
     }
     inet4(sourceAddress);
@@ -130,7 +145,7 @@ final class PacketSelectors {
 
   /** Puts the rule in force, and names every header up to the last one that is looked at. */
   FlowRule rule(PacketPort port) {
-    FlowRule.Builder rule = port.flow().type(type).priority(priority);
+    FlowRule.Builder rule = port.flow().type(type.ofVerbs()).priority(priority);
     if (hasEthernet() || hasIp() || hasPorts()) {
       rule.match(ethernet());
     }

@@ -45,9 +45,6 @@ final class RcExample implements Callable<Integer> {
   private static final String WRITTEN = "RDMA write operation";
   private static final int MESSAGE_SIZE = SENT.length() + 1;
   private static final long TIMEOUT_NANOS = 2_000_000_000L;
-  private static final AccessFlag[] ACCESS = {
-    AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE
-  };
   private static final String RULE = " ------------------------------------------------";
 
   @Spec private CommandSpec spec;
@@ -149,7 +146,12 @@ final class RcExample implements Callable<Integer> {
     try (MemoryRegion region =
             attempt(
                 "ibv_reg_mr failed with mr_flags=0x7",
-                () -> domain.registerMemory(buffer, ACCESS));
+                () ->
+                    domain.registerMemory(
+                        buffer,
+                        AccessFlag.LOCAL_WRITE,
+                        AccessFlag.REMOTE_READ,
+                        AccessFlag.REMOTE_WRITE));
         QueuePair queuePair =
             attempt(
                 "failed to create QP",

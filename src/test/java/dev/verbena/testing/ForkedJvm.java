@@ -19,6 +19,7 @@ public final class ForkedJvm {
   private static final long TIMEOUT_SECONDS = 120;
 
   private final List<String> options = new ArrayList<>();
+  private final List<String> jars = new ArrayList<>();
   private final Map<String, String> environment = new TreeMap<>();
   private boolean modular;
 
@@ -44,6 +45,17 @@ public final class ForkedJvm {
     return with("--enable-native-access=" + (modular ? "dev.verbena" : "ALL-UNNAMED"));
   }
 
+  /** Puts the jar that a class comes from on the class path. */
+  public ForkedJvm withJarOf(Class<?> type) {
+    try {
+      URL jar = type.getProtectionDomain().getCodeSource().getLocation();
+      jars.add(Path.of(jar.toURI()).toString());
+    } catch (URISyntaxException e) {
+      throw new AssertionError(e);
+    }
+    return this;
+  }
+
   /** Sets a variable of the environment. */
   public ForkedJvm withVariable(String name, String value) {
     environment.put(name, value);
@@ -67,7 +79,9 @@ public final class ForkedJvm {
       command.addAll(List.of("--module-path", library, "--patch-module", "dev.verbena=" + tests));
       command.addAll(List.of("--module", "dev.verbena/" + main.getName()));
     } else {
-      command.addAll(List.of("-cp", library + File.pathSeparator + tests, main.getName()));
+      List<String> path = new ArrayList<>(List.of(library, tests));
+      path.addAll(jars);
+      command.addAll(List.of("-cp", String.join(File.pathSeparator, path), main.getName()));
     }
     command.addAll(List.of(arguments));
     try {
