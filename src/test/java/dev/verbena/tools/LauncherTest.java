@@ -1,0 +1,93 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The launcher in a project whose JDK and Maven only say what they are asked for. */
+@Tag("host")
+class LauncherTest {
+  private static final Instant LONG_AGO = Instant.parse("2025-01-01T00:00:00Z");
+
+  @TempDir private Path project;
+
+  @BeforeEach
+  void makeProject() throws IOException {
+    script("verbena", Files.readString(Path.of("verbena")));
+    script("jdk/bin/java", "#!/bin/sh\necho java \"$@\"\n");
+    write("jdk/release", "JAVA_VERSION=\"25.0.1\"\n");
+    script(
+        "bin/mvn", "#!/bin/sh\necho mvn\nmkdir -p target\ntouch target/verbena-0.10-tools.jar\n");
+    Path source = write("src/main/Source.java", "");
+    Files.setLastModifiedTime(source.getParent(), FileTime.from(LONG_AGO));
+    write("pom.xml", "");
+  }
+
+  private Path write(String name, String text) throws IOException {
+    Path file = project.resolve(name);
+    Files.createDirectories(file.getParent());
+    Files.writeString(file, text);
+    Files.setLastModifiedTime(file, FileTime.from(LONG_AGO));
+    return file;
+  }
+
+  private void script(String name, String text) throws IOException {
+    Files.setPosixFilePermissions(write(name, text), PosixFilePermissions.fromString("rwx------"));
+  }
+
+  private void jar(String version, int age) throws IOException {
+    Path jar = write("target/verbena-" + version + "-tools.jar", "");
+    Files.setLastModifiedTime(jar, FileTime.from(LONG_AGO.plusSeconds(100 - age)));
+  }
+
+  private String run() throws IOException, InterruptedException {
+    ProcessBuilder launcher =
+        new ProcessBuilder(project.resolve("verbena").toString(), "doctor")
+            .redirectErrorStream(true);
+    launcher.environment().put("JAVA_HOME", project.resolve("jdk").toString());
+    launcher.environment().merge("PATH", project.resolve("bin") + ":", (old, own) -> own + old);
+    Process process = launcher.start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(0, process.waitFor(), output);
+    return output;
+  }
+
+  @Test
+  void theNewestJarRunsWhateverItsVersion() throws Exception {
+    jar("0.9", 2);
+    jar("0.10", 1);
+    jar("0.1", 3);
+    String output = run();
+    assertTrue(output.contains("/target/verbena-0.10-tools.jar dev.verbena.tools.Main doctor"));
+    assertFalse(output.contains("mvn"), output);
+  }
+
+  @Test
+  void afterAChangeOfTheVersionItBuildsOnce() throws Exception {
+    jar("0.1", 1);
+    Files.setLastModifiedTime(
+        project.resolve("pom.xml"), FileTime.from(LONG_AGO.plusSeconds(1000)));
+    String first = run();
+    assertTrue(first.contains("mvn") && first.contains("verbena-0.10-tools.jar"), first);
+    String second = run();
+    assertTrue(!second.contains("mvn") && second.contains("verbena-0.10-tools.jar"), second);
+  }
+
+  @Test
+  void withoutAJarItBuilds() throws Exception {
+    String output = run();
+    assertTrue(output.contains("mvn") && output.contains("verbena-0.10-tools.jar"), output);
+  }
+}
