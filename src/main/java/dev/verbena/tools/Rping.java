@@ -1,6 +1,5 @@
 package dev.verbena.tools;
 
-import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
@@ -144,8 +143,8 @@ final class Rping implements Callable<Integer> {
   private void serveOneOfMany(Endpoint request) {
     try {
       serve(request);
-    } catch (IOException | VerbsException e) {
-      err().println(e.getMessage());
+    } catch (IOException | RuntimeException e) {
+      err().println(Main.message(e));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -6,6 +6,7 @@ import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
 /** The end of rping that reads from the client's memory, and writes what it read back to it. */
@@ -30,7 +31,7 @@ final class RpingServer {
     for (byte[] message = client.receive(); message != null; message = client.receive()) {
       RemoteMemory source = fitting(RpingBuffer.of(message));
       client.read(data, 0, source.length(), source, 0);
-      String text = data.memory().getString(0);
+      String text = text(source.length());
       pings.accept(text);
       client.send(GO_AHEAD);
       message = client.receive();
@@ -39,6 +40,15 @@ final class RpingServer {
       }
       client.write(data, 0, text.length() + 1L, RpingBuffer.of(message), 0);
       client.send(GO_AHEAD);
+    }
+  }
+
+  /** What was read, of one byte each letter: it must end before the ping does. */
+  private String text(long length) throws IOException {
+    try {
+      return data.memory().asSlice(0, length).getString(0, StandardCharsets.ISO_8859_1);
+    } catch (IndexOutOfBoundsException e) {
+      throw new IOException("the client's ping of " + length + " bytes has no end", e);
     }
   }
 

@@ -3,11 +3,17 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AccessFlag;
+import java.lang.foreign.Arena;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -97,6 +103,55 @@ class RpingProgramTest {
     assertFalse(serving.isAlive(), "an interrupt does not end the server");
     assertEquals(1, server.get().status());
     assertEquals(4, pings(server.get().out()).size(), server.get().out());
+  }
+
+  @DeviceTest
+  @DisplayName("rping -P says in one line what is wrong with a client, and serves the others")
+  void clientsThatGoWrongAreTheirOwnBusiness() throws Exception {
+    AtomicReference<Run> server = new AtomicReference<>();
+    Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v"))));
+    serving.start();
+    Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "1")).succeeded();
+    try (Connection client = connect();
+        Arena arena = Arena.ofShared()) {
+      client.send(endless(client, arena));
+      assertNull(client.receive(), "the server ends the connection");
+    }
+    for (int i = 0; i < 5; i++) {
+      try (Connection client = connect();
+          Arena arena = Arena.ofShared()) {
+        client.send(endless(client, arena));
+      }
+    }
+    Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "1", "-V")).succeeded();
+    serving.interrupt();
+    serving.join(30_000);
+    assertFalse(serving.isAlive(), "an interrupt does not end the server");
+    List<String> lines =
+        server.get().err().lines().takeWhile(line -> !line.contains("Interrupted")).toList();
+    assertTrue(lines.contains("the client's ping of 64 bytes has no end"), lines::toString);
+    assertEquals(8, lines.size(), "one line for each client: " + lines);
+  }
+
+  private Connection connect() throws InterruptedException {
+    return Connection.connect(
+        new InetSocketAddress(Rig.addressB(), Integer.parseInt(port)),
+        ConnectionSettings.DEFAULT
+            .withMessages(RpingBuffer.SIZE, 2)
+            .from(new InetSocketAddress(Rig.addressA(), 0)));
+  }
+
+  /** The message of a client whose ping is a text without an end. */
+  private static byte[] endless(Connection server, Arena arena) {
+    return RpingBuffer.bytes(
+        server
+            .endpoint()
+            .id()
+            .domain()
+            .registerMemory(
+                arena.allocate(64).fill((byte) 'x'),
+                AccessFlag.LOCAL_WRITE,
+                AccessFlag.REMOTE_READ));
   }
 
   @DeviceTest
