@@ -72,7 +72,7 @@ final class Apm implements Callable<Integer> {
   @Option(
       names = "-w",
       paramLabel = "MS",
-      description = "Time between sends; default: ${DEFAULT-VALUE}.")
+      description = "Time between sends, the same at both ends; default: ${DEFAULT-VALUE}.")
   private int pause = 500;
 
   private PrintWriter out;
@@ -130,7 +130,7 @@ final class Apm implements Callable<Integer> {
     try (Listener listener = Listener.open(here)) {
       out.println("rdma_get_request");
       try (Endpoint request = listener.take();
-          MigratingConnection client = new MigratingConnection(request, length, out)) {
+          MigratingConnection client = new MigratingConnection(request, length, pause, out)) {
         AlternatePort own = ownPort(client);
         out.println("rdma_accept");
         load(own, client, client.accept(own.privateData()));
@@ -146,7 +146,7 @@ final class Apm implements Callable<Integer> {
   private void visit() throws InterruptedException {
     InetSocketAddress peer = new InetSocketAddress(address, port);
     try (Endpoint way = Endpoint.resolve(PortSpace.TCP, null, peer, RESOLUTION);
-        MigratingConnection server = new MigratingConnection(way, length, out)) {
+        MigratingConnection server = new MigratingConnection(way, length, pause, out)) {
       AlternatePort own = ownPort(server);
       out.println("rdma_connect");
       load(own, server, server.connect(own.privateData()));

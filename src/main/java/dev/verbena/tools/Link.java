@@ -28,8 +28,6 @@ final class Link implements AutoCloseable {
   /** How many requests fit in a queue. */
   static final int DEPTH = 128;
 
-  private static final long PATIENCE_NANOS = 10_000_000_000L;
-
   private final Arena arena = Arena.ofShared();
   private final Runnable end;
   private final ProtectionDomain domain;
@@ -39,6 +37,7 @@ final class Link implements AutoCloseable {
   private final QueuePair queuePair;
   private final CompletionWaiter waiter;
   private final Completions completions = new Completions(16);
+  private Duration patience = Patience.forBytes(0);
 
   /** On a device, to be connected by exchanging addresses. */
   Link(Device device, long bufferSize, SendOperation... operations) {
@@ -77,6 +76,11 @@ final class Link implements AutoCloseable {
         .queuePair(QueuePairType.RC)
         .completions(queue)
         .capacity(new QueuePairCapacity(DEPTH, DEPTH, 1, 1, 0));
+  }
+
+  /** Sets how long completions may take to come. */
+  void setPatience(Duration patience) {
+    this.patience = patience;
   }
 
   QueuePair queuePair() {
@@ -128,8 +132,8 @@ final class Link implements AutoCloseable {
 
   /** Sleeps until there are completions, all good. */
   void sleep() throws InterruptedException {
-    if (waiter.poll(completions, Duration.ofNanos(PATIENCE_NANOS)) == 0) {
-      throw new IllegalStateException("no completion came within 10 s");
+    if (waiter.poll(completions, patience) == 0) {
+      throw tooLate();
     }
     requireGood();
   }
@@ -148,14 +152,19 @@ final class Link implements AutoCloseable {
     }
   }
 
-  private static void await(BooleanSupplier condition) {
+  private void await(BooleanSupplier condition) {
+    long limit = patience.toNanos();
     long start = System.nanoTime();
     for (int spins = 1; !condition.getAsBoolean(); spins++) {
-      if (spins % 1024 == 0 && System.nanoTime() - start > PATIENCE_NANOS) {
-        throw new IllegalStateException("no completion came within 10 s");
+      if (spins % 1024 == 0 && System.nanoTime() - start > limit) {
+        throw tooLate();
       }
       Thread.onSpinWait();
     }
+  }
+
+  private IllegalStateException tooLate() {
+    return new IllegalStateException("no completion came within " + patience.toSeconds() + " s");
   }
 
   @Override

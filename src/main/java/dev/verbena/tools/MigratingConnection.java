@@ -15,11 +15,11 @@ import java.time.Duration;
 
 /** A connection that carries messages, and may migrate to another path meanwhile. */
 final class MigratingConnection implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
   private static final ConnectionParameters PARAMETERS =
       ConnectionParameters.DEFAULT.withReadDepth(2).withRetries(5, 5);
 
   private final Endpoint endpoint;
+  private final Duration patience;
   private final PrintWriter out;
   private final Arena arena = Arena.ofShared();
   private final QueuePair queuePair;
@@ -29,10 +29,15 @@ final class MigratingConnection implements AutoCloseable {
   private final Completions completions = new Completions(1);
   private final AsyncEvents.Listening events;
 
-  /** On a resolved address or a request, which is not closed if its device cannot do it. */
-  MigratingConnection(Endpoint endpoint, int length, PrintWriter out) {
+  /**
+   * On a resolved address or a request, which is not closed if its device cannot do it.
+   *
+   * @param pause how many milliseconds the peer sleeps before it sends
+   */
+  MigratingConnection(Endpoint endpoint, int length, int pause, PrintWriter out) {
     AlternatePort.require(endpoint.id().context());
     this.endpoint = endpoint;
+    this.patience = patience(length, pause);
     this.out = out;
     queuePair = endpoint.id().queues().createQueuePair(QueuePairCapacity.of(1));
     transfers = endpoint.id().queues().transfers();
@@ -40,6 +45,10 @@ final class MigratingConnection implements AutoCloseable {
     outbox = transfers.registerMessages(arena.allocate(length));
     postReceive();
     events = endpoint.id().context().asyncEvents().listen(this::tell);
+  }
+
+  static Duration patience(int length, int pause) {
+    return Patience.forBytes(length).plusMillis(pause);
   }
 
   private void tell(AsyncEvent event) {
@@ -53,12 +62,12 @@ final class MigratingConnection implements AutoCloseable {
 
   /** Connects, and returns what the server sent along. */
   byte[] connect(byte[] privateData) throws InterruptedException {
-    return endpoint.connect(PARAMETERS, privateData, PATIENCE).privateData();
+    return endpoint.connect(PARAMETERS, privateData, patience).privateData();
   }
 
   /** Accepts, and returns what the client sent along. */
   byte[] accept(byte[] privateData) throws InterruptedException {
-    endpoint.accept(PARAMETERS, privateData, PATIENCE);
+    endpoint.accept(PARAMETERS, privateData, patience);
     return endpoint.request().orElseThrow().privateData();
   }
 
@@ -76,12 +85,12 @@ final class MigratingConnection implements AutoCloseable {
 
   void send() throws InterruptedException {
     transfers.send(0, outbox, 0, outbox.length());
-    transfers.awaitSends(completions, PATIENCE);
+    transfers.awaitSends(completions, patience);
     requireGood("send");
   }
 
   void receive() throws InterruptedException {
-    transfers.awaitReceives(completions, PATIENCE);
+    transfers.awaitReceives(completions, patience);
     requireGood("receive");
     postReceive();
   }
@@ -92,7 +101,7 @@ final class MigratingConnection implements AutoCloseable {
 
   private void requireGood(String what) {
     if (completions.count() == 0) {
-      throw new Failure("no " + what + " was done within " + PATIENCE.toSeconds() + " s");
+      throw new Failure("no " + what + " was done within " + patience.toSeconds() + " s");
     }
     if (!completions.isSuccess(0)) {
       throw new Failure(completions.describe(0));

@@ -23,7 +23,7 @@ final class PerfBandwidth implements Callable<Integer> {
   private static final int SIZE = 65536;
 
   /** Requests in one post, of which the last completes. */
-  private static final int BATCH = 16;
+  static final int BATCH = 16;
 
   /** How many batches may be under way. */
   private static final int WINDOW = Link.DEPTH / BATCH;

@@ -16,6 +16,7 @@ abstract class PerfEnd implements AutoCloseable {
   PerfEnd(PerfTask task, Link link) {
     this.task = task;
     this.link = link;
+    link.setPatience(task.patience());
   }
 
   /** Posts receives if there will be messages: before the other end can send any. */

@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Locale;
 
 /**
@@ -58,6 +59,11 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
 
   int total() {
     return Math.addExact(warmUp, iterations);
+  }
+
+  /** How long the next completion may take to come: for bandwidth, that of a batch. */
+  Duration patience() {
+    return Patience.forBytes((long) PerfBandwidth.BATCH * size);
   }
 
   byte[] bytes() {

@@ -1,0 +1,31 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** How long programs wait for what a user's options make slow. */
+class PatienceTest {
+  @Test
+  void aDeadPeerIsNoticedSoon() {
+    assertEquals(Duration.ofSeconds(10), Patience.forBytes(64));
+  }
+
+  @Test
+  @DisplayName("perf bw -s 67108864: a batch takes Soft-RoCE 16 s, and slower devices longer")
+  void largeMessagesAreWaitedForLonger() {
+    PerfTask task = new PerfTask(PerfTask.Operation.WRITE, 1 << 26, 0, 16);
+    assertTrue(task.patience().compareTo(Duration.ofSeconds(60)) > 0, "" + task.patience());
+    assertEquals(
+        Duration.ofSeconds(10), new PerfTask(PerfTask.Operation.SEND, 64, 0, 16).patience());
+  }
+
+  @Test
+  @DisplayName("D-07: apm's pause between sends comes on top")
+  void whatThePeerSleepsIsAdded() {
+    assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
+  }
+}
