@@ -6,7 +6,7 @@ import picocli.CommandLine.Option;
 
 /** Which device, port and GID to use. */
 final class DeviceOptions extends PortOptions {
-  private int gidIndex = -1;
+  private int gidIndex = UNSET;
 
   @Option(
       names = {"-g", "--gid-idx"},
@@ -17,7 +17,12 @@ final class DeviceOptions extends PortOptions {
   }
 
   boolean hasGidIndex() {
-    return gidIndex >= 0;
+    return gidIndex != UNSET;
+  }
+
+  @Override
+  boolean isGiven() {
+    return super.isGiven() || hasGidIndex();
   }
 
   int gidIndex() {

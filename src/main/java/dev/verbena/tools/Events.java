@@ -9,7 +9,6 @@ import java.time.ZoneId;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -22,7 +21,11 @@ import picocli.CommandLine.Spec;
 final class Events implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
-  @Mixin private DeviceOptions options;
+  @Option(
+      names = {"-d", "--ib-dev"},
+      paramLabel = "DEVICE",
+      description = "Device; default: the first one.")
+  private String name;
 
   @Option(
       names = {"-n", "--count"},
@@ -39,7 +42,7 @@ final class Events implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     PrintWriter out = spec.commandLine().getOut();
-    try (Context context = options.open()) {
+    try (Context context = Devices.orFirst(name).open()) {
       out.println("watching " + context.device());
       for (long seen = 0; seen < count; seen++) {
         AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(seconds));

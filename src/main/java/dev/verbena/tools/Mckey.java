@@ -107,6 +107,7 @@ final class Mckey implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     out = spec.commandLine().getOut();
+    PortSpace space = space();
     if (connections < 1 || count < 0 || size < 0) {
       throw new ParameterException(spec.commandLine(), "a number cannot be negative");
     }
@@ -123,7 +124,7 @@ final class Mckey implements Callable<Integer> {
             attempt("failed to create event channel", () -> EventChannel.open())) {
       out.println("mckey: starting " + (sender ? "client" : "server"));
       out.println("mckey: joining");
-      List<GroupMember> members = join(channel, arena);
+      List<GroupMember> members = join(channel, space, arena);
       watch(channel);
       Thread.sleep(PAUSE);
       transfer(members);
@@ -137,13 +138,16 @@ final class Mckey implements Callable<Integer> {
   }
 
   private PortSpace space() {
-    return switch (Integer.decode(portSpace)) {
-      case UDP -> PortSpace.UDP;
-      case IPOIB -> PortSpace.IPOIB;
-      default ->
-          throw new ParameterException(
-              spec.commandLine(), "the port space is 0x111 (UDP) or 0x2 (IPoIB), not " + portSpace);
-    };
+    try {
+      return switch (Integer.decode(portSpace)) {
+        case UDP -> PortSpace.UDP;
+        case IPOIB -> PortSpace.IPOIB;
+        default -> throw new NumberFormatException("no port space has this number");
+      };
+    } catch (NumberFormatException e) {
+      throw new ParameterException(
+          spec.commandLine(), "the port space is 0x111 (UDP) or 0x2 (IPoIB), not " + portSpace, e);
+    }
   }
 
   private InetSocketAddress to() {
@@ -155,9 +159,10 @@ final class Mckey implements Callable<Integer> {
   }
 
   /** Each identifier resolves the group's address, makes its queue pair, and joins. */
-  private List<GroupMember> join(EventChannel channel, Arena arena) throws InterruptedException {
+  private List<GroupMember> join(EventChannel channel, PortSpace space, Arena arena)
+      throws InterruptedException {
     for (int i = 0; i < connections; i++) {
-      ConnectionId id = channel.createId(space());
+      ConnectionId id = channel.createId(space);
       if (source != null) {
         attempt("mckey: addr bind failure: %d", () -> id.bind(from()));
       }

@@ -1,7 +1,6 @@
 package dev.verbena.tools;
 
 import dev.verbena.verbs.Device;
-import java.util.List;
 import picocli.CommandLine.Option;
 
 /** The devices of a program that is both ends of its connection. */
@@ -23,14 +22,7 @@ final class PairOptions {
   }
 
   Device device() {
-    if (name != null) {
-      return Device.named(name);
-    }
-    List<Device> devices = Device.list();
-    if (devices.isEmpty()) {
-      throw new UnsupportedOperationException("no RDMA device; verbena doctor tells more");
-    }
-    return devices.getFirst();
+    return Devices.orFirst(name);
   }
 
   Device peerDevice() {

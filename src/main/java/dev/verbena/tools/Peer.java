@@ -5,6 +5,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.ConnectException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -37,9 +38,10 @@ final class Peer implements AutoCloseable {
 
   static Peer connect(String host, int port) throws IOException {
     try {
-      return new Peer(new Socket(host, port));
+      return new Peer(new Socket(InetAddress.getByName(host), port));
     } catch (IOException e) {
-      ConnectException named = new ConnectException("Couldn't connect to " + host + ":" + port);
+      ConnectException named =
+          new ConnectException("Couldn't connect to " + host + ":" + port + ": " + e.getMessage());
       named.initCause(e);
       throw named;
     }

@@ -104,8 +104,9 @@ final class PerfOptions {
   }
 
   private void check() {
-    if (cm && (device.name() != null || device.hasGidIndex())) {
-      throw wrong("with --cm the address chooses device and GID: --from instead of -d or -g");
+    if (cm && device.isGiven()) {
+      throw wrong(
+          "with --cm the address chooses device, port and GID: --from instead of -d, -i or -g");
     }
     if (!cm && from != null) {
       throw wrong("--from needs --cm");

@@ -2,7 +2,6 @@ package dev.verbena.tools;
 
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
-import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -11,6 +10,8 @@ import picocli.CommandLine.Spec.Target;
 
 /** Which device and port to use: the same options for all programs. */
 class PortOptions {
+  static final int UNSET = -1;
+
   @Spec(Target.MIXEE)
   private CommandSpec command;
 
@@ -20,7 +21,7 @@ class PortOptions {
       description = "Device; default: the first one.")
   private String name;
 
-  private int port = 1;
+  private int port = UNSET;
 
   @Option(
       names = {"-i", "--ib-port"},
@@ -43,18 +44,16 @@ class PortOptions {
   }
 
   final int port() {
-    return port;
+    return port == UNSET ? 1 : port;
+  }
+
+  /** Whether any of the options was given. */
+  boolean isGiven() {
+    return name != null || port != UNSET;
   }
 
   Device device() {
-    if (name != null) {
-      return Device.named(name);
-    }
-    List<Device> devices = Device.list();
-    if (devices.isEmpty()) {
-      throw new UnsupportedOperationException("no RDMA device; verbena doctor tells more");
-    }
-    return devices.getFirst();
+    return Devices.orFirst(name);
   }
 
   final Context open() {

@@ -67,16 +67,21 @@ final class Rping implements Callable<Integer> {
       description = "Size of a ping, 26 to 65535; default: ${DEFAULT-VALUE}.")
   private int size = 64;
 
-  @Option(names = "-C", paramLabel = "N", description = "Pings; default: without end.")
+  @Option(
+      names = "-C",
+      paramLabel = "N",
+      description = "Pings of the client; default: without end.")
   private int count;
 
-  @Option(names = "-P", description = "Serve one client after the other, or at once, for ever.")
+  @Option(
+      names = "-P",
+      description = "Of the server: serve one client after the other, or at once, for ever.")
   private boolean persistent;
 
   @Option(names = "-v", description = "Show what arrives.")
   private boolean show;
 
-  @Option(names = "-V", description = "Compare what comes back with what was sent.")
+  @Option(names = "-V", description = "Of the client: compare what comes back with what was sent.")
   private boolean validate;
 
   @Option(names = "-d", description = "Show the connection.")
@@ -92,6 +97,12 @@ final class Rping implements Callable<Integer> {
     }
     if (role.client && address == null) {
       throw wrong("the client needs the server's address: -a");
+    }
+    if (role.client && persistent) {
+      throw wrong("-P is for the server");
+    }
+    if (role.server && source != null) {
+      throw wrong("-I is for the client; the server listens on -a");
     }
     if (role.server) {
       serve();

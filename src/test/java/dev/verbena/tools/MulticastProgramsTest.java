@@ -173,10 +173,13 @@ class MulticastProgramsTest {
             "mckey",
             "mckey -m 239.9.1.1 -M ff12:401b::1",
             "mckey -m 239.9.1.1 -c 0",
+            "mckey -m 239.9.1.1 -p foo",
+            "mckey -m 239.9.1.1 -p 0x3",
             "mc",
             "mc -m 239.9.1.1 -c 0")) {
       Run run = Run.of(line.split(" "));
       assertEquals(2, run.status(), line + run.err());
+      assertEquals("", run.out(), line);
     }
     assertTrue(Run.of("mc").err().startsWith("multicast address must be specified with -m"));
   }

@@ -3,6 +3,7 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.ServerSocket;
@@ -44,6 +45,18 @@ class PeerTest {
       IOException e = assertThrows(IOException.class, () -> peer.receive(2));
       assertEquals("the other end closed the TCP connection", e.getMessage());
     }
+  }
+
+  @Test
+  void whyThereIsNoConnectionIsSaid() {
+    String port = Ports.free();
+    IOException refused =
+        assertThrows(IOException.class, () -> Peer.connect("localhost", Integer.parseInt(port)));
+    IOException unknown = assertThrows(IOException.class, () -> Peer.connect("no.such.host.", 1));
+    assertEquals(
+        "Couldn't connect to localhost:" + port + ": Connection refused", refused.getMessage());
+    String start = "Couldn't connect to no.such.host.:1: no.such.host.: ";
+    assertTrue(unknown.getMessage().startsWith(start), unknown.getMessage());
   }
 
   private static byte[] exchange(int port, byte[] own) {

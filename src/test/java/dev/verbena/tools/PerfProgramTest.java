@@ -109,7 +109,13 @@ class PerfProgramTest {
   @Test
   void wrongUsageIsTwo() {
     for (String line :
-        List.of("lat --cm -d rxe0", "bw --cm -g 1", "lat --from ::1", "bw -o jump", "lat a b")) {
+        List.of(
+            "lat --cm -d rxe0",
+            "bw --cm -g 1",
+            "bw --cm -i 2",
+            "lat --from ::1",
+            "bw -o jump",
+            "lat a b")) {
       assertEquals(2, Run.of(("perf " + line).split(" ")).status(), line);
     }
   }

@@ -176,7 +176,16 @@ class RpingProgramTest {
   @Test
   void wrongUsageIsTwo() {
     for (String line :
-        List.of("", "-s -c", "-c", "-s -S 25", "-s -S 65536", "-s -C -1", "-s -a no:such:host")) {
+        List.of(
+            "",
+            "-s -c",
+            "-c",
+            "-s -S 25",
+            "-s -S 65536",
+            "-s -C -1",
+            "-s -a no:such:host",
+            "-c -a ::1 -P",
+            "-s -I ::1")) {
       Run run = Run.of(("rping " + line).strip().split(" "));
       assertEquals(2, run.status(), line + run.err());
     }
