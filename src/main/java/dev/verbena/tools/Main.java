@@ -126,6 +126,15 @@ public final class Main implements Runnable {
   }
 
   private static int failed(Exception e, CommandLine command, ParseResult result) {
+    tell(e, command);
+    if (e instanceof InterruptedException) {
+      Thread.currentThread().interrupt();
+    }
+    return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
+  }
+
+  /** Writes an error as the user wants to see it. */
+  static void tell(Exception e, CommandLine command) {
     PrintWriter err = command.getErr();
     if (e instanceof Failure) {
       err.println(e.getMessage());
@@ -138,10 +147,6 @@ public final class Main implements Runnable {
     } else if (isSurprise(e)) {
       err.println("(--verbose shows where)");
     }
-    if (e instanceof InterruptedException) {
-      Thread.currentThread().interrupt();
-    }
-    return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
   }
 
   /** Whatever C says on a machine without RDMA, that is the reason. */

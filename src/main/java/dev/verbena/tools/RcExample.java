@@ -2,6 +2,7 @@ package dev.verbena.tools;
 
 import static dev.verbena.tools.Failure.attempt;
 
+import dev.verbena.VerbsException;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
@@ -38,12 +39,16 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "rc-example",
     header = "Send, RDMA read and RDMA write between two hosts: the manual's RDMA_RC_example.",
-    description = "Without HOST: start a server and wait for connection.")
+    description = "Without HOST: start a server and wait for connection.",
+    exitCodeOnInvalidInput = Main.FAILED,
+    exitCodeList = {" 0:done", " 1:it failed, be it for wrong usage or a missing device"})
 final class RcExample implements Callable<Integer> {
   private static final String SENT = "SEND operation      ";
   private static final String READ = "RDMA read operation ";
   private static final String WRITTEN = "RDMA write operation";
   private static final int MESSAGE_SIZE = SENT.length() + 1;
+  private static final String BEFORE = "sync error before RDMA ops";
+  private static final String AFTER = "sync error after RDMA ops";
   private static final long TIMEOUT_NANOS = 2_000_000_000L;
   private static final String RULE = " ------------------------------------------------";
 
@@ -62,6 +67,7 @@ final class RcExample implements Callable<Integer> {
 
   private PrintWriter out;
 
+  /** Ends with 0 or 1, like the manual's program, and says which. */
   @Override
   public Integer call() throws IOException {
     out = spec.commandLine().getOut();
@@ -71,8 +77,7 @@ final class RcExample implements Callable<Integer> {
       run();
       result = 0;
     } catch (Failure e) {
-      spec.commandLine().getErr().println(e.getMessage());
-      spec.commandLine().getErr().println(e.getCause().getMessage());
+      Main.tell(e, spec.commandLine());
     } finally {
       out.println();
       out.println("test result is " + result);
@@ -106,15 +111,25 @@ final class RcExample implements Callable<Integer> {
     try (Peer peer = meet()) {
       out.println("TCP connection was established");
       Device device = findDevice();
-      try (Context context = attempt("failed to open device " + device, () -> device.open());
-          ProtectionDomain domain =
-              attempt("ibv_alloc_pd failed", context::allocateProtectionDomain);
-          CompletionQueue completions =
-              attempt(
-                  "failed to create CQ with 1 entries", () -> context.createCompletionQueue(1));
-          Arena arena = Arena.ofConfined()) {
-        transfer(peer, domain, completions, arena.allocate(MESSAGE_SIZE));
+      try (Context context = attempt("failed to open device " + device, () -> device.open())) {
+        run(peer, context);
       }
+    } catch (VerbsException e) {
+      // Every step has a line of its own: what is left is closing.
+      throw new Failure("failed to destroy resources", e);
+    }
+  }
+
+  private void run(Peer peer, Context context) {
+    attempt(
+        "ibv_query_port on port " + options.port() + " failed",
+        () -> context.port(options.port()).attributes());
+    try (ProtectionDomain domain =
+            attempt("ibv_alloc_pd failed", context::allocateProtectionDomain);
+        CompletionQueue completions =
+            attempt("failed to create CQ with 1 entries", () -> context.createCompletionQueue(1));
+        Arena arena = Arena.ofConfined()) {
+      transfer(peer, domain, completions, arena.allocate(MESSAGE_SIZE));
     }
   }
 
@@ -122,23 +137,25 @@ final class RcExample implements Callable<Integer> {
     try {
       return Peer.meet(host, tcpPort);
     } catch (ConnectException e) {
-      throw new Failure(e.getMessage(), e.getCause());
+      throw new Failure("Couldn't connect to " + host + ":" + tcpPort, e.getCause());
     }
   }
 
   private Device findDevice() {
     out.println("searching for IB devices in host");
     List<Device> devices = attempt("failed to get IB devices list", () -> Device.list());
+    if (devices.isEmpty()) {
+      throw new Failure("found 0 device(s)", new IOException("verbena doctor tells more"));
+    }
     out.println("found " + devices.size() + " device(s)");
-    if (options.name() == null && !devices.isEmpty()) {
+    if (options.name() == null) {
       out.println("device not specified, using first one found: " + devices.getFirst());
     }
     return attempt("IB device " + options.name() + " wasn't found", options::device);
   }
 
   private void transfer(
-      Peer peer, ProtectionDomain domain, CompletionQueue completions, MemorySegment buffer)
-      throws IOException {
+      Peer peer, ProtectionDomain domain, CompletionQueue completions, MemorySegment buffer) {
     if (isServer()) {
       buffer.setString(0, SENT);
       out.println("going to send the message: '" + SENT + "'");
@@ -176,8 +193,7 @@ final class RcExample implements Callable<Integer> {
     }
   }
 
-  private RcExchange connect(Peer peer, QueuePair queuePair, MemoryRegion region)
-      throws IOException {
+  private RcExchange connect(Peer peer, QueuePair queuePair, MemoryRegion region) {
     options
         .apply(queuePair)
         .psn(0)
@@ -191,15 +207,10 @@ final class RcExample implements Callable<Integer> {
             () -> queuePair.bringUp().choice());
     out.printf("%nLocal LID = 0x%x%n", choice.lid());
     RcExchange remote =
-        RcExchange.of(
-            peer.exchange(
-                new RcExchange(
-                        region.start(),
-                        region.rkey(),
-                        queuePair.number(),
-                        choice.lid(),
-                        choice.gid())
-                    .bytes()));
+        exchange(
+            peer,
+            new RcExchange(
+                region.start(), region.rkey(), queuePair.number(), choice.lid(), choice.gid()));
     out.printf("Remote address = 0x%x%n", remote.address());
     out.printf("Remote rkey = 0x%x%n", remote.rkey());
     out.printf("Remote QP number = 0x%x%n", remote.number());
@@ -218,8 +229,24 @@ final class RcExample implements Callable<Integer> {
         "failed to modify QP state to RTR",
         () -> queuePair.connect(remote.queuePair(choice.gid())));
     out.println("QP state was change to RTS");
-    peer.meetAt('Q');
+    meet(peer, 'Q', "sync error after QPs were moved to RTS");
     return remote;
+  }
+
+  private static RcExchange exchange(Peer peer, RcExchange own) {
+    try {
+      return RcExchange.of(peer.exchange(own.bytes()));
+    } catch (IOException e) {
+      throw new Failure("failed to exchange connection data between sides", e);
+    }
+  }
+
+  private static void meet(Peer peer, char point, String line) {
+    try {
+      peer.meetAt(point);
+    } catch (IOException e) {
+      throw new Failure(line, e);
+    }
   }
 
   private void serve(
@@ -227,13 +254,12 @@ final class RcExample implements Callable<Integer> {
       QueuePair queuePair,
       CompletionQueue completions,
       SendList send,
-      MemorySegment buffer)
-      throws IOException {
+      MemorySegment buffer) {
     post(queuePair, send, "Send");
     poll(completions);
     buffer.setString(0, READ);
-    peer.meetAt('R');
-    peer.meetAt('W');
+    meet(peer, 'R', BEFORE);
+    meet(peer, 'W', AFTER);
     out.println("Contents of server buffer: '" + buffer.getString(0) + "'");
   }
 
@@ -242,12 +268,11 @@ final class RcExample implements Callable<Integer> {
       QueuePair queuePair,
       CompletionQueue completions,
       RcExchange remote,
-      MemoryRegion region)
-      throws IOException {
+      MemoryRegion region) {
     MemorySegment buffer = region.memory();
     poll(completions);
     out.println("Message is: '" + buffer.getString(0) + "'");
-    peer.meetAt('R');
+    meet(peer, 'R', BEFORE);
     SendList request = new SendList(1, 1);
     request.read(0).local(region, 0, MESSAGE_SIZE).remote(remote.address(), remote.rkey());
     post(queuePair, request, "RDMA Read");
@@ -258,7 +283,7 @@ final class RcExample implements Callable<Integer> {
     request.write(0).local(region, 0, MESSAGE_SIZE).remote(remote.address(), remote.rkey());
     post(queuePair, request, "RDMA Write");
     poll(completions);
-    peer.meetAt('W');
+    meet(peer, 'W', AFTER);
   }
 
   private void post(QueuePair queuePair, SendList request, String name) {
@@ -267,6 +292,14 @@ final class RcExample implements Callable<Integer> {
   }
 
   private void poll(CompletionQueue queue) {
+    try {
+      awaitCompletion(queue);
+    } catch (Failure e) {
+      throw new Failure(e.getMessage() + "\npoll completion failed", e.getCause());
+    }
+  }
+
+  private void awaitCompletion(CompletionQueue queue) {
     Completions completions = new Completions(1);
     long start = System.nanoTime();
     while (attempt("poll CQ failed", () -> queue.poll(completions)) == 0) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import dev.verbena.verbs.FlowType;
 import dev.verbena.verbs.Verbena;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -50,14 +51,24 @@ class CommandLineTest {
         "12345",
         "perf",
         "packets",
-        "rc-example -i -1",
-        "rc-example -g -1",
-        "rc-example one two",
-        "pingpong --iters many"
+        "pingpong -i -1",
+        "pingpong --iters many",
+        "events -i 2",
+        "events -g 3"
       })
   void wrongUsageIsTwo(String line) {
     Run run = Run.of(line.isEmpty() ? new String[0] : line.split(" "));
     assertEquals(2, run.status(), run.out());
+    assertTrue(run.err().matches("(?s).*(Usage: verbena|Unknown option).*"), run.err());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"rc-example -i -1", "rc-example -g -1", "rc-example one two", "rc-example --jump"})
+  @DisplayName("S2-X01: wrong usage of this program is 1, as in C, which knows 0 and 1")
+  void wrongUsageOfTheManualsProgramIsOne(String line) {
+    Run run = Run.of(line.split(" "));
+    assertEquals(1, run.status(), run.out());
     assertTrue(run.err().contains("Usage: verbena"), run.err());
   }
 
@@ -68,6 +79,33 @@ class CommandLineTest {
     assertEquals(1, quiet.err().lines().count(), quiet.err());
     Run verbose = Run.of("perf", "lat", "--iters", "0", "--verbose", "localhost");
     assertTrue(verbose.err().contains("\tat "), verbose.err());
+  }
+
+  @Test
+  @DisplayName("S2-X01: a server that does not answer; --verbose tells where")
+  void theManualsProgramSaysWhatItsErrorIs() {
+    String port = Ports.free();
+    Run quiet = Run.of("rc-example", "-p", port, "localhost");
+    Run verbose = Run.of("rc-example", "-p", port, "--verbose", "localhost");
+    assertAll(
+        () -> assertEquals(1, quiet.status()),
+        () -> assertTrue(quiet.out().endsWith("\ntest result is 1\n"), quiet.out()),
+        () -> assertEquals("Couldn't connect to localhost:" + port, firstLine(quiet.err())),
+        () -> assertEquals(2, quiet.err().lines().count(), quiet.err()),
+        () -> assertEquals(1, verbose.status()),
+        () -> assertTrue(verbose.err().contains("\tat "), verbose.err()));
+  }
+
+  @Test
+  void everyKindOfFlowRuleIsOffered() {
+    String help = Run.of("packets", "receive", "--help").out();
+    for (FlowType type : FlowType.values()) {
+      assertTrue(help.contains(type.name()), help);
+    }
+  }
+
+  private static String firstLine(String text) {
+    return text.lines().findFirst().orElseThrow();
   }
 
   @Test

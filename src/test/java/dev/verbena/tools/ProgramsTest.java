@@ -9,6 +9,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -115,6 +116,51 @@ class ProgramsTest {
         () -> assertEquals(expected("rc-example-server"), plain(server.join().out())),
         () -> assertEquals(0, client.status()),
         () -> assertEquals(0, server.join().status()));
+  }
+
+  @DeviceTest
+  @DisplayName("S2-X01: both ends say at which point the TCP connection was lost")
+  void rcExampleSaysWhereTheConnectionWasLost() throws Exception {
+    Map<Integer, String> lines =
+        Map.of(
+            0,
+            "failed to exchange connection data between sides",
+            RcExchange.SIZE,
+            "sync error after QPs were moved to RTS",
+            RcExchange.SIZE + 1,
+            "sync error before RDMA ops",
+            RcExchange.SIZE + 2,
+            "sync error after RDMA ops");
+    for (Map.Entry<Integer, String> entry : lines.entrySet()) {
+      String own = Ports.free();
+      CompletableFuture<Run> server =
+          Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", own);
+      try (CutWire wire = new CutWire(own, entry.getKey())) {
+        Run client = Run.of("rc-example", "-d", here(), "-g", GID_INDEX, "-p", wire.port(), HOST);
+        assertAll(
+            () -> assertEquals(entry.getValue(), firstLine(client.err()), client.out()),
+            () -> assertEquals(entry.getValue(), firstLine(server.join().err())),
+            () -> assertTrue(client.out().endsWith("\n\ntest result is 1\n"), client.out()),
+            () -> assertEquals(1, client.status()),
+            () -> assertEquals(1, server.join().status()));
+      }
+    }
+  }
+
+  private static String firstLine(String text) {
+    return text.lines().findFirst().orElse("");
+  }
+
+  @DeviceTest
+  @DisplayName("S2-X01: a port that the device has not")
+  void rcExampleNamesThePort() throws Exception {
+    CompletableFuture<Run> server =
+        Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port, "-i", "9");
+    try (CutWire wire = new CutWire(port, 0)) {
+      Run client = Run.of("rc-example", "-d", here(), "-i", "9", "-p", wire.port(), HOST);
+      assertEquals("ibv_query_port on port 9 failed", firstLine(client.err()));
+    }
+    assertEquals("ibv_query_port on port 9 failed", firstLine(server.join().err()));
   }
 
   /** Numbers that differ from run to run become letters. */
