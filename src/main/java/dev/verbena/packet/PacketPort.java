@@ -26,7 +26,12 @@ import java.time.Duration;
  * {@snippet :
  * try (PacketPort port = PacketPort.on(device, 1).receives(256).entries(1, 2).open();
  *     PacketBuffers packets = port.packets(256).fragment(42, 22).fragment(1024, 0).create();
- *     FlowRule rule = port.flow().match(FlowMatch.udp().destination(4000)).create()) {
+ *     FlowRule rule =
+ *         port.flow()
+ *             .match(FlowMatch.ethernet().type(0x0800))
+ *             .match(FlowMatch.ipv4())
+ *             .match(FlowMatch.udp().destination(4000))
+ *             .create()) {
  *   ReceiveRing ring = port.startReceiving(packets.receives(256));
  *   while (port.awaitReceived(Duration.ofSeconds(2)) > 0) {
  *     ring.handle(
@@ -40,8 +45,8 @@ import java.time.Duration;
  * }
  *
  * <p>Nothing arrives without a rule, not even packets for the port's own address. Closing the port
- * closes all of it, and what was made on it. A port is used by one thread at a time, or by one that
- * sends and one that receives.
+ * closes all of it, and what was made on it. A port is used by one thread at a time; once started,
+ * one may send while another receives.
  */
 public final class PacketPort implements AutoCloseable {
   /** In place of a number: as much as the device can do. */
