@@ -1,11 +1,13 @@
 package dev.verbena.tools;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramIterationValue;
 
 /** Histograms of nanoseconds, for people and for programs. */
 final class Histograms {
@@ -33,18 +35,21 @@ final class Histograms {
     return lines;
   }
 
+  /** Each cell of the histogram is counted in one row, and no row is narrower than a cell. */
   private static List<String> bars(Histogram times) {
     long from = times.getMinValue();
-    long width = Math.max(1, (times.getValueAtPercentile(99) - from) / ROWS);
-    long[] counts = new long[ROWS];
-    long most = 1;
-    for (int row = 0; row < ROWS; row++) {
-      long low = from + row * width;
-      counts[row] = times.getCountBetweenValues(low, low + width - 1);
-      most = Math.max(most, counts[row]);
+    long to = times.getValueAtPercentile(99);
+    long width = Math.max(Math.ceilDiv(to - from + 1, ROWS), times.sizeOfEquivalentValueRange(to));
+    long[] counts = new long[(int) ((to - from) / width) + 1];
+    for (HistogramIterationValue cell : times.recordedValues()) {
+      long value = times.lowestEquivalentValue(cell.getValueIteratedTo());
+      if (value <= to) {
+        counts[(int) ((value - from) / width)] += cell.getCountAtValueIteratedTo();
+      }
     }
+    long most = Math.max(1, Arrays.stream(counts).max().orElseThrow());
     List<String> lines = new ArrayList<>();
-    for (int row = 0; row < ROWS; row++) {
+    for (int row = 0; row < counts.length; row++) {
       lines.add(
           "%10s  %s %d"
               .formatted(

@@ -2,25 +2,35 @@ package dev.verbena.tools;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 /** How much was done, over time. */
 final class Rates {
   private static final long SLICE_NANOS = 50_000_000;
 
   private final int size;
-  private final long start = System.nanoTime();
+  private final LongSupplier clock;
+  private final long start;
   private final List<double[]> points = new ArrayList<>();
-  private long end = start;
-  private long sliceStart = start;
+  private long end;
+  private long sliceStart;
   private int done;
   private int sliceDone;
 
   Rates(int size) {
+    this(size, System::nanoTime);
+  }
+
+  Rates(int size, LongSupplier clock) {
     this.size = size;
+    this.clock = clock;
+    this.start = clock.getAsLong();
+    this.end = start;
+    this.sliceStart = start;
   }
 
   void at(int requests) {
-    end = System.nanoTime();
+    end = clock.getAsLong();
     done = requests;
     if (end - sliceStart >= SLICE_NANOS) {
       double seconds = (end - sliceStart) / 1e9;

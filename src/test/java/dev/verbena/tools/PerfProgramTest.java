@@ -14,6 +14,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,6 +23,11 @@ import org.junit.jupiter.api.io.TempDir;
 /** {@code perf}, connected over TCP and by RDMA CM. */
 class PerfProgramTest {
   private static final List<String> OPERATIONS = List.of("send", "write", "read", "atomic");
+
+  private static final Pattern BANDWIDTH =
+      Pattern.compile("(.*): ([.0-9]+) MiB/s, ([0-9]+) messages/s");
+
+  private static final Pattern LINE = Pattern.compile("<polyline [^>]*points=\"([^\"]*)\"");
 
   @TempDir private Path folder;
 
@@ -50,6 +57,31 @@ class PerfProgramTest {
     return client.succeeded();
   }
 
+  /** How many points the line of a chart has. */
+  private static long points(Path chart) throws IOException {
+    Matcher line = LINE.matcher(Files.readString(chart));
+    assertTrue(line.find(), "no line");
+    return line.group(1).chars().filter(c -> c == ',').count();
+  }
+
+  private static double number(String name, String json) {
+    Matcher number = Pattern.compile('"' + Pattern.quote(name) + "\": ([-+.0-9E]+)").matcher(json);
+    assertTrue(number.find(), json);
+    return Double.parseDouble(number.group(1));
+  }
+
+  /** Of thirty, in nanoseconds: more than a microsecond, and less than the program's patience. */
+  private static void assertLatency(String json, String operation) {
+    assertTrue(json.contains("\"operation\": \"" + operation), json);
+    assertEquals(30, number("count", json));
+    double last = 1_000;
+    for (String name : List.of("min", "p50.0", "p90.0", "p99.0", "max")) {
+      assertTrue(number(name, json) >= last, name + " of " + json);
+      last = number(name, json);
+    }
+    assertTrue(last < 10e9, json);
+  }
+
   @DeviceTest
   void latencyOfEveryOperation() throws InterruptedException, IOException {
     for (String operation : OPERATIONS) {
@@ -57,9 +89,8 @@ class PerfProgramTest {
       String[] task = {
         "-o", operation, "-n", "30", "-w", "10", "--json", "--chart", chart.toString()
       };
-      Run run = overTcp("lat", task);
-      assertTrue(run.out().contains("\"count\": 30"), run.out());
-      assertTrue(Files.readString(chart).contains("<polyline"));
+      assertLatency(overTcp("lat", task).out(), operation);
+      assertTrue(points(chart) >= 999, "a point for each tenth of a percent");
     }
   }
 
@@ -67,16 +98,21 @@ class PerfProgramTest {
   @DisplayName("S2-C13: latency of every operation, connected by RDMA CM")
   void latencyByConnectionManager() throws InterruptedException {
     for (String operation : OPERATIONS) {
-      Run run = overCm("lat", "-o", operation, "-n", "30", "-w", "10", "--json");
-      assertTrue(run.out().contains("\"count\": 30"), run.out());
+      assertLatency(
+          overCm("lat", "-o", operation, "-n", "30", "-w", "10", "--json").out(), operation);
     }
   }
 
   @DeviceTest
   void bandwidthOfEveryOperation() throws InterruptedException {
     for (String operation : OPERATIONS) {
-      Run run = overTcp("bw", "-o", operation, "-n", "64", "-w", "16", "-s", "4096");
-      assertTrue(run.out().contains("MiB/s"), run.out());
+      String size = operation.equals("atomic") ? "8 B" : "4 KiB";
+      Run run = overTcp("bw", "-o", operation, "-n", "60", "-w", "16", "-s", "4096");
+      Matcher line = BANDWIDTH.matcher(run.out().strip());
+      assertTrue(line.matches(), run.out());
+      assertEquals(operation + ", " + size + ", 64 times", line.group(1), "whole batches of 16");
+      double bytes = Double.parseDouble(line.group(3)) * (size.equals("8 B") ? 8 : 4096);
+      assertEquals(bytes / (1 << 20), Double.parseDouble(line.group(2)), 0.1);
     }
   }
 
@@ -88,9 +124,14 @@ class PerfProgramTest {
       String[] task = {
         "-o", operation, "-n", "640", "-w", "16", "-s", "4096", "--json", "--chart", "" + chart
       };
-      Run run = overCm("bw", task);
-      assertTrue(run.out().contains("\"count\": 640"), run.out());
-      assertTrue(Files.readString(chart).contains("<svg"));
+      String json = overCm("bw", task).out();
+      double size = operation.equals("atomic") ? 8 : 4096;
+      assertEquals(size, number("size", json));
+      assertEquals(640, number("count", json));
+      assertTrue(number("messages_per_second", json) > 1, json);
+      double bytes = number("messages_per_second", json) * size;
+      assertEquals(bytes, number("bytes_per_second", json), bytes / 1e6);
+      assertTrue(points(chart) < 640, "at most a point for each batch");
     }
   }
 

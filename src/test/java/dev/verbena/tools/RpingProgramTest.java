@@ -8,10 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.RemoteMemory;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -162,6 +167,43 @@ class RpingProgramTest {
         () -> assertEquals(1, client.status(), client.out()),
         () -> assertEquals(1, server.join().status()),
         () -> assertTrue(server.join().err().contains("-S 1000"), server.join().err()));
+  }
+
+  @DeviceTest
+  @DisplayName("rping -V notices that other bytes come back; without it nobody does")
+  void whatComesBackIsCompared() throws Exception {
+    InetSocketAddress here = new InetSocketAddress(Rig.addressB(), Integer.parseInt(port));
+    String[] once = client(Rig.addressA(), Rig.addressB(), "-C", "1");
+    try (Listener listener = Listener.open(here)) {
+      CompletableFuture<Run> comparing = Run.inBackground(Words.of(once, "-V"));
+      answerWithOtherBytes(listener.take());
+      assertEquals(1, comparing.join().status(), comparing.join().out());
+      assertTrue(comparing.join().err().contains("data mismatch!"), comparing.join().err());
+      CompletableFuture<Run> trusting = Run.inBackground(once);
+      answerWithOtherBytes(listener.take());
+      trusting.join().succeeded();
+    }
+  }
+
+  /** A server of one ping, which writes back what differs in one byte. */
+  private static void answerWithOtherBytes(Endpoint request) throws Exception {
+    ConnectionSettings settings = ConnectionSettings.DEFAULT.withMessages(RpingBuffer.SIZE, 2);
+    try (Arena arena = Arena.ofShared();
+        Connection client = Connection.accept(request, settings)) {
+      RemoteMemory source = RpingBuffer.of(client.receive());
+      MemoryRegion data =
+          client
+              .endpoint()
+              .id()
+              .domain()
+              .registerMemory(arena.allocate(source.length()), AccessFlag.LOCAL_WRITE);
+      client.read(data, 0, source.length(), source, 0);
+      client.send(new byte[RpingBuffer.SIZE]);
+      data.memory().set(ValueLayout.JAVA_BYTE, 20, (byte) '!');
+      client.write(data, 0, source.length(), RpingBuffer.of(client.receive()), 0);
+      client.send(new byte[RpingBuffer.SIZE]);
+      assertNull(client.receive(), "the client ends the connection");
+    }
   }
 
   @DeviceTest
