@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static dev.verbena.tools.Failure.usage;
+
 import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
@@ -10,9 +12,9 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
@@ -24,26 +26,13 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "apm",
     header = "A connection that migrates to another path: the manual's example.",
-    description = "Without -s: client.")
+    description = "Without -s: client. The server may go without -a.")
 final class Apm implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 
   @Spec private CommandSpec spec;
 
-  @Option(names = "-s", description = "Server.")
-  private boolean server;
-
-  @Option(
-      names = "-a",
-      paramLabel = "ADDRESS",
-      description = "The server's address; the server may go without.")
-  private InetAddress address;
-
-  @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
-  private int port = 51216;
-
-  @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
-  private int count = 100;
+  @Mixin private ManualOptions options;
 
   @Option(
       names = "-l",
@@ -80,20 +69,20 @@ final class Apm implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     out = spec.commandLine().getOut();
-    if (!server && address == null) {
-      throw wrong("server address must be specified for client mode");
+    if (!options.isServer() && options.address() == null) {
+      throw usage(spec, "server address must be specified for client mode");
     }
     if ((alternateLid == 0) != (alternatePort == 0)) {
-      throw wrong("-d and -r must be used together");
+      throw usage(spec, "-d and -r must be used together");
     }
-    if (migrateAfter > count) {
-      throw wrong("num_iterations_then_migrate must be less than msg_count");
+    if (migrateAfter > options.count()) {
+      throw usage(spec, "num_iterations_then_migrate must be less than msg_count");
     }
-    if (count < 1 || length < 1 || pause < 0) {
-      throw wrong("-c and -l must be 1 or more, -w 0 or more");
+    if (options.count() < 1 || length < 1 || pause < 0) {
+      throw usage(spec, "-c and -l must be 1 or more, -w 0 or more");
     }
     printConfiguration();
-    if (server) {
+    if (options.isServer()) {
       serve();
     } else {
       visit();
@@ -101,15 +90,12 @@ final class Apm implements Callable<Integer> {
     return 0;
   }
 
-  private ParameterException wrong(String why) {
-    return new ParameterException(spec.commandLine(), why);
-  }
-
   private void printConfiguration() {
-    out.println("mode: " + (server ? "server" : "client"));
+    out.println("mode: " + (options.isServer() ? "server" : "client"));
+    InetAddress address = options.address();
     out.println("address: " + (address == null ? "NULL" : address.getHostAddress()));
-    out.println("port: " + port);
-    out.println("count: " + count);
+    out.println("port: " + options.port());
+    out.println("count: " + options.count());
     out.println("length: " + length);
     out.println("alt_dlid: " + alternateLid);
     out.println("alt_port: " + alternatePort);
@@ -124,17 +110,15 @@ final class Apm implements Callable<Integer> {
   private void serve() throws InterruptedException {
     // Nobody would come: a client on such a device leaves as well.
     AlternatePort.requireAny(Contexts.list());
-    InetSocketAddress here =
-        address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
     out.println("rdma_listen");
-    try (Listener listener = Listener.open(here)) {
+    try (Listener listener = Listener.open(options.listening())) {
       out.println("rdma_get_request");
       try (Endpoint request = listener.take();
           MigratingConnection client = new MigratingConnection(request, length, pause, out)) {
         AlternatePort own = ownPort(client);
         out.println("rdma_accept");
         load(own, client, client.accept(own.privateData()));
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < options.count(); i++) {
           receive(client, i);
           Thread.sleep(pause);
           send(client, i);
@@ -144,13 +128,13 @@ final class Apm implements Callable<Integer> {
   }
 
   private void visit() throws InterruptedException {
-    InetSocketAddress peer = new InetSocketAddress(address, port);
+    InetSocketAddress peer = new InetSocketAddress(options.address(), options.port());
     try (Endpoint way = Endpoint.resolve(PortSpace.TCP, null, peer, RESOLUTION);
         MigratingConnection server = new MigratingConnection(way, length, pause, out)) {
       AlternatePort own = ownPort(server);
       out.println("rdma_connect");
       load(own, server, server.connect(own.privateData()));
-      for (int i = 0; i < count; i++) {
+      for (int i = 0; i < options.count(); i++) {
         if (i == migrateAfter) {
           AlternatePort.migrate(server.queuePair());
         }

@@ -3,6 +3,8 @@ package dev.verbena.tools;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionException;
 import java.util.function.Supplier;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
 
 /**
  * What went wrong, in the line that the C program would write; the cause, if there is one, tells
@@ -40,6 +42,11 @@ final class Failure extends RuntimeException {
           step.run();
           return null;
         });
+  }
+
+  /** What to throw at whoever called a command in the wrong way: its usage will be shown. */
+  static ParameterException usage(CommandSpec spec, String why) {
+    return new ParameterException(spec.commandLine(), why);
   }
 
   private static String errno(Exception e) {

@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import static dev.verbena.tools.Failure.attempt;
+import static dev.verbena.tools.Failure.usage;
 
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
@@ -16,9 +17,9 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
@@ -36,17 +37,10 @@ final class Mc implements Callable<Integer> {
 
   @Spec private CommandSpec spec;
 
-  @Option(names = "-s", description = "Send.")
-  private boolean sender;
+  @Mixin private GroupOptions options;
 
   @Option(names = "-m", paramLabel = "ADDRESS", description = "Group to join.")
   private InetAddress group;
-
-  @Option(
-      names = "-b",
-      paramLabel = "ADDRESS",
-      description = "Address to bind to, which chooses the device.")
-  private InetAddress source;
 
   @Option(
       names = "-p",
@@ -63,22 +57,16 @@ final class Mc implements Callable<Integer> {
       description = "Length of a message; default: ${DEFAULT-VALUE}.")
   private int length = 64;
 
-  @Option(
-      names = "-t",
-      paramLabel = "SECONDS",
-      description = "Give up if no message comes in that time; default: never.")
-  private long patience = Long.MAX_VALUE;
-
   private PrintWriter out;
 
   @Override
   public Integer call() throws InterruptedException {
     out = spec.commandLine().getOut();
     if (group == null) {
-      throw wrong("multicast address must be specified with -m");
+      throw usage(spec, "multicast address must be specified with -m");
     }
     if (count < 1 || length < 1) {
-      throw wrong("-c and -l must be 1 or more");
+      throw usage(spec, "-c and -l must be 1 or more");
     }
     try (Arena arena = Arena.ofShared();
         EventChannel channel = EventChannel.open();
@@ -89,19 +77,16 @@ final class Mc implements Callable<Integer> {
       EventWatch.start(
           channel,
           event -> out.println("event " + event.type().text() + ", status " + event.status()));
-      if (sender) {
+      if (options.isSender()) {
         send(member);
       } else {
         out.println("waiting for messages...");
-        member.receive(count, patience, number -> out.println("received message " + number));
+        member.receive(
+            count, options.patience(), number -> out.println("received message " + number));
       }
       attempt("rdma_leave_multicast failed", () -> id.multicast().leave(to()));
     }
     return 0;
-  }
-
-  private ParameterException wrong(String why) {
-    return new ParameterException(spec.commandLine(), why);
   }
 
   private InetSocketAddress to() {
@@ -110,7 +95,7 @@ final class Mc implements Callable<Integer> {
 
   /** Binds the identifier to the device that leads to the group, or that the option chose. */
   private void resolve(ConnectionId id, EventChannel channel) throws InterruptedException {
-    InetSocketAddress from = source == null ? null : new InetSocketAddress(source, port);
+    InetSocketAddress from = options.from(port);
     if (from != null) {
       attempt("rdma_bind_addr failed", () -> id.bind(from));
     }
@@ -124,7 +109,7 @@ final class Mc implements Callable<Integer> {
       throw new Failure("buffer length %d is larger then active mtu %d".formatted(length, mtu));
     }
     GroupMember member = new GroupMember(id, arena, count, length);
-    if (!sender) {
+    if (!options.isSender()) {
       member.postReceives(count);
     }
     return member;

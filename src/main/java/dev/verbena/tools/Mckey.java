@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import static dev.verbena.tools.Failure.attempt;
+import static dev.verbena.tools.Failure.usage;
 
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
@@ -20,9 +21,9 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
@@ -63,14 +64,7 @@ final class Mckey implements Callable<Integer> {
     private String unmapped;
   }
 
-  @Option(names = "-s", description = "Send.")
-  private boolean sender;
-
-  @Option(
-      names = "-b",
-      paramLabel = "ADDRESS",
-      description = "Address to bind to, which chooses the device.")
-  private InetAddress source;
+  @Mixin private GroupOptions options;
 
   @Option(
       names = "-c",
@@ -93,14 +87,9 @@ final class Mckey implements Callable<Integer> {
   @Option(
       names = "-p",
       paramLabel = "SPACE",
+      converter = AnyRadix.class,
       description = "Port space: 0x111 for UDP, 0x2 for IPoIB; default: UDP.")
-  private String portSpace = "0x111";
-
-  @Option(
-      names = "-t",
-      paramLabel = "SECONDS",
-      description = "Give up if no message comes in that time; default: never.")
-  private long patience = Long.MAX_VALUE;
+  private int portSpace = UDP;
 
   private PrintWriter out;
 
@@ -109,7 +98,7 @@ final class Mckey implements Callable<Integer> {
     out = spec.commandLine().getOut();
     PortSpace space = space();
     if (connections < 1 || count < 0 || size < 0) {
-      throw new ParameterException(spec.commandLine(), "a number cannot be negative");
+      throw usage(spec, "-c must be 1 or more, -C and -S 0 or more");
     }
     if (group.unmapped != null) {
       throw new UnsupportedOperationException(
@@ -122,7 +111,7 @@ final class Mckey implements Callable<Integer> {
     try (Arena arena = Arena.ofShared();
         EventChannel channel =
             attempt("failed to create event channel", () -> EventChannel.open())) {
-      out.println("mckey: starting " + (sender ? "client" : "server"));
+      out.println("mckey: starting " + (options.isSender() ? "client" : "server"));
       out.println("mckey: joining");
       List<GroupMember> members = join(channel, space, arena);
       watch(channel);
@@ -138,35 +127,27 @@ final class Mckey implements Callable<Integer> {
   }
 
   private PortSpace space() {
-    try {
-      return switch (Integer.decode(portSpace)) {
-        case UDP -> PortSpace.UDP;
-        case IPOIB -> PortSpace.IPOIB;
-        default -> throw new NumberFormatException("no port space has this number");
-      };
-    } catch (NumberFormatException e) {
-      throw new ParameterException(
-          spec.commandLine(), "the port space is 0x111 (UDP) or 0x2 (IPoIB), not " + portSpace, e);
-    }
+    return switch (portSpace) {
+      case UDP -> PortSpace.UDP;
+      case IPOIB -> PortSpace.IPOIB;
+      default -> throw usage(spec, "the port space is 0x111 (UDP) or 0x2 (IPoIB)");
+    };
   }
 
   private InetSocketAddress to() {
     return new InetSocketAddress(group.address, 0);
   }
 
-  private InetSocketAddress from() {
-    return source == null ? null : new InetSocketAddress(source, 0);
-  }
-
   /** Each identifier resolves the group's address, makes its queue pair, and joins. */
   private List<GroupMember> join(EventChannel channel, PortSpace space, Arena arena)
       throws InterruptedException {
+    InetSocketAddress from = options.from(0);
     for (int i = 0; i < connections; i++) {
       ConnectionId id = channel.createId(space);
-      if (source != null) {
-        attempt("mckey: addr bind failure: %d", () -> id.bind(from()));
+      if (from != null) {
+        attempt("mckey: addr bind failure: %d", () -> id.bind(from));
       }
-      attempt("mckey: resolve addr failure: %d", () -> id.resolveAddress(from(), to(), RESOLUTION));
+      attempt("mckey: resolve addr failure: %d", () -> id.resolveAddress(from, to(), RESOLUTION));
     }
     List<GroupMember> members = new ArrayList<>();
     for (int joined = 0; joined < connections; ) {
@@ -192,7 +173,7 @@ final class Mckey implements Callable<Integer> {
       throw new Failure("mckey: message_size %d is larger than active mtu %d".formatted(size, mtu));
     }
     GroupMember member = new GroupMember(id, arena, Math.max(1, count), size);
-    if (!sender) {
+    if (!options.isSender()) {
       member.postReceives(count);
     }
     attempt("mckey: failure joining: %d", () -> id.multicast().join(to(), JoinFlag.FULL_MEMBER, 0));
@@ -227,15 +208,15 @@ final class Mckey implements Callable<Integer> {
     if (count == 0) {
       return;
     }
-    out.println(sender ? "initiating data transfers" : "receiving data transfers");
+    out.println(options.isSender() ? "initiating data transfers" : "receiving data transfers");
     for (GroupMember member : members) {
-      if (sender) {
+      if (options.isSender()) {
         for (int i = 0; i < count; i++) {
           member.send();
         }
         member.awaitSent(count);
       } else {
-        member.receive(count, patience, received -> {});
+        member.receive(count, options.patience(), received -> {});
       }
     }
     out.println("data transfers complete");

@@ -15,7 +15,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** Counts packets: exactly so many, or for ever. */
@@ -79,8 +78,7 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
     out = spec.commandLine().getOut();
     selectors.check();
     if (wanted < 1 || patience < 0 || depth < 1 || header < 0 || header >= size) {
-      throw new ParameterException(
-          spec.commandLine(), "-n, -t, -r and -s must be positive, and --header less than -s");
+      throw Failure.usage(spec, "-n, -t, -r and -s must be positive, and --header less than -s");
     }
     int receives = (int) Math.min(depth, wanted);
     PacketPortBuilder asked =

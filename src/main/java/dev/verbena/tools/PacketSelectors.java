@@ -6,10 +6,8 @@ import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.FlowType;
 import java.net.Inet4Address;
 import java.net.InetAddress;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
@@ -97,22 +95,15 @@ final class PacketSelectors {
   @Option(names = "--tcp", description = "The ports are those of TCP, not of UDP.")
   private boolean tcp;
 
-  /** Reads a number such as 2048 or 0x0800. */
-  static final class AnyRadix implements ITypeConverter<Integer> {
-    @Override
-    public Integer convert(String text) {
-      return Integer.decode(text);
-    }
-  }
-
   /** Fails unless the options say which packets. */
   void check() {
     boolean any = hasEthernet() || hasIp() || hasPorts();
     if (!any && type == Rule.NORMAL) {
-      throw wrong("which packets? Name an address or a port, or ask for --rule sniffer");
+      throw Failure.usage(
+          command, "which packets? Name an address or a port, or ask for --rule sniffer");
     }
     if (any && type != Rule.NORMAL) {
-      throw wrong("addresses and ports go with --rule normal");
+      throw Failure.usage(command, "addresses and ports go with --rule normal");
     }
     inet4(sourceAddress);
     inet4(destinationAddress);
@@ -136,11 +127,7 @@ final class PacketSelectors {
     if (address == null || address instanceof Inet4Address) {
       return (Inet4Address) address;
     }
-    throw wrong(address.getHostAddress() + " is no IPv4 address");
-  }
-
-  private ParameterException wrong(String why) {
-    return new ParameterException(command.commandLine(), why);
+    throw Failure.usage(command, address.getHostAddress() + " is no IPv4 address");
   }
 
   /** Puts the rule in force, and names every header up to the last one that is looked at. */

@@ -13,7 +13,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** Sends UDP packets that this program has made from the first byte to the last. */
@@ -132,21 +131,18 @@ final class PacketSend implements Callable<Integer> {
 
   private void check() {
     if (count < 1 || depth < 1) {
-      throw wrong("-n and --depth must be positive");
+      throw Failure.usage(spec, "-n and --depth must be positive");
     }
     if (size < UdpFrame.SHORTEST || size > UdpFrame.LONGEST) {
-      throw wrong("-s is from %d to %d".formatted(UdpFrame.SHORTEST, UdpFrame.LONGEST));
+      throw Failure.usage(
+          spec, "-s is from %d to %d".formatted(UdpFrame.SHORTEST, UdpFrame.LONGEST));
     }
     if (((sourcePort | destinationPort) & ~0xffff) != 0) {
-      throw wrong("a port is from 0 to 65535");
+      throw Failure.usage(spec, "a port is from 0 to 65535");
     }
     if (!(sourceAddress instanceof Inet4Address && destinationAddress instanceof Inet4Address)) {
-      throw wrong("--sip and --dip are IPv4 addresses");
+      throw Failure.usage(spec, "--sip and --dip are IPv4 addresses");
     }
-  }
-
-  private ParameterException wrong(String why) {
-    return new ParameterException(spec.commandLine(), why);
   }
 
   /** Sends complete in their order: whichever is done is numbered anew, and posted again. */

@@ -2,7 +2,6 @@ package dev.verbena.tools;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** Raw packets, past the operating system. */
@@ -15,6 +14,6 @@ final class Packets implements Runnable {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "receive or send?");
+    throw Failure.usage(spec, "receive or send?");
   }
 }

@@ -2,7 +2,6 @@ package dev.verbena.tools;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** Measures a connection between two hosts. */
@@ -15,6 +14,6 @@ final class Perf implements Runnable {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "lat or bw?");
+    throw Failure.usage(spec, "lat or bw?");
   }
 }

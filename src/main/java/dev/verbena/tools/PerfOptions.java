@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static dev.verbena.tools.Failure.usage;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -9,7 +11,6 @@ import java.nio.file.Path;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
@@ -105,16 +106,13 @@ final class PerfOptions {
 
   private void check() {
     if (cm && device.isGiven()) {
-      throw wrong(
+      throw usage(
+          command,
           "with --cm the address chooses device, port and GID: --from instead of -d, -i or -g");
     }
     if (!cm && from != null) {
-      throw wrong("--from needs --cm");
+      throw usage(command, "--from needs --cm");
     }
-  }
-
-  private ParameterException wrong(String why) {
-    return new ParameterException(command.commandLine(), why);
   }
 
   PerfTask task(int usualSize) {

@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static dev.verbena.tools.Failure.usage;
+
 import dev.verbena.verbs.BringUp;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Mtu;
@@ -10,7 +12,6 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
@@ -103,15 +104,13 @@ final class PingPongOptions {
   /** Refuses numbers that do not go together. */
   void check() {
     if (size() < 1 || iterations < 1 || depth < 2) {
-      throw wrong("size and iters must be 1 or more, rx-depth 2 or more");
+      throw usage(command, "size and iters must be 1 or more, rx-depth 2 or more");
     }
     if (isShared() && (number < 1 || number >= SHARED_LINES || number > depth)) {
-      throw wrong("num-qp must be 1 to %d, and not more than rx-depth".formatted(SHARED_LINES - 1));
+      throw usage(
+          command,
+          "num-qp must be 1 to %d, and not more than rx-depth".formatted(SHARED_LINES - 1));
     }
-  }
-
-  private ParameterException wrong(String why) {
-    return new ParameterException(command.commandLine(), why);
   }
 
   Context open() {

@@ -4,7 +4,6 @@ import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
@@ -33,7 +32,7 @@ class PortOptions {
 
   final int notNegative(int number, String what) {
     if (number < 0) {
-      throw new ParameterException(command.commandLine(), what + " cannot be " + number);
+      throw Failure.usage(command, what + " cannot be " + number);
     }
     return number;
   }

@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static dev.verbena.tools.Failure.usage;
+
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
@@ -17,7 +19,6 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** RDMA reads and writes over RDMA CM, with either end maybe rdma-core's rping. */
@@ -90,19 +91,20 @@ final class Rping implements Callable<Integer> {
   @Override
   public Integer call() throws IOException, InterruptedException {
     if (size < MIN_SIZE || size > MAX_SIZE) {
-      throw wrong("Invalid size %d (valid range is %d to %d)".formatted(size, MIN_SIZE, MAX_SIZE));
+      throw usage(
+          spec, "Invalid size %d (valid range is %d to %d)".formatted(size, MIN_SIZE, MAX_SIZE));
     }
     if (count < 0) {
-      throw wrong("Invalid count " + count);
+      throw usage(spec, "Invalid count " + count);
     }
     if (role.client && address == null) {
-      throw wrong("the client needs the server's address: -a");
+      throw usage(spec, "the client needs the server's address: -a");
     }
     if (role.client && persistent) {
-      throw wrong("-P is for the server");
+      throw usage(spec, "-P is for the server");
     }
     if (role.server && source != null) {
-      throw wrong("-I is for the client; the server listens on -a");
+      throw usage(spec, "-I is for the client; the server listens on -a");
     }
     if (role.server) {
       serve();
@@ -110,10 +112,6 @@ final class Rping implements Callable<Integer> {
       ping();
     }
     return 0;
-  }
-
-  private ParameterException wrong(String why) {
-    return new ParameterException(spec.commandLine(), why);
   }
 
   private ConnectionSettings settings() {

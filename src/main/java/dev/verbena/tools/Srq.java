@@ -1,41 +1,32 @@
 package dev.verbena.tools;
 
+import static dev.verbena.tools.Failure.usage;
+
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.verbs.Completions;
 import java.io.PrintWriter;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The manual's example of a shared receive queue: several connections receive from it. */
 @Command(
     name = "srq",
     header = "Connections that share a receive queue: the manual's example.",
-    description = "Without -s: client.")
+    description = "Without -s: client. Both ends need the server's address.")
 final class Srq implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 
   @Spec private CommandSpec spec;
 
-  @Option(names = "-s", description = "Server.")
-  private boolean server;
-
-  @Option(names = "-a", paramLabel = "ADDRESS", description = "The server's address, at both ends.")
-  private InetAddress address;
-
-  @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
-  private int port = 51216;
-
-  @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
-  private int count = 100;
+  @Mixin private ManualOptions options;
 
   @Option(
       names = "-l",
@@ -57,13 +48,13 @@ final class Srq implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     out = spec.commandLine().getOut();
-    if (address == null) {
-      throw wrong("server address required (use -a)!");
+    if (options.address() == null) {
+      throw usage(spec, "server address required (use -a)!");
     }
-    if (count < 1 || length < 1 || connections < 1 || depth < 1) {
-      throw wrong("-c, -l, -q and -w must be 1 or more");
+    if (options.count() < 1 || length < 1 || connections < 1 || depth < 1) {
+      throw usage(spec, "-c, -l, -q and -w must be 1 or more");
     }
-    if (server) {
+    if (options.isServer()) {
       serve();
     } else {
       visit();
@@ -71,14 +62,9 @@ final class Srq implements Callable<Integer> {
     return 0;
   }
 
-  private ParameterException wrong(String why) {
-    return new ParameterException(spec.commandLine(), why);
-  }
-
   /** Takes messages from whichever connection, and answers each batch over the first one. */
   private void serve() throws InterruptedException {
-    try (Listener listener =
-        Listener.open(PortSpace.TCP, new InetSocketAddress(address, port), connections)) {
+    try (Listener listener = Listener.open(PortSpace.TCP, options.listening(), connections)) {
       out.println("waiting for connection from client...");
       try (Endpoint first = listener.take();
           SharedReceives end = new SharedReceives(first.id().context(), depth, length)) {
@@ -93,8 +79,8 @@ final class Srq implements Callable<Integer> {
 
   private void answerBatches(SharedReceives end) throws InterruptedException {
     int received = 0;
-    for (int answers = 0; received < count; ) {
-      int batchEnd = Math.min(received + depth, count);
+    for (int answers = 0; received < options.count(); ) {
+      int batchEnd = Math.min(received + depth, options.count());
       while (received < batchEnd) {
         Completions messages = end.take();
         for (int i = 0; i < messages.count(); i++) {
@@ -111,7 +97,7 @@ final class Srq implements Callable<Integer> {
 
   /** Sends over one connection after the other, and waits for an answer after each batch. */
   private void visit() throws InterruptedException {
-    InetSocketAddress peer = new InetSocketAddress(address, port);
+    InetSocketAddress peer = new InetSocketAddress(options.address(), options.port());
     try (Endpoint first = Endpoint.resolve(PortSpace.TCP, null, peer, RESOLUTION);
         SharedReceives end = new SharedReceives(first.id().context(), depth, length)) {
       end.connect(first);
@@ -124,8 +110,8 @@ final class Srq implements Callable<Integer> {
 
   private void sendBatches(SharedReceives end) throws InterruptedException {
     int answers = 0;
-    for (int sent = 0; sent < count; ) {
-      for (int i = 0; i < depth && sent < count; i++) {
+    for (int sent = 0; sent < options.count(); ) {
+      for (int i = 0; i < depth && sent < options.count(); i++) {
         int number = end.send(i % connections).number();
         sent++;
         out.println("send count: " + sent + ", qp_num: " + number);

@@ -1,0 +1,42 @@
+package dev.verbena.tools;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import picocli.CommandLine.Option;
+
+/** What the manual's examples of connections have in common. */
+final class ManualOptions {
+  @Option(names = "-s", description = "Server.")
+  private boolean server;
+
+  @Option(names = "-a", paramLabel = "ADDRESS", description = "The server's address.")
+  private InetAddress address;
+
+  @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
+  private int port = 51216;
+
+  @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
+  private int count = 100;
+
+  boolean isServer() {
+    return server;
+  }
+
+  /** The server's address; null if none was given. */
+  InetAddress address() {
+    return address;
+  }
+
+  int port() {
+    return port;
+  }
+
+  int count() {
+    return count;
+  }
+
+  /** Where the server listens: everywhere if no address was given. */
+  InetSocketAddress listening() {
+    return address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
+  }
+}
