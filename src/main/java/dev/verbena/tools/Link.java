@@ -112,7 +112,7 @@ final class Link implements AutoCloseable {
     require(queuePair.post(list), list.size());
   }
 
-  private static void require(int taken, int wanted) {
+  static void require(int taken, int wanted) {
     if (taken < wanted) {
       throw new IllegalStateException("the queue took " + taken + " of " + wanted + " requests");
     }

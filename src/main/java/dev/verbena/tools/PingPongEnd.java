@@ -129,7 +129,7 @@ class PingPongEnd {
   }
 
   void send(int index) {
-    require(queuePairs.get(index).post(sends.get(index)), 1);
+    Link.require(queuePairs.get(index).post(sends.get(index)), 1);
   }
 
   void postReceives(int count) {
@@ -137,12 +137,6 @@ class PingPongEnd {
         shared == null
             ? queuePairs.getFirst().post(receives, 0, count)
             : shared.post(receives, 0, count);
-    require(posted, count);
-  }
-
-  private static void require(int taken, int wanted) {
-    if (taken < wanted) {
-      throw new IllegalStateException("the queue took " + taken + " of " + wanted + " requests");
-    }
+    Link.require(posted, count);
   }
 }
