@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetSocketAddress;
 import java.time.Duration;

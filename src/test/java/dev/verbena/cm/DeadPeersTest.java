@@ -8,6 +8,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.HoldMain.Stage;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetSocketAddress;
 import java.time.Duration;

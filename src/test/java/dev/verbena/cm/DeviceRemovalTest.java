@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

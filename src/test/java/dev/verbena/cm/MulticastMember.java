@@ -5,10 +5,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /** An identifier with queues, in a group. */
-record GroupMember(EventChannel channel, Datagrams datagrams, ConnectionEvent joined)
+record MulticastMember(EventChannel channel, Datagrams datagrams, ConnectionEvent joined)
     implements AutoCloseable {
 
-  static GroupMember of(InetSocketAddress group, JoinFlag flag, InetAddress address)
+  static MulticastMember of(InetSocketAddress group, JoinFlag flag, InetAddress address)
       throws Exception {
     EventChannel channel = EventChannel.open();
     try {
@@ -16,7 +16,7 @@ record GroupMember(EventChannel channel, Datagrams datagrams, ConnectionEvent jo
       id.bind(new InetSocketAddress(address, 0));
       Datagrams datagrams = new Datagrams(id);
       id.multicast().join(group, flag, 7);
-      return new GroupMember(
+      return new MulticastMember(
           channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED));
     } catch (Throwable t) {
       channel.close();

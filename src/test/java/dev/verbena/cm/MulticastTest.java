@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AddressHandle;
 import java.net.InetAddress;
@@ -30,9 +31,9 @@ class MulticastTest {
   @DisplayName("S2-C29, S2-M13, S2-T36: a datagram to a group goes to members on both devices")
   void reachesBothDevices() throws Exception {
     InetSocketAddress group = group("239.7.8.1");
-    try (GroupMember near = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
-        GroupMember far = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
-        GroupMember sender = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+    try (MulticastMember near = MulticastMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        MulticastMember far = MulticastMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
+        MulticastMember sender = MulticastMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
       assertEquals(0xff_ffff, sender.group().queuePairNumber());
       assertEquals(7, sender.joined().argument());
@@ -52,8 +53,8 @@ class MulticastTest {
   @DisplayName("S2-C30: after leaving, nothing arrives any more")
   void leaves() throws Exception {
     InetSocketAddress group = group("239.7.8.2");
-    try (GroupMember member = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
-        GroupMember sender = GroupMember.of(group, JoinFlag.SEND_ONLY, Rig.addressA());
+    try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressB());
+        MulticastMember sender = MulticastMember.of(group, JoinFlag.SEND_ONLY, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
       boolean got = false;
       for (int i = 0; i < 100 && !got; i++) {
@@ -98,7 +99,7 @@ class MulticastTest {
   void mckeyReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.4");
     try (Program mckey = Program.start(mckey(Rig.addressB(), group, "-C", "3"));
-        GroupMember sender = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
+        MulticastMember sender = MulticastMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
       for (int i = 0; i < 300 && mckey.process().isAlive(); i++) {
         sender.send(toGroup);
@@ -112,7 +113,7 @@ class MulticastTest {
   @DisplayName("S2-C29, D-16: Java receives what mckey sends to a group")
   void mckeySends() throws Exception {
     InetSocketAddress group = group("239.7.8.5");
-    try (GroupMember member = GroupMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA())) {
+    try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULL_MEMBER, Rig.addressA())) {
       boolean got = false;
       for (int attempt = 0; attempt < 5 && !got; attempt++) {
         try (Program mckey = Program.start(mckeySending(Rig.addressB(), group))) {

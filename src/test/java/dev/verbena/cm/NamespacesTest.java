@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Program;
 import dev.verbena.testing.TwoHostsTest;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

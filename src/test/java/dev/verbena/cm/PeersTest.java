@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import org.junit.jupiter.api.DisplayName;
 
 /**

@@ -1,4 +1,4 @@
-package dev.verbena.cm;
+package dev.verbena.testing;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,10 +13,11 @@ import java.util.stream.Stream;
 import org.opentest4j.TestAbortedException;
 
 /** A program that runs beside the test, in its network namespace or in another one. */
-record Program(String name, Process process, Path output) implements AutoCloseable {
+public record Program(String name, Process process, Path output) implements AutoCloseable {
   private static final int PATIENCE_SECONDS = 60;
 
-  static Program start(List<String> command) throws IOException {
+  /** Starts a program, which must be installed in the lab; elsewhere the test ends without it. */
+  public static Program start(List<String> command) throws IOException {
     Path output = Files.createTempFile("program", ".log");
     try {
       Process process =
@@ -26,17 +27,37 @@ record Program(String name, Process process, Path output) implements AutoCloseab
               .start();
       return new Program(String.join(" ", command), process, output);
     } catch (IOException e) {
+      if (Rig.labGuest().isPresent()) {
+        throw e;
+      }
       throw new TestAbortedException(command.getFirst() + " is not installed", e);
     }
   }
 
+  /** Starts a program. */
+  public static Program start(String... command) throws IOException {
+    return start(List.of(command));
+  }
+
+  /** Runs a client, again as long as nobody listens at the other end; returns its output. */
+  public static String untilConnected(String... command) throws IOException, InterruptedException {
+    for (int attempt = 0; ; attempt++) {
+      try (Program client = start(command)) {
+        if (attempt == 50 || client.exitStatus() == 0) {
+          return client.endsWell();
+        }
+      }
+      Thread.sleep(200);
+    }
+  }
+
   /** A command with more arguments. */
-  static List<String> with(List<String> command, String... more) {
+  public static List<String> with(List<String> command, String... more) {
     return Stream.concat(command.stream(), Stream.of(more)).toList();
   }
 
   /** A JVM with this one's class path. */
-  static List<String> java(Class<?> main, String... arguments) {
+  public static List<String> java(Class<?> main, String... arguments) {
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     List<String> jvm =
         List.of(java, "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1");
@@ -44,7 +65,7 @@ record Program(String name, Process process, Path output) implements AutoCloseab
   }
 
   /** Waits until the program has said something. */
-  void says(String words) throws InterruptedException {
+  public void says(String words) throws InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
     while (!text().contains(words)) {
       assertTrue(process.isAlive(), () -> name + " ended: " + text());
@@ -53,20 +74,25 @@ record Program(String name, Process process, Path output) implements AutoCloseab
     }
   }
 
-  /** Waits until the program has ended, with exit status 0. */
-  String endsWell() throws InterruptedException {
-    boolean ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    assertTrue(ended, () -> name + " does not end: " + text());
-    assertEquals(0, process.exitValue(), () -> name + ": " + text());
+  /** Waits until the program has ended, with exit status 0; returns its output. */
+  public String endsWell() throws InterruptedException {
+    assertEquals(0, exitStatus(), () -> name + ": " + text());
     return text();
   }
 
+  private int exitStatus() throws InterruptedException {
+    boolean ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    assertTrue(ended, () -> name + " does not end: " + text());
+    return process.exitValue();
+  }
+
   /** kill -9. */
-  void kill() throws InterruptedException {
+  public void kill() throws InterruptedException {
     process.destroyForcibly().waitFor();
   }
 
-  String text() {
+  /** What it has said so far. */
+  public String text() {
     try {
       return Files.readString(output);
     } catch (IOException e) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
@@ -70,7 +71,7 @@ class MulticastProgramsTest {
   @DeviceTest
   @DisplayName("P-02, S2-X02: mckey sends to C's mckey")
   void mckeyToC() throws Exception {
-    try (CProgram c = CProgram.start(mckey(Rig.addressB(), "239.9.1.2"))) {
+    try (Program c = Program.start(mckey(Rig.addressB(), "239.9.1.2"))) {
       Thread.sleep(2000);
       for (int attempt = 0; attempt < ATTEMPTS && c.process().isAlive(); attempt++) {
         Run.of(mckey(Rig.addressA(), "239.9.1.2", "-s")).succeeded();
@@ -88,7 +89,7 @@ class MulticastProgramsTest {
     Thread.sleep(2000);
     // C's sender takes away its queue pair before its last datagrams are on their way.
     for (int attempt = 0; attempt < ATTEMPTS && !receiver.isDone(); attempt++) {
-      try (CProgram c = CProgram.start(mckey(Rig.addressA(), "239.9.1.3", "-s", "-C", "500"))) {
+      try (Program c = Program.start(mckey(Rig.addressA(), "239.9.1.3", "-s", "-C", "500"))) {
         c.endsWell();
       }
     }

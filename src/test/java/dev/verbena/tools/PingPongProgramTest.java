@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.Mtu;
@@ -41,7 +42,7 @@ class PingPongProgramTest {
       String port = Ports.free();
       String[] same = Words.of(more, mode);
       String program = "ibv_" + service + "_pingpong";
-      try (CProgram c = CProgram.start(Words.of(program, options(there(), port, same)))) {
+      try (Program c = Program.start(Words.of(program, options(there(), port, same)))) {
         Run java =
             Run.untilConnected(
                 Words.of("pingpong", "--" + service, options(here(), port, same), HOST));
@@ -59,7 +60,7 @@ class PingPongProgramTest {
       CompletableFuture<Run> java =
           Run.inBackground(Words.of("pingpong", "--" + service, options(there(), port, same)));
       String program = "ibv_" + service + "_pingpong";
-      String c = CProgram.untilConnected(Words.of(program, options(here(), port, same), HOST));
+      String c = Program.untilConnected(Words.of(program, options(here(), port, same), HOST));
       assertTrue(c.contains("50 iters in "), c);
       assertBounced(java.join());
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -72,7 +73,7 @@ class ProgramsTest {
   }
 
   private static void ip(String action, String... address) throws Exception {
-    try (CProgram ip = CProgram.start(Words.of("ip", "addr", action, address))) {
+    try (Program ip = Program.start(Words.of("ip", "addr", action, address))) {
       ip.endsWell();
     }
   }

@@ -12,6 +12,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.RemoteMemory;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
@@ -55,7 +56,7 @@ class RpingProgramTest {
   }
 
   private void visitsC(InetAddress here, InetAddress there) throws Exception {
-    try (CProgram c = CProgram.start(server(there, "-v"))) {
+    try (Program c = Program.start(server(there, "-v"))) {
       Run java = Run.untilConnected(client(here, there, "-C", "3", "-v", "-V")).succeeded();
       assertEquals(3, pings(java.out()).size(), java.out());
       assertEquals(
@@ -77,7 +78,7 @@ class RpingProgramTest {
 
   private void servesC(InetAddress here, InetAddress there) throws Exception {
     CompletableFuture<Run> java = Run.inBackground(server(there, "-v", "-S", "100"));
-    String c = CProgram.untilConnected(client(here, there, "-C", "3", "-S", "100", "-v", "-V"));
+    String c = Program.untilConnected(client(here, there, "-C", "3", "-S", "100", "-v", "-V"));
     Run server = java.join().succeeded();
     assertEquals(3, pings(c).size(), c);
     assertEquals(pings(c).stream().map(line -> "server " + line).toList(), pings(server.out()));
@@ -88,7 +89,7 @@ class RpingProgramTest {
   @DisplayName("rping's client sends what C's client sends")
   void textIsThatOfC() throws Exception {
     CompletableFuture<Run> first = Run.inBackground(server(Rig.addressB(), "-v"));
-    CProgram.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70"));
+    Program.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70"));
     CompletableFuture<Run> second = Run.inBackground(server(Rig.addressB(), "-v"));
     Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70")).succeeded();
     assertEquals(first.join().succeeded().out(), second.join().succeeded().out());
