@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -15,7 +16,11 @@ final class CutWire implements AutoCloseable {
   private final CompletableFuture<Void> cut;
 
   CutWire(String serverPort, int bytes) throws IOException {
-    cut = CompletableFuture.runAsync(() -> carry(Integer.parseInt(serverPort), bytes));
+    cut = inBackground(() -> carry(Integer.parseInt(serverPort), bytes));
+  }
+
+  private static CompletableFuture<Void> inBackground(Runnable task) {
+    return CompletableFuture.runAsync(task, Thread::startVirtualThread);
   }
 
   /** Where the client is to connect to. */
@@ -26,10 +31,22 @@ final class CutWire implements AutoCloseable {
   private void carry(int serverPort, int bytes) {
     try (Socket client = entry.accept();
         Socket server = connect(serverPort)) {
-      server.getOutputStream().write(client.getInputStream().readNBytes(bytes));
-      client.getOutputStream().write(server.getInputStream().readNBytes(bytes));
+      CompletableFuture<Void> answers = inBackground(() -> carry(server, client, bytes));
+      carry(client, server, bytes);
+      answers.join();
     } catch (IOException | InterruptedException e) {
       throw new IllegalStateException(e);
+    }
+  }
+
+  /** Each byte at once: what comes after it may be an answer to it. */
+  private static void carry(Socket from, Socket to, int bytes) {
+    try {
+      for (int i = 0; i < bytes; i++) {
+        to.getOutputStream().write(from.getInputStream().read());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
