@@ -47,6 +47,7 @@ public final class FlowRule extends Resource {
   /** What a rule is about, and what it does: {@code struct ibv_flow_attr} and what follows it. */
   public static final class Builder {
     private static final int PRIORITY_BITS = 16;
+    private static final int COUNT_BITS = 8;
 
     private final QueuePair queuePair;
     private final int port;
@@ -188,8 +189,11 @@ public final class FlowRule extends Resource {
      * Puts the rule in force: {@code ibv_create_flow}.
      *
      * @return the rule, to be closed
+     * @throws IllegalArgumentException if it has more than 255 headers and things to do
      */
     public FlowRule create() {
+      // That many fit their size as well. What were cut off would match more than was asked for.
+      Ranges.bits(specs.size(), COUNT_BITS, "the number of headers and actions of a flow rule");
       long size = ibv_flow_attr.sizeof() + specs.stream().mapToLong(Spec::size).sum();
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = arena.allocate(size, Long.BYTES);

@@ -18,6 +18,7 @@ import dev.verbena.raw.ibv_flow_attr;
 import dev.verbena.raw.ibv_flow_spec_action_handle;
 import dev.verbena.raw.ibv_flow_spec_action_tag;
 import dev.verbena.raw.ibv_flow_spec_eth;
+import dev.verbena.raw.ibv_flow_spec_ipv6;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.MemoryProvider;
 import java.lang.foreign.Arena;
@@ -171,6 +172,25 @@ class FlowTest {
     rule.close();
     rule.close();
     assertFalse(rule.isOpen());
+  }
+
+  @Test
+  void aRuleIsRefusedRatherThanCutShort() throws UnknownHostException {
+    FlowRule.Builder rule = qp.flowRule(1);
+    for (int i = 0; i < 255; i++) {
+      rule.match(FlowMatch.ipv6().source(v6("::1")));
+    }
+    rule.create();
+    MemorySegment attr = ibv_flow_attr.allocate(arena);
+    MemorySegment written = MemorySegment.ofArray(recorded());
+    attr.copyFrom(written.asSlice(0, attr.byteSize()));
+    assertEquals(255, Byte.toUnsignedInt(ibv_flow_attr.num_of_specs(attr)));
+    assertEquals(
+        ibv_flow_attr.sizeof() + 255 * ibv_flow_spec_ipv6.sizeof(),
+        Short.toUnsignedLong(ibv_flow_attr.size(attr)));
+    int before = played.rules.size();
+    assertThrows(IllegalArgumentException.class, rule.drop()::create);
+    assertEquals(before, played.rules.size(), "no rule that matches everything");
   }
 
   @Test
