@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,10 +10,17 @@ import dev.verbena.testing.DeviceTest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.junit.jupiter.api.DisplayName;
 
 /** Many threads on one object, and objects that another thread closed (P-24). */
@@ -62,18 +71,86 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @DisplayName("S1-05: what one thread closed throws for all others, and crashes nobody")
+  @DisplayName("S1-05: what one thread closes throws for all that are using it, and crashes nobody")
   void aClosedObjectThrows() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
-    SendList list = new SendList(1, 1);
-    list.send(0).local(pair.a.memory, 0, 8);
-    pair.a.queuePair.post(list);
-    Thread closer = Thread.ofPlatform().start(pair::close);
-    closer.join();
-    assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
-    assertThrows(
-        IllegalStateException.class, () -> pair.a.completionQueue.poll(new Completions(1)));
-    assertThrows(IllegalStateException.class, pair.a.queuePair::state);
-    assertThrows(IllegalStateException.class, pair.a.context::deviceAttributes);
+    // The rule of the house: nobody is inside a call on an object while it is closed.
+    ReadWriteLock inside = new ReentrantReadWriteLock(true);
+    CountDownLatch busy = new CountDownLatch(THREADS * EACH);
+    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
+      List<Future<?>> ends = new ArrayList<>();
+      for (Runnable use : uses(pair)) {
+        ends.add(threads.submit(() -> useForEver(use, inside.readLock(), busy)));
+      }
+      assertTrue(busy.await(60, TimeUnit.SECONDS), "the threads do not get going");
+      inside.writeLock().lock();
+      try {
+        pair.close();
+      } finally {
+        inside.writeLock().unlock();
+      }
+      for (Future<?> end : ends) {
+        ExecutionException e =
+            assertThrows(ExecutionException.class, () -> end.get(60, TimeUnit.SECONDS));
+        assertInstanceOf(IllegalStateException.class, e.getCause());
+        assertTrue(e.getCause().getMessage().endsWith("is closed"), e.getCause().getMessage());
+      }
+    }
+  }
+
+  /** What each thread does, with memory of its own. */
+  private static List<Runnable> uses(Pair pair) {
+    List<Runnable> uses = new ArrayList<>();
+    for (int t = 0; t < THREADS; t++) {
+      SendList list = new SendList(1, 1);
+      list.write(0)
+          .local(pair.a.memory, t * 8L, 8)
+          .remote(pair.b.memory.start() + t * 8L, pair.b.memory.rkey());
+      Completions completions = new Completions(1);
+      List<Runnable> kinds =
+          List.of(
+              () -> pair.a.queuePair.post(list),
+              () -> pair.a.completionQueue.poll(completions),
+              pair.a.queuePair::state,
+              pair.a.context::deviceAttributes);
+      uses.add(kinds.get(t % kinds.size()));
+    }
+    return uses;
+  }
+
+  private static void useForEver(Runnable use, Lock inside, CountDownLatch busy) {
+    while (true) {
+      inside.lock();
+      try {
+        use.run();
+      } finally {
+        inside.unlock();
+      }
+      busy.countDown();
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S1-05: when many threads close an object, each comes back when it is closed")
+  void manyThreadsClose() throws Exception {
+    Pair pair = Pair.connected(QueuePairType.RC);
+    CyclicBarrier together = new CyclicBarrier(THREADS);
+    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
+      List<Future<?>> results = new ArrayList<>();
+      for (int t = 0; t < THREADS; t++) {
+        results.add(
+            threads.submit(
+                () -> {
+                  together.await();
+                  pair.a.context.close();
+                  assertFalse(pair.a.context.isOpen() || pair.a.queuePair.isOpen());
+                  return null;
+                }));
+      }
+      for (Future<?> result : results) {
+        result.get(60, TimeUnit.SECONDS);
+      }
+    }
+    pair.close();
   }
 }
