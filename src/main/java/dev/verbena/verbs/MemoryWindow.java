@@ -84,7 +84,7 @@ public final class MemoryWindow extends Resource {
    */
   public void bind(QueuePair queuePair, long id, WindowBinding binding) {
     requireType(MemoryWindowType.TYPE_1);
-    if (binding.region().domain() != domain) {
+    if (!binding.region().domain().isOneWith(domain)) {
       throw new IllegalArgumentException(binding.region() + " is not of " + domain);
     }
     post(queuePair, id, binding);
@@ -109,7 +109,7 @@ public final class MemoryWindow extends Resource {
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {
-    if (queuePair.domain().root() != domain.root()) {
+    if (!queuePair.domain().isOneWith(domain)) {
       throw new IllegalArgumentException(queuePair + " is not of " + domain);
     }
     queuePair.requireSendQueue();

@@ -444,11 +444,20 @@ public final class Posting implements AutoCloseable {
    */
   public Posting bindMemoryWindow(MemoryWindow window, int rkey, WindowBinding binding) {
     window.requireType(MemoryWindowType.TYPE_2);
+    requireSameDomain(window, window.domain());
+    requireSameDomain(binding.region(), binding.region().domain());
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
     next(WorkRequestOpcode.BIND_MEMORY_WINDOW)
         .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));
     memory.keep();
     return begun(WorkRequestOpcode.BIND_MEMORY_WINDOW);
+  }
+
+  private void requireSameDomain(Resource named, ProtectionDomain domain) {
+    if (Checks.ON && !domain.isOneWith(limits.domain())) {
+      throw new IllegalArgumentException(
+          named + " is of another protection domain than " + queuePair);
+    }
   }
 
   private static long aligned(long address) {
@@ -477,10 +486,7 @@ public final class Posting implements AutoCloseable {
       throw new IllegalStateException(opcode + " was to have inline data");
     }
     long address = Checks.ON ? region.addressOf(offset, length) : region.start() + offset;
-    if (Checks.ON && region.domain().root() != limits.domain()) {
-      throw new IllegalArgumentException(
-          region + " is of another protection domain than " + queuePair);
-    }
+    requireSameDomain(region, region.domain());
     if (entries == limits.entries() || length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException(
           "entry "
@@ -595,6 +601,7 @@ public final class Posting implements AutoCloseable {
       throw new IllegalStateException("a queue pair of type " + limits.type() + " has its peer");
     }
     requireNoTarget();
+    requireSameDomain(handle, handle.domain());
     calls.ibv_wr_set_ud_addr(handle.address(), number, key);
     addressed = true;
     return this;

@@ -275,6 +275,17 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     return this;
   }
 
+  /**
+   * Whether objects of both work together: a parent domain is one with its base, and librdmacm
+   * shows one C domain to all identifiers of a device, each of which has an object of its own for
+   * it.
+   */
+  final boolean isOneWith(ProtectionDomain other) {
+    ProtectionDomain mine = root();
+    ProtectionDomain theirs = other.root();
+    return mine == theirs || mine.address() == theirs.address();
+  }
+
   final Verbs verbs() {
     return context.verbs();
   }

@@ -392,21 +392,22 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     }
     for (int entry = 0; entry < used[request]; entry++) {
       if (named[request * entriesEach + entry] instanceof MemoryRegion region) {
-        admit(limits, request, region);
+        admit(limits, request, region, region.domain());
       }
     }
     admitKind(limits, request);
   }
 
-  final void admit(QueueLimits limits, int request, MemoryRegion region) {
-    if (!region.isOpen()) {
-      throw new IllegalStateException(describe(request) + " names " + region + ", which is closed");
+  /** Refuses an object that is closed, or of another domain than the queue. */
+  final void admit(QueueLimits limits, int request, Resource named, ProtectionDomain domain) {
+    if (!named.isOpen()) {
+      throw new IllegalStateException(describe(request) + " names " + named + ", which is closed");
     }
-    if (region.domain().root() != limits.domain()) {
+    if (!domain.isOneWith(limits.domain())) {
       throw new IllegalArgumentException(
           describe(request)
               + " names "
-              + region
+              + named
               + ", which is of another protection domain than "
               + limits.queue());
     }

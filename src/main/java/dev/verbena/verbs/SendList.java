@@ -549,10 +549,12 @@ public final class SendList extends RequestList {
           describe(request) + " has no address handle, which a UD queue pair needs");
     }
     for (int other = 0; other < OTHERS; other++) {
-      Resource resource = named(request, other, OTHERS);
-      if (resource != null && !resource.isOpen()) {
-        throw new IllegalStateException(
-            describe(request) + " names " + resource + ", which is closed");
+      switch (named(request, other, OTHERS)) {
+        case null -> {}
+        case AddressHandle handle -> admit(limits, request, handle, handle.domain());
+        case MemoryWindow window -> admit(limits, request, window, window.domain());
+        case MemoryRegion region -> admit(limits, request, region, region.domain());
+        case Resource unforeseen -> throw new AssertionError(unforeseen);
       }
     }
   }

@@ -39,7 +39,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
-    this.limits = new QueueLimits(this, domain, null, maxEntries, 0);
+    this.limits = new QueueLimits(this, domain.root(), null, maxEntries, 0);
     this.calls = new WorkQueueCalls(address, domain.context().criticalCalls());
     this.maxRequests = maxRequests;
     this.maxEntries = maxEntries;

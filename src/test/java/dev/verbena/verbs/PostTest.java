@@ -426,6 +426,78 @@ class PostTest {
   }
 
   @Test
+  @DisplayName("S2-V36: an address handle, a window and its region of another domain")
+  void whatElseIsOfAnotherDomainIsSeenBeforeC() {
+    ProtectionDomain stranger = device.context.allocateProtectionDomain();
+    AddressHandle handle = stranger.createAddressHandle(AddressVector.local(1, 1));
+    MemoryWindow window = stranger.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow own = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryRegion foreign =
+        stranger.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+    QueuePair ud = queuePair(QueuePairType.UD);
+    SendList sends = new SendList(1, 1);
+    sends.send(0).local(region, 0, 8).to(handle, 1, 2);
+    assertTrue(message(IllegalArgumentException.class, () -> ud.post(sends)).contains("another"));
+    sends.bindMemoryWindow(0, window, 1, new WindowBinding(region, 0, 8, Set.of()));
+    assertTrue(message(IllegalArgumentException.class, () -> rc.post(sends)).contains("another"));
+    sends.bindMemoryWindow(0, own, 1, new WindowBinding(foreign, 0, 8, Set.of()));
+    assertTrue(message(IllegalArgumentException.class, () -> rc.post(sends)).contains("another"));
+    sends.bindMemoryWindow(0, own, 1, new WindowBinding(region, 0, 8, Set.of()));
+    assertEquals(1, rc.post(sends));
+    assertEquals(1, device.sent);
+  }
+
+  @Test
+  @DisplayName("One domain of C has several owners: librdmacm gives it to every identifier")
+  void aDomainThatIsBorrowedTwiceIsOne() {
+    ProtectionDomain again =
+        ProtectionDomain.borrow(device.context, device.context, domain.segment());
+    SendList sends = new SendList(1, 1);
+    sends.send(0).local(again.registerMemory(buffer, AccessFlag.LOCAL_WRITE), 0, 8);
+    assertEquals(1, rc.post(sends));
+  }
+
+  @ParameterizedTest
+  @EnumSource(Receiver.class)
+  @DisplayName("S3-F28: what is made on a parent domain takes regions of it and of its base")
+  void receiversOfAParentDomain(Receiver receiver) {
+    ParentDomain parent = domain.parentDomain().create();
+    ReceiveQueue queue = receiver.on(parent, completions);
+    ReceiveList receives = new ReceiveList(3, 1);
+    receives.local(0, region, 0, 8);
+    receives.local(1, parent.registerMemory(buffer, AccessFlag.LOCAL_WRITE), 0, 8);
+    ProtectionDomain stranger = device.context.allocateProtectionDomain();
+    receives.local(2, stranger.registerMemory(buffer, AccessFlag.LOCAL_WRITE), 0, 8);
+    assertEquals(2, queue.post(receives, 0, 2));
+    assertEquals(2, device.received);
+    assertThrows(IllegalArgumentException.class, () -> queue.post(receives, 2, 1));
+  }
+
+  /** Everything that receives are posted to. */
+  enum Receiver {
+    QUEUE_PAIR {
+      @Override
+      ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions) {
+        return domain.queuePair(QueuePairType.RC).completions(completions).create();
+      }
+    },
+    SHARED_RECEIVE_QUEUE {
+      @Override
+      ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions) {
+        return domain.createSharedReceiveQueue(8);
+      }
+    },
+    WORK_QUEUE {
+      @Override
+      ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions) {
+        return domain.workQueue().completions(completions).create();
+      }
+    };
+
+    abstract ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions);
+  }
+
+  @Test
   @SuppressWarnings("try") // The arena is closed too early, which is the point.
   void theMemoryOfARegionMustStillBeThere() {
     Arena gone = Arena.ofShared();

@@ -251,12 +251,18 @@ class PostingTest {
   @DisplayName("S3-F19, S3-F20: a request that goes to the peer has one target")
   void oneTarget() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
+    AddressHandle foreign =
+        device.context.allocateProtectionDomain().createAddressHandle(AddressVector.local(1, 7));
     QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
     QueuePair xrc =
         queuePair(QueuePairType.XRC_SEND, SendOperation.RDMA_WRITE, SendOperation.LOCAL_INVALIDATE);
     try (Posting posting = ud.startPosting()) {
       assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1));
-      posting.send().to(handle, 1, 1);
+      posting.send();
+      assertTrue(
+          message(IllegalArgumentException.class, () -> posting.to(foreign, 1, 1))
+              .contains("another protection domain"));
+      posting.to(handle, 1, 1);
       assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1));
       assertEquals(1, posting.complete());
     }
@@ -443,7 +449,10 @@ class PostingTest {
   void wrongDataIsRefusedBeforeCSeesIt() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     ProtectionDomain other = device.context.allocateProtectionDomain();
-    MemoryRegion foreign = other.registerMemory(buffer, AccessFlag.LOCAL_WRITE);
+    MemoryRegion foreign =
+        other.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+    MemoryWindow window = other.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow own = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemorySegment onHeap = MemorySegment.ofArray(new byte[8]);
     Arena gone = Arena.ofConfined();
     MemorySegment freed = gone.allocate(8);
@@ -454,6 +463,12 @@ class PostingTest {
       assertThrows(IndexOutOfBoundsException.class, () -> posting.local(region, 250, 7));
       assertThrows(IndexOutOfBoundsException.class, () -> posting.local(region, -1, 7));
       assertThrows(IllegalArgumentException.class, () -> posting.local(foreign, 0, 8));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> posting.bindMemoryWindow(window, 1, new WindowBinding(region, 0, 8, Set.of())));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> posting.bindMemoryWindow(own, 1, new WindowBinding(foreign, 0, 8, Set.of())));
       assertThrows(IllegalStateException.class, () -> posting.inline(buffer), "was not inlined()");
       assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1), "RC has its peer");
       assertThrows(IllegalStateException.class, () -> posting.sharedReceiveQueue(1));
