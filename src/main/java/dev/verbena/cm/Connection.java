@@ -36,7 +36,7 @@ import java.util.function.Function;
  */
 public final class Connection implements AutoCloseable {
   /** How long a device may take to flush requests. */
-  private static final int PATIENCE_SECONDS = 5;
+  private static final Duration PATIENCE = Duration.ofSeconds(5);
 
   private final Endpoint endpoint;
   private final Transfers transfers;
@@ -411,8 +411,8 @@ public final class Connection implements AutoCloseable {
     closed = true;
     // Requests complete as flushed, so that whoever waits for one leaves before it is taken away.
     endpoint.id().endQuietly();
-    boolean nobodyReceives = acquire(receiving);
-    boolean nobodySends = acquire(sending);
+    boolean nobodyReceives = acquire(receiving, Deadline.after(PATIENCE));
+    boolean nobodySends = acquire(sending, Deadline.after(PATIENCE));
     try {
       endpoint.close();
     } finally {
@@ -425,12 +425,24 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  private static boolean acquire(ReentrantLock lock) {
+  /**
+   * Takes a lock within a time, also for a thread that is interrupted: what the lock's holder uses
+   * must not be taken away for an interrupt.
+   */
+  static boolean acquire(ReentrantLock lock, Deadline deadline) {
+    boolean interrupted = Thread.interrupted();
     try {
-      return lock.tryLock(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return lock.tryLock();
+      while (true) {
+        try {
+          return lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -206,6 +206,28 @@ class ConnectionTest {
     }
   }
 
+  @DeviceTest
+  @DisplayName(
+      "closing by a thread that is interrupted waits for the receiver, as any closing does")
+  void closesWhileInterrupted() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
+      FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
+      pair.client.send("the receiver is there".getBytes(UTF_8));
+      receiving.get(20, TimeUnit.SECONDS);
+      FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
+      FutureTask<Boolean> closing =
+          inBackground(
+              () -> {
+                Thread.currentThread().interrupt();
+                pair.server.close();
+                return Thread.interrupted();
+              });
+      assertTrue(closing.get(20, TimeUnit.SECONDS), "the interrupt was lost");
+      var closed = assertThrows(ExecutionException.class, () -> waiting.get(20, TimeUnit.SECONDS));
+      assertInstanceOf(IllegalStateException.class, closed.getCause());
+    }
+  }
+
   private static void assertInterrupted(Connection connection) {
     assertThrows(InterruptedException.class, connection::receive);
   }

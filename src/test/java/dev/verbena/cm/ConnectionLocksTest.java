@@ -1,0 +1,69 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** How whoever closes a connection waits for those who use it. */
+class ConnectionLocksTest {
+  private final ReentrantLock lock = new ReentrantLock();
+  private final CountDownLatch free = new CountDownLatch(1);
+
+  private FutureTask<Void> holdUntilFree() throws InterruptedException {
+    CountDownLatch held = new CountDownLatch(1);
+    FutureTask<Void> holding =
+        ConnectionTest.inBackground(
+            () -> {
+              lock.lock();
+              try {
+                held.countDown();
+                free.await();
+              } finally {
+                lock.unlock();
+              }
+              return null;
+            });
+    held.await();
+    return holding;
+  }
+
+  @Test
+  @DisplayName("interrupts before and during the wait neither end it nor get lost")
+  void waitsInSpiteOfInterrupts() throws Exception {
+    FutureTask<Void> holding = holdUntilFree();
+    FutureTask<Boolean> acquiring =
+        new FutureTask<>(
+            () -> {
+              Thread.currentThread().interrupt();
+              assertTrue(Connection.acquire(lock, Deadline.after(Duration.ofSeconds(20))));
+              lock.unlock();
+              return Thread.interrupted();
+            });
+    Thread thread = Thread.ofVirtual().start(acquiring);
+    for (int i = 0; i < 5; i++) {
+      Thread.sleep(20);
+      assertFalse(acquiring.isDone(), "did not wait for the lock");
+      thread.interrupt();
+    }
+    free.countDown();
+    assertEquals(true, acquiring.get(20, TimeUnit.SECONDS), "the interrupt was lost");
+    holding.get(20, TimeUnit.SECONDS);
+  }
+
+  @Test
+  @DisplayName("the wait ends with its time")
+  void givesUp() throws Exception {
+    FutureTask<Void> holding = holdUntilFree();
+    assertFalse(Connection.acquire(lock, Deadline.after(Duration.ofMillis(50))));
+    free.countDown();
+    holding.get(20, TimeUnit.SECONDS);
+  }
+}
