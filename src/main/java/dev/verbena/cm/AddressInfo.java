@@ -15,7 +15,7 @@ import java.util.Set;
 
 /**
  * What a name was resolved to: {@code struct rdma_addrinfo}, copied from C. An {@link AddressQuery}
- * asks for it, {@link ConnectionId#createEndpoint} takes it.
+ * asks for it, {@link SynchronousMode#createEndpoint} takes it.
  */
 public final class AddressInfo {
   private final int flags;

@@ -4,10 +4,8 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Checks;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
-import dev.verbena.internal.Provider;
 import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.SocketAddresses;
-import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.Context;
@@ -22,7 +20,9 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
+import java.util.stream.Stream;
 
 /**
  * One end of a connection, a listener, or a datagram service: {@code struct rdma_cm_id}, RDMA's
@@ -33,11 +33,9 @@ import java.util.function.LongConsumer;
  *
  * <p>Closing an identifier is {@code rdma_destroy_id}, of an endpoint {@code rdma_destroy_ep}. What
  * it has of its own has classes of its own: {@link #options}, {@link #queues}, {@link #multicast},
- * and {@link #foreignQueuePair} for a queue pair that it has not.
+ * {@link #synchronous}, and {@link #foreignQueuePair} for a queue pair that it has not.
  *
- * <p>An identifier in synchronous mode has no such channel: its operations wait in C for their
- * outcome, with no end but the outcome, and fail with the errno that librdmacm makes of the event.
- * {@link Endpoint} waits better.
+ * <p>An identifier in {@linkplain SynchronousMode synchronous mode} has no such channel.
  */
 public final class ConnectionId extends Resource {
   private final Librdmacm rdmacm;
@@ -46,21 +44,28 @@ public final class ConnectionId extends Resource {
   private final PortSpace portSpace;
   private final boolean datagram;
   private volatile String name = "unbound";
-  private final ConnectionQueues queues = new ConnectionQueues(this);
-  private ProtectionDomain domain;
+  private final HomeDomain home;
+  private final ConnectionQueues queues;
+  private final Multicast multicast = new Multicast(this);
+  private final SynchronousMode synchronous;
 
-  /** Of an endpoint that listens: whether and what librdmacm makes for each request. */
-  private RequestQueues requestQueues = new RequestQueues(null, null);
-
-  private record RequestQueues(ProtectionDomain domain, QueuePairCapacity capacity) {}
-
-  private ConnectionId(Librdmacm rdmacm, Handle handle, Resource... parents) {
-    super(handle.address(), handle::destroy, parents);
-    this.rdmacm = rdmacm;
+  private ConnectionId(Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+    super(handle.address(), handle::destroy, parents(domain, handle.channel()));
+    this.rdmacm = handle.rdmacm();
     this.handle = handle;
     this.struct = Memory.at(handle.address(), rdma_cm_id.sizeof());
     this.portSpace = PortSpace.of(rdma_cm_id.ps(struct));
     this.datagram = rdma_cm_id.qp_type(struct) == rdma_h.IBV_QPT_UD();
+    this.home = new HomeDomain(this, domain);
+    this.queues = new ConnectionQueues(this, home);
+    this.synchronous = new SynchronousMode(this, home, struct, capacity);
+  }
+
+  /** What must be closed after an identifier, of what there is of these. */
+  private static Resource[] parents(ProtectionDomain domain, EventChannel... channels) {
+    return Stream.concat(Stream.of(channels), Stream.ofNullable(domain))
+        .filter(Objects::nonNull)
+        .toArray(Resource[]::new);
   }
 
   static ConnectionId create(EventChannel channel, PortSpace portSpace) {
@@ -76,29 +81,31 @@ public final class ConnectionId extends Resource {
 
   private static ConnectionId reporting(EventChannel channel, long address) {
     Handle handle = new Handle(channel.rdmacm(), address, channel, false);
-    ConnectionId id = new ConnectionId(channel.rdmacm(), handle, channel);
+    ConnectionId id = new ConnectionId(handle, null, null);
     channel.add(address, id);
     return id;
   }
 
-  private static long newId(Librdmacm rdmacm, long channel, PortSpace portSpace) {
+  /** An identifier in synchronous mode that C made, with the queue pair that it may have made. */
+  static ConnectionId synchronous(
+      Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+    ConnectionId id = new ConnectionId(handle, domain, capacity);
+    try {
+      id.queues.adopt(capacity);
+      id.rename();
+    } catch (Throwable t) {
+      id.close();
+      throw t;
+    }
+    return id;
+  }
+
+  static long newId(Librdmacm rdmacm, long channel, PortSpace portSpace) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment id = arena.allocate(ValueLayout.JAVA_LONG);
       rdmacm.rdma_create_id(channel, id.address(), 0, portSpace.code());
       return id.get(ValueLayout.JAVA_LONG, 0);
     }
-  }
-
-  /**
-   * Makes an identifier in synchronous mode: {@code rdma_create_id} without a channel.
-   *
-   * @param portSpace the kind of service
-   * @return an identifier, to be closed
-   */
-  public static ConnectionId createSynchronous(PortSpace portSpace) {
-    Librdmacm rdmacm = Provider.system().rdmacm();
-    long address = newId(rdmacm, 0, Objects.requireNonNull(portSpace, "portSpace"));
-    return new ConnectionId(rdmacm, new Handle(rdmacm, address, null, false));
   }
 
   // Addresses and routes
@@ -240,7 +247,7 @@ public final class ConnectionId extends Resource {
     requireDevice();
     try (Arena arena = Arena.ofConfined()) {
       long param = parameters.write(privateData, arena).address();
-      handle.whileNobodyReads(() -> rdmacm.rdma_connect(address(), param));
+      run(() -> rdmacm.rdma_connect(address(), param));
     } catch (VerbsException e) {
       throw PrivateData.explain(e, "connecting " + this, privateData);
     }
@@ -274,7 +281,7 @@ public final class ConnectionId extends Resource {
     }
     try (Arena arena = Arena.ofConfined()) {
       long param = parameters.write(privateData, arena).address();
-      handle.whileNobodyReads(() -> rdmacm.rdma_accept(address(), param));
+      run(() -> rdmacm.rdma_accept(address(), param));
     } catch (VerbsException e) {
       throw PrivateData.explain(e, "accepting " + this, privateData);
     }
@@ -308,7 +315,7 @@ public final class ConnectionId extends Resource {
   private void refuse(byte[] privateData, LongConsumer reject) {
     try (Arena arena = Arena.ofConfined()) {
       long data = PrivateData.write(privateData, arena).address();
-      handle.whileNobodyReads(() -> reject.accept(data));
+      run(() -> reject.accept(data));
     } catch (VerbsException e) {
       throw PrivateData.explain(e, "refusing " + this, privateData);
     }
@@ -347,84 +354,6 @@ public final class ConnectionId extends Resource {
         () -> rdmacm.rdma_write_cm_event(address(), EventType.USER.code(), status, argument));
   }
 
-  // Synchronous mode
-
-  /**
-   * Makes an identifier in synchronous mode, ready to connect or to listen, from what a name was
-   * resolved to: {@code rdma_create_ep}.
-   *
-   * @param info the address, and what it is for
-   * @param domain the domain of the queue pair; null for librdmacm's own
-   * @param capacity how much the queue pair must hold, of a listener's each request; null for no
-   *     queue pair
-   * @return an identifier, to be closed
-   * @throws VerbsException what became of the address or route
-   */
-  public static ConnectionId createEndpoint(
-      AddressInfo info, ProtectionDomain domain, QueuePairCapacity capacity) {
-    Librdmacm rdmacm = Provider.system().rdmacm();
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment attr =
-          capacity == null
-              ? MemorySegment.NULL
-              : ConnectionQueues.attributes(arena, capacity, false);
-      MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
-      long pd = domain == null ? 0 : domain.segment().address();
-      try {
-        rdmacm.rdma_create_ep(pointer.address(), info.write(arena).address(), pd, attr.address());
-      } catch (VerbsException e) {
-        throw e.explained("making an endpoint " + info);
-      }
-      long address = pointer.get(ValueLayout.JAVA_LONG, 0);
-      Resource[] parents = domain == null ? new Resource[0] : new Resource[] {domain};
-      ConnectionId id = new ConnectionId(rdmacm, new Handle(rdmacm, address, null, true), parents);
-      id.requestQueues = new RequestQueues(domain, capacity);
-      id.adopt(id.requestQueues);
-      return id;
-    }
-  }
-
-  /**
-   * Waits in C for a peer, in synchronous mode: {@code rdma_get_request}.
-   *
-   * @return an identifier in synchronous mode, to be accepted or rejected, and closed; it has a
-   *     queue pair if the listener was made with a capacity
-   * @throws IllegalStateException if this identifier reports on an event channel
-   */
-  public ConnectionId takeRequest() {
-    if (handle.channel() != null) {
-      throw new IllegalStateException(this + " reports requests on its event channel");
-    }
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
-      call("taking a request", () -> rdmacm.rdma_get_request(address(), pointer.address()));
-      long address = pointer.get(ValueLayout.JAVA_LONG, 0);
-      ConnectionId id = new ConnectionId(rdmacm, new Handle(rdmacm, address, null, true));
-      id.adopt(requestQueues);
-      return id;
-    }
-  }
-
-  private void adopt(RequestQueues made) {
-    domain = made.domain;
-    queues.adopt(made.capacity);
-    rename();
-  }
-
-  /**
-   * The last event of an identifier in synchronous mode, with what the peer sent along.
-   *
-   * @return the event, or empty if there is none, as always outside of synchronous mode
-   */
-  public Optional<ConnectionEvent> lastEvent() {
-    requireOpen();
-    MemorySegment event = rdma_cm_id.event(struct);
-    return event.address() == 0
-        ? Optional.empty()
-        : Optional.of(
-            ConnectionEvent.copy(Memory.at(event.address(), rdma_cm_event.sizeof()), this, null));
-  }
-
   /** Disconnects in answer to the peer, or in vain. */
   void endQuietly() {
     handle.whileNobodyReads(
@@ -447,51 +376,36 @@ public final class ConnectionId extends Resource {
    * @param target the channel, which closes the identifier when it is closed
    */
   public void migrate(EventChannel target) {
-    EventChannel source = handle.channel();
-    if (target == source) {
-      return;
-    }
-    Runnable move =
-        () -> {
-          call("migrating", () -> rdmacm.rdma_migrate_id(address(), target.segment().address()));
-          if (source != null) {
-            source.remove(handle.address());
-          }
-          handle.channel(target);
-          target.add(handle.address(), this);
-        };
-    moveTo(target);
-    try {
-      whileNobodyReads(source, target, move);
-    } catch (VerbsException e) {
-      moveTo(source == null ? new Resource[0] : new Resource[] {source});
-      throw e;
-    }
+    reportOn(Objects.requireNonNull(target, "target"));
   }
 
   /** Waits in C from now on: {@code rdma_migrate_id} to a channel of the identifier's own. */
   public void migrateToSynchronous() {
-    EventChannel source = handle.channel();
-    if (source == null) {
-      return;
-    }
-    source.whileNobodyReads(
-        () -> {
-          call("migrating", () -> rdmacm.rdma_migrate_id(address(), 0));
-          source.remove(handle.address());
-          handle.channel(null);
-        });
-    moveTo();
+    reportOn(null);
   }
 
-  /** Takes both channels, in an order that all threads share. */
-  private static void whileNobodyReads(EventChannel one, EventChannel other, Runnable action) {
-    if (one == null) {
-      other.whileNobodyReads(action);
-    } else if (one.segment().address() < other.segment().address()) {
-      one.whileNobodyReads(() -> other.whileNobodyReads(action));
-    } else {
-      other.whileNobodyReads(() -> one.whileNobodyReads(action));
+  private void reportOn(EventChannel target) {
+    EventChannel source = handle.channel();
+    if (target == source) {
+      return;
+    }
+    synchronous.requireNobodyWaits();
+    // Whichever channel is closed meanwhile closes the identifier, before C lets go of the channel.
+    moveTo(parents(home.given(), source, target));
+    try {
+      call("migrating", () -> handle.migrate(this, target));
+    } catch (RuntimeException e) {
+      stayOn(source, e);
+      throw e;
+    }
+    moveTo(parents(home.given(), target));
+  }
+
+  private void stayOn(EventChannel source, RuntimeException failure) {
+    try {
+      moveTo(parents(home.given(), source));
+    } catch (IllegalStateException closed) {
+      failure.addSuppressed(closed);
     }
   }
 
@@ -509,15 +423,13 @@ public final class ConnectionId extends Resource {
   /**
    * The domain that the identifier's queues belong to.
    *
-   * @return the domain of its queue pair, before that librdmacm's own for the device
+   * @return the domain of its queue pair; without one the domain that the identifier was made with,
+   *     or else librdmacm's own for the device
    * @throws IllegalStateException if the identifier is not bound to a device yet
    */
-  public synchronized ProtectionDomain domain() {
+  public ProtectionDomain domain() {
     requireDevice();
-    if (domain == null || !domain.isOpen()) {
-      domain = ProtectionDomain.borrow(context(), this, rdma_cm_id.pd(struct));
-    }
-    return domain;
+    return queuePair().map(QueuePair::domain).orElseGet(home::get);
   }
 
   // What it is
@@ -582,7 +494,16 @@ public final class ConnectionId extends Resource {
    * @return what joins and leaves them
    */
   public Multicast multicast() {
-    return new Multicast(this);
+    return multicast;
+  }
+
+  /**
+   * What an identifier without a channel can do.
+   *
+   * @return what waits in C
+   */
+  public SynchronousMode synchronous() {
+    return synchronous;
   }
 
   /**
@@ -634,9 +555,19 @@ public final class ConnectionId extends Resource {
     return struct;
   }
 
-  /** Gives something back to C, while the identifier may already be closing. */
-  void callClosing(LongConsumer release) {
-    handle.whileNobodyReads(() -> release.accept(handle.address()));
+  /** The groups to leave before the queue pair is given back. */
+  JoinedGroups groups() {
+    return handle.groups();
+  }
+
+  /** Gives something of the C struct back, while the identifier may already be closing. */
+  void callClosing(Consumer<MemorySegment> release) {
+    handle.whileNobodyReads(() -> release.accept(struct));
+  }
+
+  @Override
+  protected void stopWaiting() {
+    synchronous.requireNobodyWaits();
   }
 
   boolean hasQueuePair() {
@@ -660,9 +591,17 @@ public final class ConnectionId extends Resource {
   /** Calls C while nobody takes the identifier away, and says more about a failure. */
   void call(String doing, Runnable call) {
     try {
-      handle.whileNobodyReads(call);
+      run(call);
     } catch (VerbsException e) {
       throw e.explained(doing + " of " + this);
+    }
+  }
+
+  private void run(Runnable call) {
+    if (handle.channel() == null) {
+      synchronous.run(call);
+    } else {
+      handle.whileNobodyReads(call);
     }
   }
 

@@ -23,13 +23,15 @@ import java.util.function.Consumer;
  */
 public final class ConnectionQueues {
   private final ConnectionId id;
+  private final HomeDomain home;
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
   private SharedReceiveQueue sharedReceives;
 
-  ConnectionQueues(ConnectionId id) {
+  ConnectionQueues(ConnectionId id, HomeDomain home) {
     this.id = id;
+    this.home = home;
   }
 
   /**
@@ -55,12 +57,13 @@ public final class ConnectionQueues {
    */
   public QueuePair createQueuePair(QueuePairCapacity capacity, boolean signalAll) {
     requireRoomForQueuePair();
+    long pd = home.get().segment().address();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = attributes(arena, capacity, signalAll);
       ibv_qp_init_attr.qp_type(attr, rdma_cm_id.qp_type(id.struct()));
       id.call(
           "creating the queue pair",
-          () -> id.rdmacm().rdma_create_qp(id.pointer(), 0, attr.address()));
+          () -> id.rdmacm().rdma_create_qp(id.pointer(), pd, attr.address()));
       adopt(QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)));
       return queuePair;
     }
@@ -83,7 +86,7 @@ public final class ConnectionQueues {
     if (!id.hasQueuePair()) {
       return;
     }
-    ProtectionDomain domain = id.domain();
+    ProtectionDomain domain = home.get();
     Resource[] parents =
         sharedReceives == null
             ? new Resource[] {id, domain}
@@ -110,6 +113,7 @@ public final class ConnectionQueues {
    */
   public QueuePair createQueuePair(QueuePairBuilder builder) {
     requireRoomForQueuePair();
+    home.get(); // C will have another one in its place.
     queuePair =
         builder.create(
             id,
@@ -134,7 +138,12 @@ public final class ConnectionQueues {
     // C waits until each event of a queue that it destroys is acknowledged.
     release(sendCompletions);
     release(receiveCompletions);
-    id.callClosing(address -> id.rdmacm().rdma_destroy_qp(address));
+    id.callClosing(
+        identifier -> {
+          id.groups().leaveAll();
+          id.rdmacm().rdma_destroy_qp(identifier.address());
+          home.restore(identifier);
+        });
   }
 
   private static void release(CompletionQueue borrowed) {
@@ -153,7 +162,7 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier has no device, or has queues already
    */
   public SharedReceiveQueue createSharedReceiveQueue(int requests) {
-    ProtectionDomain domain = id.domain();
+    ProtectionDomain domain = home.get();
     long pd = domain.segment().address();
     return createSharedReceiveQueue(
         domain.sharedReceiveQueue(requests),
@@ -191,7 +200,7 @@ public final class ConnectionQueues {
 
               @Override
               public void destroy() {
-                id.callClosing(address -> id.rdmacm().rdma_destroy_srq(address));
+                id.callClosing(identifier -> id.rdmacm().rdma_destroy_srq(identifier.address()));
               }
             });
     return sharedReceives;

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * An identifier whose steps wait for their outcome: each for a time, until interrupted, or until
@@ -39,6 +40,10 @@ public final class Endpoint implements AutoCloseable {
   private final ConnectionId id;
   private final ConnectionEvent request;
   private final LinkedBlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
+
+  /** Numbers the joins, so that each knows its answer. */
+  private final AtomicLong joins = new AtomicLong();
+
   private volatile ConnectionEvent end;
 
   private Endpoint(EventChannel channel, ConnectionId id, ConnectionEvent request) {
@@ -107,14 +112,20 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  /** The endpoint of a peer's request, on a channel of its own. */
+  /** The endpoint of a peer's request, on a channel of its own; if none can be made, a refusal. */
   static Endpoint requested(ConnectionEvent request) {
-    EventChannel channel = EventChannel.open();
+    ConnectionId id = request.id();
     try {
-      request.id().migrate(channel);
-      return start(new Endpoint(channel, request.id(), request));
+      EventChannel channel = EventChannel.open(id.rdmacm());
+      try {
+        id.migrate(channel);
+        return start(new Endpoint(channel, id, request));
+      } catch (Throwable t) {
+        channel.close();
+        throw t;
+      }
     } catch (Throwable t) {
-      channel.close();
+      id.close();
       throw t;
     }
   }
@@ -140,8 +151,16 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  /** The next event, which must be of a type; events that answer nothing are passed over. */
   private ConnectionEvent await(String function, EventType wanted, Deadline deadline)
+      throws InterruptedException {
+    return await(function, wanted, 0, deadline);
+  }
+
+  /**
+   * The next event, which must be of a type; events that answer nothing are passed over, and so are
+   * those of a join that was given up.
+   */
+  private ConnectionEvent await(String function, EventType wanted, long argument, Deadline deadline)
       throws InterruptedException {
     while (true) {
       Optional<ConnectionEvent> next = events.poll(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
@@ -153,6 +172,9 @@ public final class Endpoint implements AutoCloseable {
         throw new IllegalStateException(this + " is closed");
       }
       ConnectionEvent event = next.get();
+      if (event.argument() != argument) {
+        continue;
+      }
       if (event.isFailure() || event.type() == EventType.DISCONNECTED) {
         throw new ConnectionException(function + " of " + id, event);
       }
@@ -206,7 +228,7 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Joins a multicast group, and waits until it is joined.
+   * Joins a multicast group, and waits until it is joined. If that fails, the group is left.
    *
    * @param group the group's address
    * @param flag what for
@@ -219,10 +241,16 @@ public final class Endpoint implements AutoCloseable {
   public DatagramParameters joinMulticast(InetSocketAddress group, JoinFlag flag, Duration timeout)
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
-    id.multicast().join(group, flag, 0);
-    return await("rdma_join_multicast_ex", EventType.MULTICAST_JOINED, deadline)
-        .datagram()
-        .orElseThrow();
+    long context = joins.incrementAndGet();
+    id.multicast().join(group, flag, context);
+    try {
+      return await("rdma_join_multicast_ex", EventType.MULTICAST_JOINED, context, deadline)
+          .datagram()
+          .orElseThrow();
+    } catch (Throwable t) {
+      id.multicast().giveUp(group, t);
+      throw t;
+    }
   }
 
   /**

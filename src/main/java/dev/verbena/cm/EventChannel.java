@@ -36,7 +36,6 @@ public final class EventChannel extends Resource {
   private final Arena arena = Arena.ofAuto();
   private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
 
-  /** Held while C reads an event, and by whoever takes away what C may then be looking at. */
   private final ReentrantLock reading;
 
   private Readiness readiness;
@@ -193,14 +192,9 @@ public final class EventChannel extends Resource {
     return rdmacm;
   }
 
-  /** Runs something that C must not be reading an event during. */
-  void whileNobodyReads(Runnable action) {
-    reading.lock();
-    try {
-      action.run();
-    } finally {
-      reading.unlock();
-    }
+  /** Held while C reads an event, and by whoever takes away what C may then be looking at. */
+  ReentrantLock reading() {
+    return reading;
   }
 
   void add(long address, ConnectionId id) {

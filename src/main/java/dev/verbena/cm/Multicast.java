@@ -7,14 +7,13 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
-import java.util.Objects;
 
 /**
  * The multicast groups of an identifier.
  *
  * <p>Joining needs a device, and attaches the identifier's queue pair to the group if it has one.
- * {@link EventType#MULTICAST_JOINED} tells how to send to the group. Closing the identifier leaves
- * all groups.
+ * {@link EventType#MULTICAST_JOINED} tells how to send to the group. Closing the queue pair, or the
+ * identifier, leaves all groups.
  */
 public final class Multicast {
   private final ConnectionId id;
@@ -37,9 +36,7 @@ public final class Multicast {
     id.requireDevice();
     try (Arena arena = Arena.ofConfined()) {
       long address = write(group, arena).address();
-      id.call(
-          "joining " + group,
-          () -> id.rdmacm().rdma_join_multicast(id.pointer(), address, context));
+      join(group, () -> id.rdmacm().rdma_join_multicast(id.pointer(), address, context));
     }
   }
 
@@ -61,9 +58,32 @@ public final class Multicast {
           attr, rdma_h.RDMA_CM_JOIN_MC_ATTR_ADDRESS() | rdma_h.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS());
       rdma_cm_join_mc_attr_ex.join_flags(attr, flag.code());
       rdma_cm_join_mc_attr_ex.addr(attr, write(group, arena));
+      join(group, () -> id.rdmacm().rdma_join_multicast_ex(id.pointer(), attr.address(), context));
+    }
+  }
+
+  private void join(InetSocketAddress group, Runnable join) {
+    try {
       id.call(
           "joining " + group,
-          () -> id.rdmacm().rdma_join_multicast_ex(id.pointer(), attr.address(), context));
+          () -> {
+            join.run();
+            id.groups().add(group);
+          });
+    } catch (VerbsException e) {
+      if (id.channel().isEmpty()) {
+        giveUp(group, e);
+      }
+      throw e;
+    }
+  }
+
+  /** Gives up joining a group: what was waited for in vain is still begun. */
+  void giveUp(InetSocketAddress group, Throwable failure) {
+    try {
+      leave(group);
+    } catch (VerbsException | IllegalStateException e) {
+      failure.addSuppressed(e);
     }
   }
 
@@ -74,17 +94,23 @@ public final class Multicast {
    * @throws VerbsException EADDRNOTAVAIL if it was not joined
    */
   public void leave(InetSocketAddress group) {
-    try (Arena arena = Arena.ofConfined()) {
-      long address = write(group, arena).address();
-      id.call("leaving " + group, () -> id.rdmacm().rdma_leave_multicast(id.pointer(), address));
-    }
+    requireGroup(group);
+    id.call(
+        "leaving " + group,
+        () -> {
+          id.pointer(); // It must be open.
+          id.groups().leave(group);
+        });
   }
 
   private static MemorySegment write(InetSocketAddress group, Arena arena) {
-    MemorySegment address = SocketAddresses.write(Objects.requireNonNull(group, "group"), arena);
-    if (!group.getAddress().isMulticastAddress()) {
+    requireGroup(group);
+    return SocketAddresses.write(group, arena);
+  }
+
+  private static void requireGroup(InetSocketAddress group) {
+    if (group.isUnresolved() || !group.getAddress().isMulticastAddress()) {
       throw new IllegalArgumentException(group + " is no multicast address");
     }
-    return address;
   }
 }

@@ -14,6 +14,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
 
 /**
@@ -71,6 +73,61 @@ class MulticastTest {
       }
       assertFalse(member.datagrams().receive(Duration.ofSeconds(1)), "still a member");
       assertThrows(VerbsException.class, () -> member.joined().id().multicast().leave(group));
+    }
+  }
+
+  /**
+   * The kernel destroys no queue pair that is in a group, and librdmacm does not ask whether it
+   * did.
+   */
+  @DeviceTest
+  @DisplayName("S2-C28, S2-C30: whoever closes without leaving the group leaves nothing behind")
+  void leavesNothingBehind() throws Exception {
+    Contexts.list(); // Opens the devices, which stay open.
+    List<String> before = Descriptors.ofRdma();
+    int queuePairs = queuePairs();
+    MulticastMember.of(group("239.7.8.6"), JoinFlag.FULL_MEMBER, Rig.addressB()).close();
+    assertEquals(before, Descriptors.ofRdma());
+    assertEquals(queuePairs, queuePairs());
+    try (EventChannel channel = EventChannel.open()) {
+      ConnectionId id = channel.createId(PortSpace.UDP);
+      id.bind(new InetSocketAddress(Rig.addressB(), 0));
+      for (String group : List.of("239.7.8.6", "239.7.8.7")) {
+        id.queues().createQueuePair(RdmaCmTest.SMALL);
+        id.multicast().join(group(group), JoinFlag.FULL_MEMBER, 1);
+        RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
+        id.queuePair().orElseThrow().close();
+      }
+      assertThrows(VerbsException.class, () -> id.multicast().leave(group("239.7.8.6")));
+    }
+    assertEquals(before, Descriptors.ofRdma());
+    assertEquals(queuePairs, queuePairs());
+  }
+
+  private static int queuePairs() throws Exception {
+    try (Program list = Program.start(List.of("rdma", "resource", "show", "qp"))) {
+      return (int) list.endsWell().lines().filter(line -> line.contains("type UD")).count();
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C29, S2-C30: in synchronous mode, too, a group can be left that was joined")
+  void leavesInSynchronousMode() throws Exception {
+    InetSocketAddress group = group("239.7.8.8");
+    try (ConnectionId id = SynchronousMode.createId(PortSpace.UDP)) {
+      id.bind(new InetSocketAddress(Rig.addressB(), 0));
+      id.queues().createQueuePair(RdmaCmTest.SMALL);
+      FutureTask<Void> leaving =
+          ConnectionTest.inBackground(
+              () -> {
+                id.multicast().join(group, 3);
+                id.multicast().leave(group);
+                return null;
+              });
+      leaving.get(20, TimeUnit.SECONDS);
+      ConnectionEvent joined = id.synchronous().lastEvent().orElseThrow();
+      assertEquals(EventType.MULTICAST_JOINED, joined.type());
+      assertEquals(3, joined.argument());
     }
   }
 

@@ -14,11 +14,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Proxy;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 
 /**
  * librdmacm played by Java, for events that no software device raises: it hands out the events that
@@ -30,24 +32,40 @@ final class PlayedCm implements AutoCloseable {
   private final Deque<MemorySegment> events = new ConcurrentLinkedDeque<>();
 
   /** What the resolutions of addresses to come end with; 0 when there is none left. */
-  final Deque<Integer> resolutions = new ArrayDeque<>();
+  final Deque<Integer> resolutions = new ConcurrentLinkedDeque<>();
 
   /** For how long each was asked for. */
-  final List<Integer> resolutionTimes = new ArrayList<>();
+  final List<Integer> resolutionTimes = new CopyOnWriteArrayList<>();
 
-  final List<Long> acknowledged = new ArrayList<>();
-  final List<Long> destroyed = new ArrayList<>();
+  private final Map<String, Consumer<Object[]>> plays = new ConcurrentHashMap<>();
+  final List<Long> acknowledged = new CopyOnWriteArrayList<>();
+  final List<Long> destroyed = new CopyOnWriteArrayList<>();
+
+  /** What Java called, in order. */
+  final List<String> calls = new CopyOnWriteArrayList<>();
+
+  final Librdmacm rdmacm =
+      (Librdmacm)
+          Proxy.newProxyInstance(
+              Librdmacm.class.getClassLoader(),
+              new Class<?>[] {Librdmacm.class},
+              (proxy, method, arguments) -> call(method.getName(), arguments));
 
   EventChannel channel() {
-    return EventChannel.open(
-        (Librdmacm)
-            Proxy.newProxyInstance(
-                Librdmacm.class.getClassLoader(),
-                new Class<?>[] {Librdmacm.class},
-                (proxy, method, arguments) -> call(method.getName(), arguments)));
+    return EventChannel.open(rdmacm);
+  }
+
+  /** Has a function do something, or do something more; it fails by throwing. */
+  void play(String function, Consumer<Object[]> action) {
+    plays.put(function, action);
   }
 
   private Object call(String function, Object[] arguments) {
+    calls.add(function);
+    Consumer<Object[]> played = plays.get(function);
+    if (played != null) {
+      played.accept(arguments);
+    }
     return switch (function) {
       case "rdma_create_event_channel" -> {
         MemorySegment channel = rdma_event_channel.allocate(arena);
@@ -82,12 +100,18 @@ final class PlayedCm implements AutoCloseable {
             rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), 0, MemorySegment.ofAddress((long) arguments[0]));
         yield null;
       }
-      case "rdma_destroy_id" -> {
+      case "rdma_destroy_id", "rdma_destroy_ep" -> {
         destroyed.add((long) arguments[0]);
+        Memory.at((long) arguments[0], rdma_cm_id.sizeof()).fill((byte) 0x5a);
         yield null;
       }
-      case "rdma_destroy_event_channel" -> null;
-      default -> throw new UnsupportedOperationException(function);
+      case "rdma_destroy_event_channel", "rdma_migrate_id" -> null;
+      default -> {
+        if (played == null) {
+          throw new UnsupportedOperationException(function);
+        }
+        yield null;
+      }
     };
   }
 
@@ -99,7 +123,7 @@ final class PlayedCm implements AutoCloseable {
     } else {
       event(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), status, id);
     }
-    pipe.write(1);
+    wake();
   }
 
   /** An identifier that C made. */
@@ -119,6 +143,16 @@ final class PlayedCm implements AutoCloseable {
     rdma_cm_event.id(event, id);
     events.add(event);
     return event;
+  }
+
+  /** Makes whoever waits for an event look whether there is one. */
+  void wake() {
+    pipe.write(1);
+  }
+
+  /** Ends what {@link #wake} began. */
+  void calm() {
+    pipe.read();
   }
 
   MemorySegment bytes(byte... bytes) {

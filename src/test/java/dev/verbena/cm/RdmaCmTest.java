@@ -13,12 +13,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Provider;
+import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.EnhancedConnection;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairState;
@@ -306,7 +309,7 @@ class RdmaCmTest {
       assertThrows(IllegalStateException.class, () -> id.queues().createQueuePair(SMALL));
       assertThrows(IllegalStateException.class, () -> id.queues().createSharedReceiveQueue(4));
       assertThrows(IllegalStateException.class, () -> id.queues().transfers());
-      assertThrows(IllegalStateException.class, id::takeRequest);
+      assertThrows(IllegalStateException.class, id.synchronous()::takeRequest);
       assertThrows(VerbsException.class, id::disconnect);
       assertThrows(VerbsException.class, id::notifyCommunicationEstablished);
       assertThrows(VerbsException.class, id::reject);
@@ -549,7 +552,7 @@ class RdmaCmTest {
         assertEquals(channel, id.channel().orElseThrow());
         assertFalse(id.hasDevice());
         assertEquals(0, id.portNumber());
-        assertEquals(Optional.empty(), id.lastEvent());
+        assertEquals(Optional.empty(), id.synchronous().lastEvent());
         assertEquals(Optional.empty(), id.queuePair());
       }
       ConnectionId bound = channel.createId(PortSpace.TCP);
@@ -597,6 +600,31 @@ class RdmaCmTest {
       client.queues().createQueuePair(SMALL);
       assertEquals(QueuePairState.INIT, client.queuePair().orElseThrow().state());
       queue.close();
+    }
+  }
+
+  /** C leaves a pointer to the domain of the last queue pair in the identifier. */
+  @DeviceTest
+  @DisplayName(
+      "S2-C27, S2-C28: a queue pair on a domain of the user's, which ends before the identifier")
+  void outlivesTheDomainOfItsQueuePair() {
+    try (EventChannel channel = EventChannel.open();
+        Arena arena = Arena.ofShared()) {
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      id.bind(new InetSocketAddress(Rig.addressB(), 0));
+      long home = rdma_cm_id.pd(id.struct()).address();
+      try (CompletionQueue queue = id.context().createCompletionQueue(8);
+          ProtectionDomain own = id.context().allocateProtectionDomain()) {
+        id.queues()
+            .createQueuePair(own.queuePair(QueuePairType.RC).completions(queue).capacity(SMALL));
+        assertSame(own, id.domain());
+      }
+      assertEquals(Optional.empty(), id.queuePair());
+      assertEquals(home, rdma_cm_id.pd(id.struct()).address(), "C still has a domain that is gone");
+      assertEquals(home, id.domain().segment().address());
+      id.domain().registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE).close();
+      QueuePair pair = id.queues().createQueuePair(SMALL);
+      assertSame(id.domain(), pair.domain());
     }
   }
 

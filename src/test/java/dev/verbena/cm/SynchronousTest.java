@@ -82,17 +82,18 @@ class SynchronousTest {
           + " S2-R14, S2-R16, S2-R17, S2-T33: everything between two endpoints")
   void clientAndServer() throws Exception {
     try (Arena arena = Arena.ofShared();
-        ConnectionId listener = ConnectionId.createEndpoint(passive(), null, CAPACITY)) {
+        ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
       FutureTask<String> serving = inThread(() -> serve(listener, arena));
-      try (ConnectionId client = ConnectionId.createEndpoint(active(), null, CAPACITY)) {
+      try (ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
         assertEquals(Optional.empty(), client.channel());
         assertEquals(QueuePairState.INIT, client.queuePair().orElseThrow().state());
         Transfers transfers = client.queues().transfers();
         MemoryRegion inbox = transfers.registerMessages(arena.allocate(64));
         assertTrue(transfers.receive(1, inbox, 0, 64));
         client.connect(ConnectionParameters.DEFAULT, new byte[] {9});
-        RdmaCmTest.assertStartsWith(new byte[] {8}, client.lastEvent().orElseThrow().privateData());
+        RdmaCmTest.assertStartsWith(
+            new byte[] {8}, client.synchronous().lastEvent().orElseThrow().privateData());
 
         assertReceived(transfers, 1);
         RemoteMemory remote =
@@ -150,8 +151,8 @@ class SynchronousTest {
   }
 
   private static String serve(ConnectionId listener, Arena arena) throws Exception {
-    try (ConnectionId server = listener.takeRequest()) {
-      ConnectionEvent request = server.lastEvent().orElseThrow();
+    try (ConnectionId server = listener.synchronous().takeRequest()) {
+      ConnectionEvent request = server.synchronous().lastEvent().orElseThrow();
       assertEquals(EventType.CONNECT_REQUEST, request.type());
       RdmaCmTest.assertStartsWith(new byte[] {9}, request.privateData());
       Transfers transfers = server.queues().transfers();
@@ -192,21 +193,21 @@ class SynchronousTest {
   @DisplayName(
       "P-11, S2-C13, S2-C14, S2-C16, D-01: a refusal is an errno, and what came with it is kept")
   void refusal() throws Exception {
-    try (ConnectionId listener = ConnectionId.createEndpoint(passive(), null, CAPACITY)) {
+    try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
       FutureTask<Void> refusing =
           inThread(
               () -> {
-                try (ConnectionId server = listener.takeRequest()) {
+                try (ConnectionId server = listener.synchronous().takeRequest()) {
                   server.reject(new byte[] {7, 7});
                 }
                 return null;
               });
-      try (ConnectionId client = ConnectionId.createEndpoint(active(), null, CAPACITY)) {
+      try (ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
         var refused = assertThrows(VerbsException.class, client::connect);
         assertEquals("rdma_connect", refused.function());
         assertEquals("ECONNREFUSED", Errno.name(refused.errno()));
-        ConnectionEvent event = client.lastEvent().orElseThrow();
+        ConnectionEvent event = client.synchronous().lastEvent().orElseThrow();
         assertEquals(EventType.REJECTED, event.type());
         assertEquals(RejectReason.CONSUMER_DEFINED, event.rejectReason().orElseThrow());
         RdmaCmTest.assertStartsWith(new byte[] {7, 7}, event.privateData());
@@ -219,7 +220,7 @@ class SynchronousTest {
   @DisplayName("S2-C03, S2-C05, S2-C09, S2-C11: each step waits in C, and a channel takes over")
   void stepByStep() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
-        ConnectionId client = ConnectionId.createSynchronous(PortSpace.TCP)) {
+        ConnectionId client = SynchronousMode.createId(PortSpace.TCP)) {
       InetSocketAddress server = new InetSocketAddress(Rig.addressB(), listener.port());
       client.resolveAddress(new InetSocketAddress(Rig.addressA(), 0), server, SOON);
       client.resolveRoute(SOON);
@@ -249,10 +250,10 @@ class SynchronousTest {
   @DeviceTest
   @DisplayName("S2-C07: an endpoint on a domain of the user's, and one without a queue pair")
   void endpointsOfAllKinds() throws Exception {
-    try (ConnectionId bare = ConnectionId.createEndpoint(active(), null, null)) {
+    try (ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null)) {
       assertEquals(Optional.empty(), bare.queuePair());
       ProtectionDomain domain = bare.context().allocateProtectionDomain();
-      ConnectionId client = ConnectionId.createEndpoint(active(), domain, CAPACITY);
+      ConnectionId client = SynchronousMode.createEndpoint(active(), domain, CAPACITY);
       assertEquals(domain, client.domain());
       assertEquals(domain, client.queuePair().orElseThrow().domain());
       domain.close();
@@ -261,5 +262,64 @@ class SynchronousTest {
     byte[] destination = active().destinationBytes();
     assertEquals(16, destination.length);
     assertArrayEquals(Rig.addressB().getAddress(), Arrays.copyOfRange(destination, 4, 8));
+  }
+
+  @DeviceTest
+  @DisplayName("P-11, S2-C04, S2-C14: a listener can be closed before the requests that it gave")
+  void listenerIsClosedFirst() throws Exception {
+    try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY);
+        ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
+      listener.listen(1);
+      FutureTask<Void> connecting =
+          inThread(
+              () -> {
+                assertThrows(VerbsException.class, client::connect);
+                return null;
+              });
+      ConnectionId request = listener.synchronous().takeRequest();
+      FutureTask<Void> closing = inThread(() -> close(listener));
+      closing.get(20, TimeUnit.SECONDS);
+      request.close();
+      connecting.get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  private static Void close(ConnectionId id) {
+    id.close();
+    return null;
+  }
+
+  @DeviceTest
+  @DisplayName(
+      "S2-C05, S2-C07, S2-C14: a request is on its listener's domain, wherever it migrates")
+  void requestsAreOnTheListenersDomain() throws Exception {
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null);
+        ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
+      ProtectionDomain domain =
+          Contexts.list().stream()
+              .filter(context -> context.device().name().equals(Rig.b().name()))
+              .findAny()
+              .orElseThrow()
+              .allocateProtectionDomain();
+      ConnectionId listener = SynchronousMode.createEndpoint(passive(), domain, CAPACITY);
+      listener.listen(1);
+      FutureTask<Void> connecting =
+          inThread(
+              () -> {
+                assertThrows(VerbsException.class, client::connect);
+                return null;
+              });
+      ConnectionId request = listener.synchronous().takeRequest();
+      listener.migrate(channel);
+      assertEquals(domain, request.domain());
+      assertEquals(domain, request.queuePair().orElseThrow().domain());
+      request.migrate(channel);
+      bare.migrate(channel);
+      domain.close();
+      assertFalse(request.isOpen(), "a request outlives the domain of its queue pair");
+      assertFalse(listener.isOpen(), "a listener outlives the domain of its requests");
+      connecting.get(20, TimeUnit.SECONDS);
+    }
   }
 }

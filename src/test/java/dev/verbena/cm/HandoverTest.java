@@ -1,0 +1,165 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.rdma_cm_event;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Identifiers that move from one channel to another, over a played librdmacm (S2-C05). */
+@Timeout(60)
+class HandoverTest {
+  private static final int EMFILE = 24;
+
+  private final PlayedCm cm = new PlayedCm();
+  private final EventChannel source = cm.channel();
+
+  @AfterEach
+  void close() {
+    source.close();
+    cm.close();
+  }
+
+  private ConnectionEvent request() {
+    ConnectionId listener = source.createId(PortSpace.TCP);
+    MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
+    MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
+    rdma_cm_event.listen_id(event, listener.segment());
+    return source.poll();
+  }
+
+  @Test
+  @DisplayName("an identifier belongs to the channel that it has moved to, and to no other")
+  void moves() {
+    ConnectionId id = source.createId(PortSpace.TCP);
+    EventChannel target = cm.channel();
+    id.migrate(target);
+    assertSame(target, id.channel().orElseThrow());
+    cm.event(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), 0, id.segment());
+    assertSame(id, target.poll().id());
+    source.close();
+    assertTrue(id.isOpen(), "closed with a channel that it had left");
+    target.close();
+    assertFalse(id.isOpen(), "survived its channel");
+  }
+
+  @Test
+  @DisplayName("an identifier that C does not let go, or that Java does not, stays where it was")
+  void staysWhereItWas() {
+    for (RuntimeException failure :
+        List.of(
+            new VerbsException("rdma_migrate_id", Errno.EINVAL),
+            new IllegalStateException("closed meanwhile"))) {
+      ConnectionId id = source.createId(PortSpace.TCP);
+      cm.play(
+          "rdma_migrate_id",
+          arguments -> {
+            throw failure;
+          });
+      try (EventChannel target = cm.channel()) {
+        assertThrows(failure.getClass(), () -> id.migrate(target));
+      }
+      assertTrue(id.isOpen(), "closed with a channel that it never belonged to");
+      assertSame(source, id.channel().orElseThrow());
+    }
+    source.close();
+    assertEquals(2, cm.destroyed.size(), "they survived their channel");
+  }
+
+  @Test
+  @DisplayName("a closed identifier does not move, and leaves nothing on the new channel")
+  void closedIdentifier() {
+    ConnectionId id = source.createId(PortSpace.TCP);
+    id.close();
+    EventChannel target = cm.channel();
+    assertThrows(IllegalStateException.class, () -> id.migrate(target));
+    target.close();
+    assertFalse(cm.calls.contains("rdma_migrate_id"), "C was called with freed memory");
+  }
+
+  /** Closing a channel that keeps a closed identifier for its child would never end. */
+  @Test
+  @DisplayName("a listener that is closed while a request is handed over takes the request along")
+  void listenerClosesDuringHandover() throws Exception {
+    ConnectionEvent request = request();
+    cm.play("rdma_create_event_channel", arguments -> source.close());
+    FutureTask<Endpoint> handingOver =
+        ConnectionTest.inBackground(() -> Endpoint.requested(request));
+    var closed =
+        assertThrows(Exception.class, () -> handingOver.get(20, TimeUnit.SECONDS)).getCause();
+    assertEquals(IllegalStateException.class, closed.getClass());
+    assertFalse(request.id().isOpen());
+    assertEquals(2, cm.destroyed.size(), "the request and the listener");
+  }
+
+  @Test
+  @DisplayName("closing a channel waits until C is done with moving an identifier away from it")
+  void sourceClosesDuringTheMove() throws Exception {
+    ConnectionId id = source.createId(PortSpace.TCP);
+    EventChannel target = cm.channel();
+    FutureTask<Void> closing = new FutureTask<>(source::close, null);
+    cm.play(
+        "rdma_migrate_id",
+        arguments -> {
+          Thread.ofPlatform().start(closing);
+          while (source.isOpen()) {
+            Thread.onSpinWait();
+          }
+          assertFalse(cm.calls.contains("rdma_destroy_event_channel"), "freed while C uses it");
+        });
+    try {
+      id.migrate(target);
+    } catch (IllegalStateException closed) {
+      assertTrue(closed.getMessage().contains("is closed"), closed.getMessage());
+    }
+    closing.get(20, TimeUnit.SECONDS);
+    target.close();
+    assertFalse(id.isOpen());
+    assertEquals(1, cm.destroyed.size());
+  }
+
+  @Test
+  @DisplayName("a request that no channel can be opened for is refused")
+  void noChannelForTheRequest() {
+    ConnectionEvent request = request();
+    cm.play(
+        "rdma_create_event_channel",
+        arguments -> {
+          throw new VerbsException("rdma_create_event_channel", EMFILE);
+        });
+    var refused = assertThrows(VerbsException.class, () -> Endpoint.requested(request));
+    assertEquals(EMFILE, refused.errno());
+    assertFalse(request.id().isOpen(), "neither refused nor closed");
+    assertEquals(1, cm.destroyed.size());
+  }
+
+  @Test
+  @DisplayName("a request that cannot be moved to a channel of its own is refused")
+  void theRequestCannotMove() {
+    ConnectionEvent request = request();
+    cm.play(
+        "rdma_migrate_id",
+        arguments -> {
+          throw new VerbsException("rdma_migrate_id", Errno.EINVAL);
+        });
+    assertThrows(VerbsException.class, () -> Endpoint.requested(request));
+    assertFalse(request.id().isOpen(), "neither refused nor closed");
+    assertEquals(1, cm.destroyed.size());
+    assertEquals("rdma_destroy_id", cm.calls.getLast());
+    assertNull(source.poll());
+  }
+}

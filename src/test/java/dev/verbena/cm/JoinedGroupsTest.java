@@ -1,0 +1,129 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.rdma_cm_event;
+import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.raw.rdma_ud_param;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who joins a group leaves it, over a played librdmacm (S2-C29, S2-C30). */
+@Timeout(60)
+class JoinedGroupsTest {
+  private static final InetSocketAddress GROUP = new InetSocketAddress("239.7.8.9", 0);
+  private static final InetSocketAddress OTHER = new InetSocketAddress("239.7.8.10", 0);
+
+  private final PlayedCm cm = new PlayedCm();
+  private final EventChannel channel = cm.channel();
+  private final List<Long> contexts = new CopyOnWriteArrayList<>();
+
+  @BeforeEach
+  void play() {
+    cm.play("rdma_join_multicast", arguments -> contexts.add((long) arguments[2]));
+    cm.play("rdma_join_multicast_ex", arguments -> contexts.add((long) arguments[2]));
+    cm.play("rdma_leave_multicast", arguments -> {});
+  }
+
+  @AfterEach
+  void close() {
+    channel.close();
+    cm.close();
+  }
+
+  private ConnectionId bound() {
+    ConnectionId id = channel.createId(PortSpace.UDP);
+    rdma_cm_id.verbs(id.struct(), MemorySegment.ofAddress(1));
+    return id;
+  }
+
+  private List<String> leavingAndDestroying() {
+    return cm.calls.stream().filter(c -> c.contains("leave") || c.contains("destroy_id")).toList();
+  }
+
+  @Test
+  @DisplayName("closing an identifier leaves its groups first")
+  void closingLeaves() {
+    ConnectionId id = bound();
+    id.multicast().join(GROUP, 1);
+    id.multicast().join(GROUP, JoinFlag.FULL_MEMBER, 2);
+    id.multicast().join(OTHER, 3);
+    id.multicast().leave(OTHER);
+    assertEquals(List.of("rdma_leave_multicast"), leavingAndDestroying());
+    id.close();
+    assertEquals(
+        List.of(
+            "rdma_leave_multicast",
+            "rdma_leave_multicast",
+            "rdma_leave_multicast",
+            "rdma_destroy_id"),
+        leavingAndDestroying());
+  }
+
+  @Test
+  @DisplayName("a group that the kernel no longer knows does not keep an identifier open")
+  void groupsThatAreGone() {
+    ConnectionId id = bound();
+    id.multicast().join(GROUP, 1);
+    cm.play(
+        "rdma_leave_multicast",
+        arguments -> {
+          throw new VerbsException("rdma_leave_multicast", Errno.ENODEV);
+        });
+    id.close();
+    assertEquals(List.of("rdma_leave_multicast", "rdma_destroy_id"), leavingAndDestroying());
+  }
+
+  /** As MulticastTest sees it of the kernel, whose answers are late only under load. */
+  @Test
+  @DisplayName("a join that was given up is left, and its late answer is not the next one's")
+  void lateAnswer() throws Exception {
+    MemorySegment asking = cm.id(rdma_h.RDMA_PS_UDP());
+    rdma_cm_id.verbs(asking, MemorySegment.ofAddress(1));
+    MemorySegment request = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
+    rdma_cm_event.listen_id(request, bound().segment());
+    try (Endpoint endpoint = Endpoint.requested(channel.poll())) {
+      var late =
+          assertThrows(
+              VerbsException.class,
+              () -> endpoint.joinMulticast(GROUP, JoinFlag.FULL_MEMBER, Duration.ofMillis(50)));
+      assertEquals(Errno.ETIMEDOUT, late.errno());
+      assertEquals(List.of("rdma_leave_multicast"), leavingAndDestroying());
+
+      FutureTask<DatagramParameters> joining =
+          ConnectionTest.inBackground(
+              () -> endpoint.joinMulticast(OTHER, JoinFlag.FULL_MEMBER, Duration.ofSeconds(20)));
+      while (contexts.size() < 2) {
+        Thread.sleep(1);
+      }
+      answer(asking, contexts.get(0), 100);
+      answer(asking, contexts.get(1), 200);
+      cm.wake();
+      assertEquals(200, joining.get(20, TimeUnit.SECONDS).queueKey());
+      cm.calm();
+    }
+  }
+
+  private void answer(MemorySegment id, long context, int queueKey) {
+    MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), 0, id);
+    MemorySegment ud = rdma_cm_event.param.ud(rdma_cm_event.param(event));
+    rdma_ud_param.private_data(ud, MemorySegment.ofAddress(context));
+    ibv_ah_attr.port_num(rdma_ud_param.ah_attr(ud), (byte) 1);
+    rdma_ud_param.qkey(ud, queueKey);
+  }
+}
