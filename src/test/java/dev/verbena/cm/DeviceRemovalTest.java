@@ -37,30 +37,40 @@ class DeviceRemovalTest {
     }
   }
 
-  /**
-   * The listener is in a process of its own: the kernel takes the device away when the last process
-   * that ever opened it has ended.
-   */
-  @DeviceTest
-  @DisplayName("S2-M12: the removal of its device is told to an identifier")
-  void removalIsTold() throws Exception {
-    requireToldBeforeWaitedFor();
+  /** A process of its own watches: the kernel takes a device away when all its users have ended. */
+  private static String seenBy(Class<?> main, String argument, String ready) throws Exception {
     run("ip link add vgone type veth peer name vgone2");
     try {
       run("ip addr add " + ADDRESS + "/24 dev vgone");
       run("ip link set vgone up");
       run("ip link set vgone2 up");
       run("rdma link add rxgone type rxe netdev vgone");
-      try (Program listening = Program.start(Program.java(RemovalMain.class, ADDRESS))) {
-        listening.says(RemovalMain.READY);
+      try (Program watching = Program.start(Program.java(main, argument))) {
+        watching.says(ready);
         try (Program removing = Program.start(List.of("rdma", "link", "delete", "rxgone"))) {
-          String text = listening.endsWell();
-          assertTrue(text.contains("[DEVICE_REMOVAL, true, true]"), text);
+          String text = watching.endsWell();
           removing.endsWell();
+          return text;
         }
       }
     } finally {
       run("ip link del vgone");
     }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M12: the removal of its device is told to an identifier")
+  void removalIsTold() throws Exception {
+    requireToldBeforeWaitedFor();
+    String text = seenBy(RemovalMain.class, ADDRESS, RemovalMain.READY);
+    assertTrue(text.contains("[DEVICE_REMOVAL, true, true]"), text);
+  }
+
+  @DeviceTest
+  @DisplayName(
+      "S2-C23, S2-C24: a context outlives its device, so that using it is an error at most")
+  void contextsOutliveTheirDevices() throws Exception {
+    String text = seenBy(GoneContextMain.class, "rxgone", GoneContextMain.READY);
+    assertTrue(text.contains("[gone, true, "), text);
   }
 }
