@@ -58,6 +58,8 @@ class BlackHoleTest {
       ConnectionSettings settings =
           ConnectionSettings.DEFAULT.from(Host.a4().at(0)).within(SHORTLY);
       InetSocketAddress server = Host.b4().at(listener.port());
+      Contexts.list(); // Opens the devices, which stay open.
+      List<String> before = Descriptors.ofRdma();
       cable("add", "netem", "loss", "100%");
       try {
         long start = System.nanoTime();
@@ -66,6 +68,7 @@ class BlackHoleTest {
         assertEquals("rdma_connect", late.function());
         Duration took = Duration.ofNanos(System.nanoTime() - start);
         assertTrue(took.compareTo(Duration.ofSeconds(10)) < 0, took::toString);
+        assertEquals(before, Descriptors.ofRdma());
       } finally {
         cable("del");
       }

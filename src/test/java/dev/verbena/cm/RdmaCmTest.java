@@ -23,6 +23,8 @@ import dev.verbena.verbs.EnhancedConnection;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairAttribute;
+import dev.verbena.verbs.QueuePairAttributes;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairState;
 import dev.verbena.verbs.QueuePairType;
@@ -337,8 +339,7 @@ class RdmaCmTest {
   void setsOptions() {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
-      id.options().typeOfService(96).reuseAddress(true).addressFamilyOnly(false);
-      id.options().acknowledgeTimeout(14);
+      id.options().reuseAddress(true).addressFamilyOnly(false);
       assertThrows(IllegalArgumentException.class, () -> id.options().typeOfService(256));
       assertThrows(IllegalArgumentException.class, () -> id.options().acknowledgeTimeout(32));
       var unknown = assertThrows(VerbsException.class, () -> id.options().set(7, 7, new byte[4]));
@@ -352,6 +353,33 @@ class RdmaCmTest {
       assertThrows(
           VerbsException.class,
           () -> third.bind(new InetSocketAddress(Rig.addressB(), id.localPort())));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C06: the queue pair has the type of service and the timeout that were set")
+  void optionsReachTheQueuePair() throws InterruptedException {
+    try (EventChannel active = EventChannel.open();
+        EventChannel passive = EventChannel.open()) {
+      ConnectionId listener = listening(passive, Rig.addressB());
+      ConnectionId client = active.createId(PortSpace.TCP);
+      // A timeout that the device's own delay does not lengthen.
+      client.options().typeOfService(96).acknowledgeTimeout(20);
+      client.resolveAddress(
+          new InetSocketAddress(Rig.addressA(), 0), at(listener, Rig.addressB()), SOON);
+      next(active, EventType.ADDRESS_RESOLVED);
+      client.resolveRoute(SOON);
+      next(active, EventType.ROUTE_RESOLVED);
+      QueuePair pair = client.queues().createQueuePair(SMALL);
+      client.connect();
+      ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
+      server.queues().createQueuePair(SMALL);
+      server.accept();
+      next(active, EventType.ESTABLISHED);
+      QueuePairAttributes attributes =
+          pair.query(QueuePairAttribute.AV, QueuePairAttribute.TIMEOUT);
+      assertEquals(96, attributes.path().orElseThrow().route().orElseThrow().trafficClass());
+      assertEquals(20, attributes.timeout());
     }
   }
 
