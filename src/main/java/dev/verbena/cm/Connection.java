@@ -18,7 +18,7 @@ import java.util.function.Function;
  * A reliable connection that carries messages, and reads and writes the peer's memory.
  *
  * {@snippet :
- * try (Listener listener = Listener.open(new InetSocketAddress(7471));
+ * try (Listener listener = Listener.open(new InetSocketAddress("::", 7471));
  *     Connection peer = Connection.accept(listener)) {
  *   byte[] question = peer.receive();
  *   peer.send("42".getBytes(UTF_8));

@@ -9,7 +9,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * Waits for peers. Any number of threads may; each request goes to one.
  *
  * {@snippet :
- * try (Listener listener = Listener.open(new InetSocketAddress(7471));
+ * try (Listener listener = Listener.open(new InetSocketAddress("::", 7471));
  *     Endpoint peer = listener.take()) {
  *   peer.id().queues().createQueuePair(QueuePairCapacity.of(16));
  *   peer.accept(ConnectionParameters.DEFAULT, new byte[0], Duration.ofSeconds(5));
@@ -31,8 +31,9 @@ public final class Listener implements AutoCloseable {
   /**
    * Listens for connections.
    *
-   * @param local an address of an RDMA device, or the wildcard address for all devices; port 0 lets
-   *     the kernel choose
+   * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
+   *     serves IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} IPv4
+   *     alone, and so does {@code new InetSocketAddress(port)}; port 0 lets the kernel choose
    * @return a listener, to be closed
    */
   public static Listener open(InetSocketAddress local) {
@@ -43,8 +44,9 @@ public final class Listener implements AutoCloseable {
    * Listens.
    *
    * @param portSpace the kind of service
-   * @param local an address of an RDMA device, or the wildcard address for all devices; port 0 lets
-   *     the kernel choose
+   * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
+   *     serves IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} IPv4
+   *     alone, and so does {@code new InetSocketAddress(port)}; port 0 lets the kernel choose
    * @param backlog how many requests may wait; 0 leaves it to the kernel
    * @return a listener, to be closed
    */

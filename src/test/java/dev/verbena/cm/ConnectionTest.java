@@ -20,6 +20,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -108,6 +109,29 @@ class ConnectionTest {
           assertThrows(
               IllegalArgumentException.class, () -> pair.client.send(new byte[longest.length + 1]));
       assertTrue(tooLong.getMessage().contains("4096"), tooLong.getMessage());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-C09, S2-C14: a listener on :: serves both families, on every device")
+  void wildcardServesBothFamilies() throws Exception {
+    try (Listener listener = Listener.open(new InetSocketAddress("::", 0))) {
+      for (Host[] hosts :
+          List.of(
+              new Host[] {Host.a6(), Host.b6()},
+              new Host[] {Host.a4(), Host.b4()},
+              new Host[] {Host.b6(), Host.a6()})) {
+        FutureTask<Connection> accepting =
+            inBackground(() -> Connection.accept(listener.poll(SOON), ConnectionSettings.DEFAULT));
+        try (Connection client =
+                Connection.connect(
+                    hosts[1].at(listener.port()),
+                    ConnectionSettings.DEFAULT.from(hosts[0].at(0)).within(SOON));
+            Connection server = accepting.get(20, TimeUnit.SECONDS)) {
+          client.send("hello".getBytes(UTF_8));
+          assertEquals("hello", new String(server.receive(SOON), UTF_8));
+        }
+      }
     }
   }
 
