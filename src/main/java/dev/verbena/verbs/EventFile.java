@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Readiness;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -10,8 +12,9 @@ import java.util.function.Supplier;
  * A file descriptor that C reads events from: any number of threads take them, each event goes to
  * one, and whoever waits leaves when the owner is closed.
  *
- * <p>C's reading functions block, which no interrupt ends. So nobody calls them before the
- * descriptor is known to be readable, and asking and reading happen under one lock.
+ * <p>C's reading functions block, which no interrupt ends, and a descriptor that was readable need
+ * not stay so: the kernel drops the events of an object that is destroyed, and C code or a second
+ * instance may read too. So the descriptor is made non-blocking before the first event is taken.
  */
 final class EventFile<E> {
   private final Resource owner;
@@ -39,11 +42,23 @@ final class EventFile<E> {
       Readiness file = readiness();
       E event = null;
       while (event == null && file.isReadable()) {
-        event = reader.get();
+        event = read();
       }
       return event;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** The next event; null if nobody wants to know of it, or if it is gone again. */
+  private E read() {
+    try {
+      return reader.get();
+    } catch (VerbsException e) {
+      if (e.errno() == Errno.EAGAIN) {
+        return null;
+      }
+      throw e;
     }
   }
 
@@ -83,6 +98,7 @@ final class EventFile<E> {
   private Readiness readiness() {
     owner.requireOpen();
     if (wait == null) {
+      Readiness.setNonBlocking(descriptor);
       wait = Readiness.of(descriptor);
     }
     return wait;

@@ -1,0 +1,211 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Pipe;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AsyncEvents.Listening;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Taking events that somebody else may take first, or that go before they are read. */
+@Timeout(60)
+class EventFileTest {
+  private final Pipe pipe = new Pipe();
+
+  private static final class Owner extends Resource {
+    Owner() {
+      super(1, () -> {});
+    }
+  }
+
+  private final Owner owner = new Owner();
+
+  @AfterEach
+  void close() {
+    pipe.close();
+  }
+
+  /** Reads like C: with read(2), and by throwing what that left in errno. */
+  private Long read() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment number = arena.allocate(ValueLayout.JAVA_LONG);
+      long result = pipe.read(number);
+      if (result < 0) {
+        throw new VerbsException("read", (int) -result);
+      }
+      return number.get(ValueLayout.JAVA_LONG, 0);
+    }
+  }
+
+  private EventFile<Long> file(Supplier<Long> reader) {
+    return new EventFile<>(owner, pipe.readEnd(), reader);
+  }
+
+  /** A result that has to come soon; a thread that is stuck in C does not keep the test from it. */
+  private static <T> T soon(FutureTask<T> task) throws Exception {
+    return started(task).get(20, TimeUnit.SECONDS);
+  }
+
+  private static <T> FutureTask<T> started(FutureTask<T> task) {
+    Thread.ofPlatform().daemon().start(task);
+    return task;
+  }
+
+  private static Throwable failure(FutureTask<?> started) {
+    return assertThrows(ExecutionException.class, () -> started.get(20, TimeUnit.SECONDS))
+        .getCause();
+  }
+
+  @Test
+  void eventsComeInTheirOrder() throws InterruptedException {
+    EventFile<Long> file = file(this::read);
+    assertNull(file.poll());
+    pipe.write(1);
+    pipe.write(2);
+    assertEquals(1, file.poll());
+    assertEquals(2, file.take());
+    assertNull(file.poll(Duration.ofMillis(1)));
+  }
+
+  @Test
+  @DisplayName("S2-V44: an event that is dropped between poll and read is no event")
+  void anEventThatIsDroppedIsNone() throws Exception {
+    EventFile<Long> file =
+        file(
+            () -> {
+              pipe.read(); // The kernel drops what was announced by a queue that is destroyed.
+              return read();
+            });
+    pipe.write(1);
+    assertNull(soon(new FutureTask<>(file::poll)));
+  }
+
+  @Test
+  void stoppingDoesNotWaitForAnEventThatWasDropped() throws Exception {
+    CountDownLatch dropped = new CountDownLatch(1);
+    EventFile<Long> file =
+        file(
+            () -> {
+              pipe.read();
+              dropped.countDown();
+              return read();
+            });
+    pipe.write(1);
+    FutureTask<Long> taken = started(new FutureTask<>(file::take));
+    dropped.await();
+    owner.close();
+    soon(new FutureTask<>(file::stop, null));
+    assertInstanceOf(IllegalStateException.class, failure(taken));
+  }
+
+  @Test
+  void ofTwoReadersOfOneDescriptorOneTakesTheEvent() throws Exception {
+    EventFile<Long> borrowed = file(this::read);
+    EventFile<Long> own =
+        file(
+            () -> {
+              assertEquals(1, borrowed.poll());
+              return read();
+            });
+    pipe.write(1);
+    assertNull(soon(new FutureTask<>(own::poll)));
+  }
+
+  @Test
+  void otherFailuresAreToldAsTheyAre() {
+    EventFile<Long> file =
+        file(
+            () -> {
+              throw new VerbsException("read", Errno.EIO);
+            });
+    pipe.write(1);
+    assertEquals(Errno.EIO, assertThrows(VerbsException.class, file::poll).errno());
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V45: C does not wait for completion events that are gone")
+  void completionEventsDoNotBlock() throws Exception {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofShared()) {
+      CompletionChannel channel = context.createCompletionChannel();
+      CompletionChannel borrowed = CompletionChannel.borrow(context, channel.segment());
+      assertNull(borrowed.poll());
+      long event = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
+      FutureTask<Void> get =
+          new FutureTask<>(
+              () ->
+                  context
+                      .verbs()
+                      .ibv_get_cq_event(channel.segment().address(), event, event + Long.BYTES),
+              null);
+      assertAgain(get);
+      borrowed.close();
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V52: C does not wait for asynchronous events that are gone")
+  void asynchronousEventsDoNotBlock() throws Exception {
+    try (Context context = Rig.a().open();
+        Arena arena = Arena.ofShared()) {
+      assertNull(context.asyncEvents().poll());
+      long event = arena.allocate(64, Long.BYTES).address();
+      FutureTask<Void> get =
+          new FutureTask<>(
+              () -> context.verbs().ibv_get_async_event(context.segment().address(), event), null);
+      assertAgain(get);
+    }
+  }
+
+  private static void assertAgain(FutureTask<Void> get) {
+    var failure = assertInstanceOf(VerbsException.class, failure(started(get)));
+    assertEquals(Errno.EAGAIN, failure.errno());
+  }
+
+  @DeviceTest
+  void queuesThatCloseWhileTheirEventsAreTakenHangNobody() throws Exception {
+    try (Context context = Rig.a().open()) {
+      CompletionChannel channel = context.createCompletionChannel();
+      FutureTask<Void> taker =
+          started(
+              new FutureTask<>(
+                  () -> {
+                    while (true) {
+                      channel.poll();
+                    }
+                  }));
+      Listening listening = context.asyncEvents().listen(event -> {});
+      for (int i = 0; i < 50; i++) {
+        Loop loop = new Loop(context, channel);
+        loop.cq.requestNotification();
+        loop.send(1, false);
+        loop.complete(1);
+        loop.qp.close();
+        loop.cq.close();
+        loop.pd.close();
+        loop.arena.close();
+      }
+      soon(new FutureTask<>(channel::close, null));
+      assertInstanceOf(IllegalStateException.class, failure(taker));
+      soon(new FutureTask<Void>(listening::close, null));
+    }
+  }
+}
