@@ -18,6 +18,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -50,7 +51,7 @@ public final class ConnectionId extends Resource {
   private final SynchronousMode synchronous;
 
   private ConnectionId(Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
-    super(handle.address(), handle::destroy, parents(domain, handle.channel()));
+    super(handle.address(), handle::destroy);
     this.rdmacm = handle.rdmacm();
     this.handle = handle;
     this.struct = Memory.at(handle.address(), rdma_cm_id.sizeof());
@@ -59,6 +60,19 @@ public final class ConnectionId extends Resource {
     this.home = new HomeDomain(this, domain);
     this.queues = new ConnectionQueues(this, home);
     this.synchronous = new SynchronousMode(this, home, struct, capacity);
+  }
+
+  /** Takes charge of what C made, or gives it back if what it was made on is closed already. */
+  private static ConnectionId of(
+      Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+    try {
+      return make(
+          List.of(parents(domain, handle.channel())),
+          () -> new ConnectionId(handle, domain, capacity));
+    } catch (IllegalStateException e) {
+      handle.destroy();
+      throw e;
+    }
   }
 
   /** What must be closed after an identifier, of what there is of these. */
@@ -81,7 +95,7 @@ public final class ConnectionId extends Resource {
 
   private static ConnectionId reporting(EventChannel channel, long address) {
     Handle handle = new Handle(channel.rdmacm(), address, channel, false);
-    ConnectionId id = new ConnectionId(handle, null, null);
+    ConnectionId id = of(handle, null, null);
     channel.add(address, id);
     return id;
   }
@@ -89,7 +103,7 @@ public final class ConnectionId extends Resource {
   /** An identifier in synchronous mode that C made, with the queue pair that it may have made. */
   static ConnectionId synchronous(
       Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
-    ConnectionId id = new ConnectionId(handle, domain, capacity);
+    ConnectionId id = of(handle, domain, capacity);
     try {
       id.queues.adopt(capacity);
       id.rename();

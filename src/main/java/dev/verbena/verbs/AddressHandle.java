@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * The path to a peer, as datagrams name it: {@code struct ibv_ah}.
@@ -15,7 +16,7 @@ public final class AddressHandle extends Resource {
   private final ProtectionDomain domain;
 
   private AddressHandle(ProtectionDomain domain, long address) {
-    super(address, () -> domain.verbs().ibv_destroy_ah(address), domain);
+    super(address, () -> domain.verbs().ibv_destroy_ah(address));
     this.domain = domain;
   }
 
@@ -23,8 +24,11 @@ public final class AddressHandle extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_ah_attr.allocate(arena);
       path.writeTo(attr);
-      return new AddressHandle(
-          domain, domain.verbs().ibv_create_ah(domain.address(), attr.address()));
+      return make(
+          List.of(domain),
+          () ->
+              new AddressHandle(
+                  domain, domain.verbs().ibv_create_ah(domain.address(), attr.address())));
     } catch (VerbsException e) {
       throw explained(e, path, domain.context());
     }
@@ -42,11 +46,15 @@ public final class AddressHandle extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       long completion = ReceivedDatagram.completion(arena, completions, index).address();
       long route = ReceivedDatagram.route(buffer).address();
-      long handle =
-          domain
-              .verbs()
-              .ibv_create_ah_from_wc(domain.address(), completion, route, (byte) port.number());
-      return new AddressHandle(domain, handle);
+      byte number = (byte) port.number();
+      return make(
+          List.of(domain),
+          () ->
+              new AddressHandle(
+                  domain,
+                  domain
+                      .verbs()
+                      .ibv_create_ah_from_wc(domain.address(), completion, route, number)));
     }
   }
 

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Where completion queues announce completions: {@code struct ibv_comp_channel}. Any number of
@@ -44,16 +45,20 @@ public final class CompletionChannel extends Resource {
   private volatile CompletionEvents[] queues = {};
 
   private CompletionChannel(Context context, long address, Runnable release) {
-    super(address, release, context);
+    super(address, release);
     int descriptor = ibv_comp_channel.fd(Memory.at(address, ibv_comp_channel.sizeof()));
     this.context = context;
     this.events = new EventFile<>(this, descriptor, this::read);
   }
 
   static CompletionChannel create(Context context) {
-    long address = context.verbs().ibv_create_comp_channel(context.address());
-    return new CompletionChannel(
-        context, address, () -> context.verbs().ibv_destroy_comp_channel(address));
+    return make(
+        List.of(context),
+        () -> {
+          long address = context.verbs().ibv_create_comp_channel(context.address());
+          return new CompletionChannel(
+              context, address, () -> context.verbs().ibv_destroy_comp_channel(address));
+        });
   }
 
   /**
@@ -68,7 +73,8 @@ public final class CompletionChannel extends Resource {
    * @return a channel whose closing leaves the C object alone
    */
   public static CompletionChannel borrow(Context context, MemorySegment segment) {
-    return new CompletionChannel(context, segment.address(), () -> {});
+    return make(
+        List.of(context), () -> new CompletionChannel(context, segment.address(), () -> {}));
   }
 
   /**

@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -21,7 +22,7 @@ public final class CompletionCounter extends Resource {
   private final Type type;
 
   private CompletionCounter(Context context, Type type, long address) {
-    super(address, () -> context.verbs().ibv_destroy_comp_cntr(address), context);
+    super(address, () -> context.verbs().ibv_destroy_comp_cntr(address));
     this.context = context;
     this.type = type;
   }
@@ -76,8 +77,13 @@ public final class CompletionCounter extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_comp_cntr_init_attr.allocate(arena);
       ibv_comp_cntr_init_attr.type(attr, type.code());
-      long counter = context.verbs().ibv_create_comp_cntr(context.address(), attr.address());
-      return new CompletionCounter(context, type, counter);
+      return make(
+          List.of(context),
+          () ->
+              new CompletionCounter(
+                  context,
+                  type,
+                  context.verbs().ibv_create_comp_cntr(context.address(), attr.address())));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " has no completion counters of " + type)

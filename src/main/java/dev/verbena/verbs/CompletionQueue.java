@@ -12,13 +12,13 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 
 /**
  * A completion queue: {@code struct ibv_cq}.
@@ -39,7 +39,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
   @SuppressWarnings("this-escape") // The channel only keeps the reference until events arrive.
   CompletionQueue(Made made) {
-    super(made.address(), made::release, made.parents());
+    super(made.address(), made::release);
     this.context = made.context();
     this.channel = made.channel();
     this.struct = Memory.at(made.address(), ibv_cq.sizeof());
@@ -50,23 +50,16 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
   }
 
-  /** A queue that C made: what it was made on, and how it is given back. */
+  /** A queue that C made, and how it is given back. */
   record Made(
       Context context,
       CompletionChannel channel,
-      ProtectionDomain domain,
       long address,
       boolean owned,
       CompletionEvents events) {
 
-    Made(
-        Context context,
-        CompletionChannel channel,
-        ProtectionDomain domain,
-        long address,
-        boolean owned) {
-      this(
-          context, channel, domain, address, owned, new CompletionEvents(context.verbs(), address));
+    Made(Context context, CompletionChannel channel, long address, boolean owned) {
+      this(context, channel, address, owned, new CompletionEvents(context.verbs(), address));
     }
 
     void release() {
@@ -77,17 +70,6 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       if (channel != null) {
         channel.remove(events);
       }
-    }
-
-    Resource[] parents() {
-      List<Resource> parents = new ArrayList<>(List.of(context));
-      if (channel != null) {
-        parents.add(channel);
-      }
-      if (domain != null) {
-        parents.add(domain);
-      }
-      return parents.toArray(Resource[]::new);
     }
   }
 
@@ -176,19 +158,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return a queue, to be closed
      */
     public CompletionQueue create() {
-      if (flags != 0 || domain != null) {
-        return new CompletionQueue(made(createExtended(0)));
-      }
-      long channelAddress = channel == null ? 0 : channel.address();
-      try {
-        return new CompletionQueue(
-            made(
-                context
-                    .verbs()
-                    .ibv_create_cq(context.address(), entries, 0, channelAddress, vector)));
-      } catch (VerbsException e) {
-        throw explained(e);
-      }
+      boolean plain = flags == 0 && domain == null;
+      return make(
+          parents(), () -> new CompletionQueue(made(plain ? createPlain() : createExtended(0))));
     }
 
     /**
@@ -201,7 +173,22 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     public ExtendedCompletionQueue createExtended(CompletionField... fields) {
       Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
       wanted.addAll(List.of(fields));
-      return new ExtendedCompletionQueue(made(createExtended(Flags.mask(wanted))), wanted);
+      return make(
+          parents(),
+          () -> new ExtendedCompletionQueue(made(createExtended(Flags.mask(wanted))), wanted));
+    }
+
+    private List<Resource> parents() {
+      return Stream.of(context, channel, domain).filter(Objects::nonNull).toList();
+    }
+
+    private long createPlain() {
+      long channelAddress = channel == null ? 0 : channel.address();
+      try {
+        return context.verbs().ibv_create_cq(context.address(), entries, 0, channelAddress, vector);
+      } catch (VerbsException e) {
+        throw explained(e);
+      }
     }
 
     private long createExtended(long fields) {
@@ -230,7 +217,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     private Made made(long address) {
-      return new Made(context, channel, domain, address, true);
+      return new Made(context, channel, address, true);
     }
 
     private VerbsException explained(VerbsException e) {
@@ -256,7 +243,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return a queue whose closing acknowledges its events but leaves the C object alone
    */
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
-    return new CompletionQueue(new Made(context, null, null, segment.address(), false));
+    return make(
+        List.of(context),
+        () -> new CompletionQueue(new Made(context, null, segment.address(), false)));
   }
 
   /**
@@ -271,8 +260,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     if (ibv_cq.channel(cq).address() != channel.address()) {
       throw new IllegalArgumentException("the queue was not made with " + channel);
     }
-    return new CompletionQueue(
-        new Made(channel.context(), channel, null, segment.address(), false));
+    Context context = channel.context();
+    return make(
+        List.of(context, channel),
+        () -> new CompletionQueue(new Made(context, channel, segment.address(), false)));
   }
 
   /**
@@ -428,14 +419,6 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     } while (polled == wanted && taken < limit);
     spare.setRelease(batch);
     return taken;
-  }
-
-  /** The completion queues among what an object was made on. */
-  static List<CompletionQueue> among(List<Resource> parents) {
-    return parents.stream()
-        .filter(CompletionQueue.class::isInstance)
-        .map(CompletionQueue.class::cast)
-        .toList();
   }
 
   /**

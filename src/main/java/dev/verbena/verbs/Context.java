@@ -196,7 +196,7 @@ public final class Context extends Resource {
    * @return a domain, to be closed
    */
   public ProtectionDomain allocateProtectionDomain() {
-    return new ProtectionDomain(this, verbs().ibv_alloc_pd(address()));
+    return make(List.of(this), () -> new ProtectionDomain(this, verbs().ibv_alloc_pd(address())));
   }
 
   /**

@@ -24,7 +24,7 @@ public final class DeviceMemory extends Resource {
   private final long length;
 
   private DeviceMemory(Context context, long address, Runnable release, long length) {
-    super(address, release, context);
+    super(address, release);
     this.context = context;
     this.length = length;
   }
@@ -40,8 +40,12 @@ public final class DeviceMemory extends Resource {
       MemorySegment attr = ibv_alloc_dm_attr.allocate(arena);
       ibv_alloc_dm_attr.length(attr, length);
       ibv_alloc_dm_attr.log_align_req(attr, Long.numberOfTrailingZeros(alignment));
-      long dm = context.verbs().ibv_alloc_dm(context.address(), attr.address());
-      return new DeviceMemory(context, dm, () -> context.verbs().ibv_free_dm(dm), length);
+      return make(
+          List.of(context),
+          () -> {
+            long dm = context.verbs().ibv_alloc_dm(context.address(), attr.address());
+            return new DeviceMemory(context, dm, () -> context.verbs().ibv_free_dm(dm), length);
+          });
     } catch (VerbsException e) {
       if (e.isUnsupported()) {
         throw e.explained(context.device() + " has no memory of its own to give");
@@ -56,8 +60,12 @@ public final class DeviceMemory extends Resource {
     if (length < 1) {
       throw new IllegalArgumentException("device memory of " + length + " bytes");
     }
-    long dm = context.verbs().ibv_import_dm(context.address(), handle);
-    return new DeviceMemory(context, dm, () -> context.verbs().ibv_unimport_dm(dm), length);
+    return make(
+        List.of(context),
+        () -> {
+          long dm = context.verbs().ibv_import_dm(context.address(), handle);
+          return new DeviceMemory(context, dm, () -> context.verbs().ibv_unimport_dm(dm), length);
+        });
   }
 
   /**
@@ -129,12 +137,16 @@ public final class DeviceMemory extends Resource {
     Objects.checkFromIndexSize(offset, size, length);
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ZERO_BASED, access);
     AccessRules.check(flags);
-    long mr =
-        context
-            .verbs()
-            .ibv_reg_dm_mr(domain.address(), address(), offset, size, (int) Flags.mask(flags));
-    return new MemoryRegion(
-        domain, mr, MemorySegment.NULL, 0, size, Set.copyOf(flags), List.of(this));
+    return make(
+        List.of(domain, this),
+        () -> {
+          long mr =
+              context
+                  .verbs()
+                  .ibv_reg_dm_mr(
+                      domain.address(), address(), offset, size, (int) Flags.mask(flags));
+          return new MemoryRegion(domain, mr, MemorySegment.NULL, 0, size, Set.copyOf(flags));
+        });
   }
 
   /**

@@ -4,6 +4,7 @@ import dev.verbena.raw.ibv_dmah_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * What a device is told about the place of memory, so that it brings data there faster: {@code
@@ -15,7 +16,7 @@ public final class DmaHandle extends Resource {
   private final Context context;
 
   private DmaHandle(Context context, long address) {
-    super(address, () -> context.verbs().ibv_dealloc_dmah(address), context);
+    super(address, () -> context.verbs().ibv_dealloc_dmah(address));
     this.context = context;
   }
 
@@ -106,8 +107,11 @@ public final class DmaHandle extends Resource {
         ibv_dmah_init_attr.cpu_id(attr, cpu);
         ibv_dmah_init_attr.ph(attr, (byte) hint);
         ibv_dmah_init_attr.tph_mem_type(attr, (byte) type.code());
-        return new DmaHandle(
-            context, context.verbs().ibv_alloc_dmah(context.address(), attr.address()));
+        return make(
+            List.of(context),
+            () ->
+                new DmaHandle(
+                    context, context.verbs().ibv_alloc_dmah(context.address(), attr.address())));
       }
     }
   }

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /**
  * What flow rules do to packets besides bringing them somewhere, such as decrypting them: {@code
@@ -13,15 +14,18 @@ public final class FlowAction extends Resource {
   private final Context context;
 
   private FlowAction(Context context, long address) {
-    super(address, () -> context.verbs().ibv_destroy_flow_action(address), context);
+    super(address, () -> context.verbs().ibv_destroy_flow_action(address));
     this.context = context;
   }
 
   static FlowAction create(Context context, EspTransform esp) {
     try (Arena arena = Arena.ofConfined()) {
       long attr = esp.allocate(arena, true).address();
-      return new FlowAction(
-          context, context.verbs().ibv_create_flow_action_esp(context.address(), attr));
+      return make(
+          List.of(context),
+          () ->
+              new FlowAction(
+                  context, context.verbs().ibv_create_flow_action_esp(context.address(), attr)));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(context.device() + " does not transform ESP") : e;
     }

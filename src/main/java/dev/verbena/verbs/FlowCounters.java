@@ -7,6 +7,7 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 
 /**
  * Counters for the packets that flow rules match: {@code struct ibv_counters}. Each has an index
@@ -18,7 +19,7 @@ public final class FlowCounters extends Resource {
   private final Context context;
 
   private FlowCounters(Context context, long address) {
-    super(address, () -> context.verbs().ibv_destroy_counters(address), context);
+    super(address, () -> context.verbs().ibv_destroy_counters(address));
     this.context = context;
   }
 
@@ -44,8 +45,11 @@ public final class FlowCounters extends Resource {
   static FlowCounters create(Context context) {
     try (Arena arena = Arena.ofConfined()) {
       long attr = ibv_counters_init_attr.allocate(arena).address();
-      return new FlowCounters(
-          context, context.verbs().ibv_create_counters(context.address(), attr));
+      return make(
+          List.of(context),
+          () ->
+              new FlowCounters(
+                  context, context.verbs().ibv_create_counters(context.address(), attr)));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(context.device() + " has no counters for flows") : e;
     }

@@ -36,11 +36,8 @@ import java.util.function.Consumer;
 public final class FlowRule extends Resource {
   private final QueuePair queuePair;
 
-  private FlowRule(QueuePair queuePair, List<Resource> parents, long address) {
-    super(
-        address,
-        () -> queuePair.domain().verbs().ibv_destroy_flow(address),
-        parents.toArray(Resource[]::new));
+  private FlowRule(QueuePair queuePair, long address) {
+    super(address, () -> queuePair.domain().verbs().ibv_destroy_flow(address));
     this.queuePair = queuePair;
   }
 
@@ -211,8 +208,15 @@ public final class FlowRule extends Resource {
           MemorySegment.copy(aligned, 0, attr, at, spec.size());
           at += spec.size();
         }
-        long flow = queuePair.domain().verbs().ibv_create_flow(queuePair.address(), attr.address());
-        return new FlowRule(queuePair, parents, flow);
+        return make(
+            parents,
+            () ->
+                new FlowRule(
+                    queuePair,
+                    queuePair
+                        .domain()
+                        .verbs()
+                        .ibv_create_flow(queuePair.address(), attr.address())));
       } catch (VerbsException e) {
         throw explained(e);
       }

@@ -8,7 +8,6 @@ import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -40,17 +39,9 @@ public final class MemoryRegion extends Resource {
       MemorySegment memory,
       long start,
       long length,
-      Set<AccessFlag> access,
-      List<? extends Resource> madeWith) {
+      Set<AccessFlag> access) {
     this(
-        domain,
-        address,
-        () -> domain.verbs().ibv_dereg_mr(address),
-        memory,
-        start,
-        length,
-        access,
-        madeWith);
+        domain, address, () -> domain.verbs().ibv_dereg_mr(address), memory, start, length, access);
   }
 
   private MemoryRegion(
@@ -60,9 +51,8 @@ public final class MemoryRegion extends Resource {
       MemorySegment memory,
       long start,
       long length,
-      Set<AccessFlag> access,
-      List<? extends Resource> madeWith) {
-    super(address, release, parents(domain, madeWith));
+      Set<AccessFlag> access) {
+    super(address, release);
     this.struct = Memory.at(address, ibv_mr.sizeof());
     this.domain = domain;
     this.memory = memory;
@@ -72,12 +62,6 @@ public final class MemoryRegion extends Resource {
     readKeys();
   }
 
-  private static Resource[] parents(ProtectionDomain domain, List<? extends Resource> others) {
-    List<Resource> parents = new ArrayList<>(others);
-    parents.addFirst(domain);
-    return parents.toArray(Resource[]::new);
-  }
-
   private void readKeys() {
     lkey = ibv_mr.lkey(struct);
     rkey = ibv_mr.rkey(struct);
@@ -85,16 +69,19 @@ public final class MemoryRegion extends Resource {
 
   static MemoryRegion imported(
       ProtectionDomain domain, int handle, long start, Set<AccessFlag> access) {
-    long address = domain.verbs().ibv_import_mr(domain.address(), handle);
-    return new MemoryRegion(
-        domain,
-        address,
-        () -> domain.verbs().ibv_unimport_mr(address),
-        MemorySegment.NULL,
-        start,
-        ibv_mr.length(Memory.at(address, ibv_mr.sizeof())),
-        access,
-        List.of());
+    return make(
+        List.of(domain),
+        () -> {
+          long address = domain.verbs().ibv_import_mr(domain.address(), handle);
+          return new MemoryRegion(
+              domain,
+              address,
+              () -> domain.verbs().ibv_unimport_mr(address),
+              MemorySegment.NULL,
+              start,
+              ibv_mr.length(Memory.at(address, ibv_mr.sizeof())),
+              access);
+        });
   }
 
   /**
@@ -112,15 +99,17 @@ public final class MemoryRegion extends Resource {
       MemorySegment segment,
       Set<AccessFlag> access) {
     AccessRules.checkRegistrable(memory, access);
-    return new MemoryRegion(
-        domain,
-        segment.address(),
-        () -> {},
-        memory,
-        memory.address(),
-        memory.byteSize(),
-        Set.copyOf(access),
-        List.of());
+    return make(
+        List.of(domain),
+        () ->
+            new MemoryRegion(
+                domain,
+                segment.address(),
+                () -> {},
+                memory,
+                memory.address(),
+                memory.byteSize(),
+                Set.copyOf(access)));
   }
 
   /**

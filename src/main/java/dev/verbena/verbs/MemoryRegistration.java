@@ -158,21 +158,15 @@ public final class MemoryRegistration {
     if (dmaBuf == NO_FILE) {
       AccessRules.checkRegistrable(memory, access);
     }
-    long mr;
+    MemoryRegion region;
     try {
-      mr = call();
+      region =
+          Resource.make(
+              Stream.<Resource>of(domain, dmaHandle, buffer).filter(Objects::nonNull).toList(),
+              () -> new MemoryRegion(domain, call(), memory, startAddress(), length, access));
     } catch (VerbsException e) {
       throw AccessRules.explained(e, length, access, domain);
     }
-    MemoryRegion region =
-        new MemoryRegion(
-            domain,
-            mr,
-            memory,
-            startAddress(),
-            length,
-            access,
-            Stream.<Resource>of(dmaHandle, buffer).filter(Objects::nonNull).toList());
     if (arena != null) {
       Memory.beforeFree(arena, region::close);
     }

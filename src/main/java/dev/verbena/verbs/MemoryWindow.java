@@ -8,6 +8,7 @@ import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -25,7 +26,7 @@ public final class MemoryWindow extends Resource {
   private MemoryRegion region;
 
   private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, long address) {
-    super(address, () -> domain.verbs().ibv_dealloc_mw(address), domain);
+    super(address, () -> domain.verbs().ibv_dealloc_mw(address));
     this.domain = domain;
     this.type = type;
     this.struct = Memory.at(address, ibv_mw.sizeof());
@@ -33,8 +34,11 @@ public final class MemoryWindow extends Resource {
 
   static MemoryWindow allocate(ProtectionDomain domain, MemoryWindowType type) {
     try {
-      long mw = domain.verbs().ibv_alloc_mw(domain.address(), type.code());
-      return new MemoryWindow(domain, type, mw);
+      return make(
+          List.of(domain),
+          () ->
+              new MemoryWindow(
+                  domain, type, domain.verbs().ibv_alloc_mw(domain.address(), type.code())));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(domain.context().device() + " has no memory windows of this type")

@@ -5,10 +5,10 @@ import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 
 /**
  * A protection domain over another one, with a thread domain or with allocators of its own: what
@@ -20,17 +20,9 @@ public final class ParentDomain extends ProtectionDomain {
 
   private ParentDomain(
       ProtectionDomain base, ThreadDomain threadDomain, long address, Runnable release) {
-    super(base.context(), address, release, parents(base, threadDomain));
+    super(base.context(), address, release);
     this.base = base;
     this.threadDomain = threadDomain;
-  }
-
-  private static Resource[] parents(ProtectionDomain base, ThreadDomain threadDomain) {
-    List<Resource> parents = new ArrayList<>(List.of(base));
-    if (threadDomain != null) {
-      parents.add(threadDomain);
-    }
-    return parents.toArray(Resource[]::new);
   }
 
   /** What can be asked for when a parent domain is made. */
@@ -88,7 +80,29 @@ public final class ParentDomain extends ProtectionDomain {
      * @return a domain, to be closed
      */
     public ParentDomain create() {
+      return make(
+          Stream.<Resource>of(base, threadDomain).filter(Objects::nonNull).toList(), this::made);
+    }
+
+    private ParentDomain made() {
       Arena upcalls = Arena.ofShared();
+      try {
+        long pd = allocate(upcalls);
+        return new ParentDomain(
+            base,
+            threadDomain,
+            pd,
+            () -> {
+              base.verbs().ibv_dealloc_pd(pd);
+              upcalls.close();
+            });
+      } catch (RuntimeException e) {
+        upcalls.close();
+        throw e;
+      }
+    }
+
+    private long allocate(Arena upcalls) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = ibv_parent_domain_init_attr.allocate(arena);
         ibv_parent_domain_init_attr.pd(attr, base.segment());
@@ -99,18 +113,8 @@ public final class ParentDomain extends ProtectionDomain {
         if (allocator != null) {
           new Upcalls(allocator).writeTo(attr, upcalls);
         }
-        var verbs = base.verbs();
-        long pd = verbs.ibv_alloc_parent_domain(base.context().address(), attr.address());
-        return new ParentDomain(
-            base,
-            threadDomain,
-            pd,
-            () -> {
-              verbs.ibv_dealloc_pd(pd);
-              upcalls.close();
-            });
+        return base.verbs().ibv_alloc_parent_domain(base.context().address(), attr.address());
       } catch (VerbsException e) {
-        upcalls.close();
         throw e.isUnsupported()
             ? e.explained(base.context().device() + " has no parent domains, or not with this")
             : e;

@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
 /**
  * A protection domain: {@code struct ibv_pd}. Only objects of one domain work together.
@@ -27,18 +28,22 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   private final Context context;
 
   ProtectionDomain(Context context, long address) {
-    this(context, address, () -> context.verbs().ibv_dealloc_pd(address), context);
+    this(context, address, () -> context.verbs().ibv_dealloc_pd(address));
   }
 
-  /** A domain that is given back in another way, or made on more than a context. */
-  ProtectionDomain(Context context, long address, Runnable release, Resource... parents) {
-    super(address, release, parents);
+  /** A domain that is given back in another way. */
+  ProtectionDomain(Context context, long address, Runnable release) {
+    super(address, release);
     this.context = context;
   }
 
   static ProtectionDomain imported(Context context, int handle) {
-    long pd = context.verbs().ibv_import_pd(context.address(), handle);
-    return new ProtectionDomain(context, pd, () -> context.verbs().ibv_unimport_pd(pd), context);
+    return make(
+        List.of(context),
+        () -> {
+          long pd = context.verbs().ibv_import_pd(context.address(), handle);
+          return new ProtectionDomain(context, pd, () -> context.verbs().ibv_unimport_pd(pd));
+        });
   }
 
   /**
@@ -50,7 +55,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @return a domain whose closing closes what was made on it, but leaves the C object alone
    */
   public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
-    return new ProtectionDomain(context, segment.address(), () -> {}, context, owner);
+    return make(
+        List.of(context, owner), () -> new ProtectionDomain(context, segment.address(), () -> {}));
   }
 
   /**
@@ -112,9 +118,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ON_DEMAND, access);
     AccessRules.check(flags);
     try {
-      long mr = verbs().__ibv_reg_mr(address(), 0, -1, (int) Flags.mask(flags));
-      return new MemoryRegion(
-          this, mr, MemorySegment.NULL, 0, Long.MAX_VALUE, Set.copyOf(flags), List.of());
+      return withoutMemory(
+          flags, () -> verbs().__ibv_reg_mr(address(), 0, -1, (int) Flags.mask(flags)));
     } catch (VerbsException e) {
       throw context.deviceAttributes().onDemandPaging().implicit()
           ? AccessRules.explained(e, -1, flags, this)
@@ -130,17 +135,25 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    */
   public MemoryRegion allocateNullRegion() {
     try {
-      return new MemoryRegion(
-          this,
-          verbs().ibv_alloc_null_mr(address()),
-          MemorySegment.NULL,
-          0,
-          Long.MAX_VALUE,
-          Set.of(AccessFlag.LOCAL_WRITE),
-          List.of());
+      return withoutMemory(
+          Set.of(AccessFlag.LOCAL_WRITE), () -> verbs().ibv_alloc_null_mr(address()));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(context.device() + " has no null regions") : e;
     }
+  }
+
+  /** A region that begins at 0 and has no end. */
+  private MemoryRegion withoutMemory(Set<AccessFlag> access, LongSupplier registration) {
+    return make(
+        List.of(this),
+        () ->
+            new MemoryRegion(
+                this,
+                registration.getAsLong(),
+                MemorySegment.NULL,
+                0,
+                Long.MAX_VALUE,
+                Set.copyOf(access)));
   }
 
   /**

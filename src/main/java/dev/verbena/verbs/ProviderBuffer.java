@@ -24,8 +24,7 @@ public final class ProviderBuffer extends Resource {
         () -> {
           lifetime.close();
           domain.verbs().ibv_free_buf(address);
-        },
-        domain);
+        });
     this.domain = domain;
     this.memory = memory;
   }
@@ -36,13 +35,17 @@ public final class ProviderBuffer extends Resource {
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment buffer = arena.allocate(ValueLayout.JAVA_LONG);
-      long memory = domain.verbs().ibv_alloc_buf(domain.address(), size, buffer.address());
-      Arena lifetime = Arena.ofShared();
-      return new ProviderBuffer(
-          domain,
-          buffer.get(ValueLayout.JAVA_LONG, 0),
-          Memory.at(memory, size, lifetime),
-          lifetime);
+      return make(
+          List.of(domain),
+          () -> {
+            long memory = domain.verbs().ibv_alloc_buf(domain.address(), size, buffer.address());
+            Arena lifetime = Arena.ofShared();
+            return new ProviderBuffer(
+                domain,
+                buffer.get(ValueLayout.JAVA_LONG, 0),
+                Memory.at(memory, size, lifetime),
+                lifetime);
+          });
     }
   }
 
@@ -79,13 +82,17 @@ public final class ProviderBuffer extends Resource {
     MemorySegment part = memory().asSlice(offset, size);
     AccessRules.check(flags);
     AccessRules.checkRegistrable(part, flags);
-    long mr =
-        domain
-            .verbs()
-            .ibv_reg_buf_mr(
-                domain.address(), address(), part.address(), size, (int) Flags.mask(flags));
     long start = flags.contains(AccessFlag.ZERO_BASED) ? 0 : part.address();
-    return new MemoryRegion(domain, mr, part, start, size, flags, List.of(this));
+    return make(
+        List.of(domain, this),
+        () -> {
+          long mr =
+              domain
+                  .verbs()
+                  .ibv_reg_buf_mr(
+                      domain.address(), address(), part.address(), size, (int) Flags.mask(flags));
+          return new MemoryRegion(domain, mr, part, start, size, flags);
+        });
   }
 
   /**

@@ -40,7 +40,6 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final boolean sendsItself;
   private final boolean receivesItself;
   private final Posting posting;
-  private final List<CompletionQueue> completionQueues;
 
   /**
    * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
@@ -58,20 +57,21 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       QueuePairCapacity capacity,
       Runnable release,
       Resource... parents) {
-    return new QueuePair(
-        new Made(
-            domain.context(),
-            domain,
-            segment.address(),
-            capacity,
-            Set.of(),
-            false,
-            release,
-            List.of(parents)));
+    long address = segment.address();
+    try {
+      return make(
+          List.of(parents),
+          () ->
+              new QueuePair(
+                  new Made(domain.context(), domain, address, capacity, Set.of(), false, release)));
+    } catch (IllegalStateException e) {
+      release.run(); // A parent is closed already.
+      throw e;
+    }
   }
 
   QueuePair(Made made) {
-    super(made.address(), made.release(), made.parents().toArray(Resource[]::new));
+    super(made.address(), made.release());
     MemorySegment qp = Memory.at(made.address(), ibv_qp.sizeof());
     this.context = made.context();
     this.domain = made.domain();
@@ -91,11 +91,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
             && type != QueuePairType.XRC_SEND
             && type != QueuePairType.XRC_RECEIVE;
     this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
-    this.completionQueues = CompletionQueue.among(made.parents());
   }
 
   /**
-   * A queue pair that C made: what it was made on, what it holds, and how it is given back.
+   * A queue pair that C made: what it holds, and how it is given back.
    *
    * @param spreads whether it only spreads packets over a table of work queues
    */
@@ -106,8 +105,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       QueuePairCapacity capacity,
       Set<SendOperation> sendOperations,
       boolean spreads,
-      Runnable release,
-      List<Resource> parents) {}
+      Runnable release) {}
 
   /** Opens a queue pair of an XRC domain that another process made. */
   static QueuePair open(XrcDomain xrcDomain, int number) {
@@ -122,17 +120,20 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       ibv_qp_open_attr.qp_num(attr, Ranges.bits(number, 24, "a QPN"));
       ibv_qp_open_attr.xrcd(attr, xrcDomain.segment());
       ibv_qp_open_attr.qp_type(attr, QueuePairType.XRC_RECEIVE.code());
-      long qp = context.verbs().ibv_open_qp(context.address(), attr.address());
-      return new QueuePair(
-          new Made(
-              context,
-              null,
-              qp,
-              new QueuePairCapacity(0, 0, 0, 0, 0),
-              Set.of(),
-              false,
-              () -> context.verbs().ibv_destroy_qp(qp),
-              List.of(xrcDomain)));
+      return make(
+          List.of(xrcDomain),
+          () -> {
+            long qp = context.verbs().ibv_open_qp(context.address(), attr.address());
+            return new QueuePair(
+                new Made(
+                    context,
+                    null,
+                    qp,
+                    new QueuePairCapacity(0, 0, 0, 0, 0),
+                    Set.of(),
+                    false,
+                    () -> context.verbs().ibv_destroy_qp(qp)));
+          });
     }
   }
 
@@ -639,7 +640,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /** Forgetting the queue pair's completions takes the locks of their queues. */
   private void requireNoCursor(String action) {
-    completionQueues.forEach(queue -> queue.requireNoCursor(action));
+    parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor(action));
   }
 
   @Override

@@ -196,8 +196,12 @@ public final class QueuePairBuilder {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
       writeTo(attr, arena);
-      long qp = context.verbs().ibv_create_qp_ex(context.address(), attr.address());
-      return made(attr, qp, () -> context.verbs().ibv_destroy_qp(qp), parents());
+      return Resource.make(
+          parents(),
+          () -> {
+            long qp = context.verbs().ibv_create_qp_ex(context.address(), attr.address());
+            return made(attr, qp, () -> context.verbs().ibv_destroy_qp(qp));
+          });
     } catch (VerbsException e) {
       throw CapacityFailure.explain(e, context, type, capacity);
     }
@@ -216,19 +220,16 @@ public final class QueuePairBuilder {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
       writeTo(attr, arena);
-      long qp = maker.create(attr).address();
       List<Resource> owners = new ArrayList<>(parents());
       owners.add(owner);
-      return made(attr, qp, maker::destroy, owners);
+      return Resource.make(owners, () -> made(attr, maker.create(attr).address(), maker::destroy));
     }
   }
 
-  private QueuePair made(
-      MemorySegment attr, long address, Runnable release, List<Resource> parents) {
+  private QueuePair made(MemorySegment attr, long address, Runnable release) {
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
     return new QueuePair(
-        new QueuePair.Made(
-            context, domain, address, real, sendOperations, table != null, release, parents));
+        new QueuePair.Made(context, domain, address, real, sendOperations, table != null, release));
   }
 
   private void requireCompletionQueues() {

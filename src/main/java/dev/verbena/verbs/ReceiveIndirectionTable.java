@@ -7,7 +7,6 @@ import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.HashSet;
 import java.util.List;
 
 /**
@@ -21,10 +20,7 @@ public final class ReceiveIndirectionTable extends Resource {
   private final List<WorkQueue> queues;
 
   private ReceiveIndirectionTable(Context context, List<WorkQueue> queues, long address) {
-    super(
-        address,
-        () -> context.verbs().ibv_destroy_rwq_ind_table(address),
-        new HashSet<>(queues).toArray(Resource[]::new));
+    super(address, () -> context.verbs().ibv_destroy_rwq_ind_table(address));
     this.context = context;
     this.queues = queues;
   }
@@ -48,8 +44,13 @@ public final class ReceiveIndirectionTable extends Resource {
       ibv_rwq_ind_table_init_attr.log_ind_tbl_size(
           attr, Integer.numberOfTrailingZeros(queues.size()));
       ibv_rwq_ind_table_init_attr.ind_tbl(attr, entries);
-      long table = context.verbs().ibv_create_rwq_ind_table(context.address(), attr.address());
-      return new ReceiveIndirectionTable(context, List.copyOf(queues), table);
+      return make(
+          queues.stream().distinct().toList(),
+          () ->
+              new ReceiveIndirectionTable(
+                  context,
+                  List.copyOf(queues),
+                  context.verbs().ibv_create_rwq_ind_table(context.address(), attr.address())));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " cannot spread what it receives")

@@ -5,6 +5,8 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 /**
  * Something that C made and that must be given back: it knows what it was made on, and closes what
@@ -26,8 +28,12 @@ public abstract class Resource implements AutoCloseable {
 
   private final long address;
   private final Runnable release;
-  private volatile List<Resource> parents;
+  private volatile List<Resource> parents = List.of();
   private final ArrayDeque<Resource> children = new ArrayDeque<>();
+
+  /** How many objects are being made on this one, which cannot be closed meanwhile. */
+  private int makings;
+
   private volatile State state = State.OPEN;
 
   /**
@@ -42,24 +48,59 @@ public abstract class Resource implements AutoCloseable {
   private static final AtomicInteger CLOSINGS = new AtomicInteger();
 
   /**
-   * Takes charge of a new object. If a parent was closed meanwhile, the object is released at once.
+   * Takes charge of a new object. What is made on others is made by {@link #make}.
    *
    * @param address the C object
    * @param release gives the C object back; throws if C refuses
-   * @param parents what the object was made on, and must be closed before
    */
-  @SuppressWarnings("this-escape") // Parents only keep the reference.
-  protected Resource(long address, Runnable release, Resource... parents) {
+  protected Resource(long address, Runnable release) {
     this.address = address;
     this.release = release;
-    this.parents = List.of(parents);
-    for (Resource parent : parents) {
-      if (!parent.attach(this)) {
-        this.parents.forEach(p -> p.detach(this));
-        release.run();
-        throw parent.closedException();
+  }
+
+  /**
+   * Makes an object on others. Whoever closes one of these meanwhile waits until the object is
+   * complete, and then closes it first: so neither C nor the constructor sees a parent go, and
+   * nobody sees an object that is still being made.
+   *
+   * @param <R> what is made
+   * @param parents what must be closed after the object
+   * @param maker calls C and the constructor; must not close a parent
+   * @return the object
+   * @throws IllegalStateException if a parent is closed; then nothing was made
+   */
+  protected static <R extends Resource> R make(
+      List<? extends Resource> parents, Supplier<R> maker) {
+    int held = 0;
+    try {
+      for (Resource parent : parents) {
+        parent.hold();
+        held++;
       }
+      R made = maker.get();
+      Resource child = made;
+      child.parents = List.copyOf(parents);
+      child.parents.forEach(parent -> parent.add(child));
+      return made;
+    } finally {
+      parents.subList(0, held).forEach(Resource::letGo);
     }
+  }
+
+  private synchronized void hold() {
+    if (state != State.OPEN) {
+      throw closedException();
+    }
+    makings++;
+  }
+
+  private synchronized void letGo() {
+    makings--;
+    notifyAll();
+  }
+
+  private synchronized void add(Resource child) {
+    children.add(child);
   }
 
   /**
@@ -110,6 +151,11 @@ public abstract class Resource implements AutoCloseable {
       close();
       throw e;
     }
+  }
+
+  /** What must be closed after this object, of one kind. */
+  final <R extends Resource> List<R> parents(Class<R> type) {
+    return parents.stream().filter(type::isInstance).map(type::cast).toList();
   }
 
   private synchronized List<Resource> children() {
@@ -164,8 +210,20 @@ public abstract class Resource implements AutoCloseable {
 
   /** True for the one thread that is to close; others wait until that one is done. */
   private synchronized boolean beginClosing() {
+    awaitWhile(() -> state == State.CLOSING);
+    if (state == State.CLOSED) {
+      return false;
+    }
+    state = State.CLOSING; // Nothing new is begun on the object, but what was begun still uses it.
+    awaitWhile(() -> makings > 0);
+    usable = false;
+    CLOSINGS.incrementAndGet();
+    return true;
+  }
+
+  private synchronized void awaitWhile(BooleanSupplier condition) {
     boolean interrupted = false;
-    while (state == State.CLOSING) {
+    while (condition.getAsBoolean()) {
       try {
         wait();
       } catch (InterruptedException e) {
@@ -175,13 +233,6 @@ public abstract class Resource implements AutoCloseable {
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
-    if (state == State.CLOSED) {
-      return false;
-    }
-    state = State.CLOSING;
-    usable = false;
-    CLOSINGS.incrementAndGet();
-    return true;
   }
 
   private synchronized void endClosing(State outcome) {

@@ -24,7 +24,6 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final SharedReceiveQueueType type;
   private final int entries;
-  private final List<CompletionQueue> completionQueues;
   private final SharedReceiveQueueCalls calls;
   private final QueueLimits limits;
 
@@ -33,13 +32,11 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       SharedReceiveQueueType type,
       int entries,
       long address,
-      Runnable release,
-      Resource... parents) {
-    super(address, release, parents);
+      Runnable release) {
+    super(address, release);
     this.domain = domain;
     this.type = type;
     this.entries = entries;
-    this.completionQueues = CompletionQueue.among(List.of(parents));
     this.calls = new SharedReceiveQueueCalls(address, domain.context().criticalCalls());
     this.limits = new QueueLimits(this, domain.root(), null, entries, 0);
   }
@@ -133,10 +130,12 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       Context context = domain.context();
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
-        long srq = context.verbs().ibv_create_srq_ex(context.address(), init.address());
-        int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
-        return new SharedReceiveQueue(
-            domain, type, madeFor, srq, () -> context.verbs().ibv_destroy_srq(srq), parents());
+        return make(
+            parents(null),
+            () -> {
+              long srq = context.verbs().ibv_create_srq_ex(context.address(), init.address());
+              return made(init, srq, () -> context.verbs().ibv_destroy_srq(srq));
+            });
       } catch (VerbsException e) {
         throw explained(e);
       }
@@ -152,14 +151,15 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     public SharedReceiveQueue create(Resource owner, Maker maker) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
-        long srq = maker.create(init).address();
-        int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
-        Resource[] all =
-            Stream.concat(Stream.of(owner), Stream.of(parents())).toArray(Resource[]::new);
-        return new SharedReceiveQueue(domain, type, madeFor, srq, maker::destroy, all);
+        return make(parents(owner), () -> made(init, maker.create(init).address(), maker::destroy));
       } catch (VerbsException e) {
         throw explained(e);
       }
+    }
+
+    private SharedReceiveQueue made(MemorySegment init, long srq, Runnable release) {
+      int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
+      return new SharedReceiveQueue(domain, type, madeFor, srq, release);
     }
 
     /** The {@code struct ibv_srq_init_attr_ex}, which begins with {@code ibv_srq_init_attr}. */
@@ -192,10 +192,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       ibv_srq_init_attr_ex.comp_mask(init, mask);
     }
 
-    private Resource[] parents() {
-      return Stream.of(domain, xrcDomain, completions)
-          .filter(Objects::nonNull)
-          .toArray(Resource[]::new);
+    private List<Resource> parents(Resource owner) {
+      return Stream.of(owner, domain, xrcDomain, completions).filter(Objects::nonNull).toList();
     }
 
     private VerbsException explained(VerbsException e) {
@@ -399,7 +397,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
 
   @Override
   protected void stopWaiting() {
-    completionQueues.forEach(queue -> queue.requireNoCursor("closing " + this));
+    parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor("closing " + this));
   }
 
   @Override

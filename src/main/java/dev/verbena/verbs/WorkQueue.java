@@ -35,7 +35,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       long address,
       int maxRequests,
       int maxEntries) {
-    super(address, () -> domain.verbs().ibv_destroy_wq(address), domain, completions);
+    super(address, () -> domain.verbs().ibv_destroy_wq(address));
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
@@ -118,15 +118,19 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
           ibv_wq_init_attr.comp_mask(attr, rdma_h.IBV_WQ_INIT_ATTR_FLAGS());
           ibv_wq_init_attr.create_flags(attr, (int) Flags.mask(flags));
         }
-        long wq = domain.verbs().ibv_create_wq(domain.context().address(), attr.address());
-        // The provider writes back what it really allocated.
-        return new WorkQueue(
-            domain, completions, wq, ibv_wq_init_attr.max_wr(attr), ibv_wq_init_attr.max_sge(attr));
+        return make(List.of(domain, completions), () -> made(attr));
       } catch (VerbsException e) {
         throw e.isUnsupported()
             ? e.explained(domain.context().device() + " has no work queues, or not with " + flags)
             : e;
       }
+    }
+
+    private WorkQueue made(MemorySegment attr) {
+      long wq = domain.verbs().ibv_create_wq(domain.context().address(), attr.address());
+      // The provider writes back what it really allocated.
+      return new WorkQueue(
+          domain, completions, wq, ibv_wq_init_attr.max_wr(attr), ibv_wq_init_attr.max_sge(attr));
     }
   }
 

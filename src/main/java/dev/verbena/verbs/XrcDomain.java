@@ -5,6 +5,7 @@ import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * A domain of extended reliable connections: {@code struct ibv_xrcd}. Its shared receive queues are
@@ -21,7 +22,7 @@ public final class XrcDomain extends Resource {
   private final Context context;
 
   private XrcDomain(Context context, long address) {
-    super(address, () -> context.verbs().ibv_close_xrcd(address), context);
+    super(address, () -> context.verbs().ibv_close_xrcd(address));
     this.context = context;
   }
 
@@ -32,8 +33,11 @@ public final class XrcDomain extends Resource {
           attr, rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS());
       ibv_xrcd_init_attr.fd(attr, descriptor);
       ibv_xrcd_init_attr.oflags(attr, (create ? O_CREAT : 0) | (exclusive ? O_EXCL : 0));
-      return new XrcDomain(
-          context, context.verbs().ibv_open_xrcd(context.address(), attr.address()));
+      return make(
+          List.of(context),
+          () ->
+              new XrcDomain(
+                  context, context.verbs().ibv_open_xrcd(context.address(), attr.address())));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(context.device() + " has no XRC") : e;
     }

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -27,8 +28,8 @@ class ResourceTest {
   private static final class Thing extends Resource {
     private final String name;
 
-    Thing(String name, Runnable release, Resource... parents) {
-      super(name.hashCode(), release, parents);
+    Thing(String name, Runnable release) {
+      super(name.hashCode(), release);
       this.name = name;
     }
 
@@ -39,7 +40,11 @@ class ResourceTest {
   }
 
   private Thing thing(String name, Resource... parents) {
-    return new Thing(name, () -> released.add(name), parents);
+    return thing(name, () -> released.add(name), parents);
+  }
+
+  private static Thing thing(String name, Runnable release, Resource... parents) {
+    return Resource.make(List.of(parents), () -> new Thing(name, release));
   }
 
   @Test
@@ -84,7 +89,7 @@ class ResourceTest {
     AtomicBoolean busy = new AtomicBoolean(true);
     Thing context = thing("context");
     Thing cq =
-        new Thing(
+        thing(
             "cq",
             () -> {
               if (busy.get()) {
@@ -104,22 +109,30 @@ class ResourceTest {
   }
 
   @Test
-  void aChildOfAClosedParentIsReleasedAtOnce() {
+  void nothingIsMadeOnAClosedParent() {
     Thing context = thing("context");
     Thing other = thing("other");
     context.close();
-    assertThrows(IllegalStateException.class, () -> thing("late", other, context));
-    assertEquals(List.of("context", "late"), released);
+    assertThrows(IllegalStateException.class, () -> made("late", other, context));
     other.close();
-    assertEquals(List.of("context", "late", "other"), released);
+    assertEquals(List.of("context", "other"), released);
+  }
+
+  private Thing made(String name, Resource... parents) {
+    return Resource.make(
+        List.of(parents),
+        () -> {
+          released.add(name + " is made");
+          return new Thing(name, () -> released.add(name));
+        });
   }
 
   @Test
-  void aChildThatIsMadeWhileItsParentClosesIsNotLeaked() throws InterruptedException {
+  void nothingIsMadeOnAParentThatCloses() throws InterruptedException {
     CountDownLatch closing = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     Thing context = thing("context");
-    new Thing(
+    thing(
         "slow",
         () -> {
           closing.countDown();
@@ -129,10 +142,69 @@ class ResourceTest {
         context);
     Thread closer = Thread.ofPlatform().start(context::close);
     closing.await();
-    assertThrows(IllegalStateException.class, () -> thing("late", context));
+    assertThrows(IllegalStateException.class, () -> made("late", context));
     goOn.countDown();
     closer.join();
-    assertEquals(List.of("late", "slow", "context"), released);
+    assertEquals(List.of("slow", "context"), released);
+  }
+
+  @Test
+  void aParentClosesWhenWhatIsBeingMadeIsComplete() throws InterruptedException {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    class Slow extends Resource {
+      private final List<String> built;
+
+      Slow() {
+        super(17, () -> released.add("slow"));
+        begun.countDown();
+        awaitQuietly(goOn);
+        this.built = released;
+      }
+
+      @Override
+      protected void stopWaiting() {
+        built.add("stop waiting");
+      }
+    }
+
+    Thing context = thing("context");
+    Thing domain = thing("domain", context);
+    Thing queue = thing("queue", context);
+    Thread maker =
+        Thread.ofPlatform().daemon().start(() -> Resource.make(List.of(domain, queue), Slow::new));
+    begun.await();
+    assertNull(context.find(Slow.class, 17), "it is not complete");
+    Thread closer = Thread.ofPlatform().daemon().start(context::close);
+    while (closer.getState() != Thread.State.WAITING) {
+      Thread.sleep(1);
+    }
+    assertFalse(context.isOpen());
+    assertDoesNotThrow(queue::address, "what is made may still use its parents");
+    assertThrows(IllegalStateException.class, () -> made("late", queue));
+    assertEquals(List.of(), released);
+    goOn.countDown();
+    assertTrue(closer.join(Duration.ofSeconds(10)));
+    maker.join();
+    assertEquals(List.of("stop waiting", "slow", "queue", "domain", "context"), released);
+  }
+
+  @Test
+  void whatCouldNotBeMadeKeepsNobodyFromClosing() {
+    Thing context = thing("context");
+    var failure = new VerbsException("ibv_create_cq", Errno.ENOMEM);
+    assertSame(
+        failure,
+        assertThrows(
+            VerbsException.class,
+            () ->
+                Resource.make(
+                    List.of(context),
+                    () -> {
+                      throw failure;
+                    })));
+    context.close();
+    assertEquals(List.of("context"), released);
   }
 
   @Test
@@ -141,7 +213,7 @@ class ResourceTest {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     Thing thing =
-        new Thing(
+        thing(
             "thing",
             () -> {
               inside.countDown();
@@ -186,7 +258,7 @@ class ResourceTest {
     }
 
     Waited waited = new Waited();
-    new Thing("child", () -> order.add("child"), waited);
+    thing("child", () -> order.add("child"), waited);
     waited.close();
     assertEquals(List.of("stop waiting", "child", "release"), order);
   }
@@ -237,7 +309,7 @@ class ResourceTest {
     Thing first = thing("first");
     Thing second = thing("second");
     Thing mr =
-        new Thing(
+        thing(
             "mr",
             () -> {
               closing.countDown();

@@ -1,0 +1,56 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.raw.ibv_td;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Objects that are made while others close what they are made on (S1-05, P-24). */
+@Timeout(60)
+class MakingTest extends StandIn {
+  private final CountDownLatch inside = new CountDownLatch(1);
+  private final CountDownLatch goOn = new CountDownLatch(1);
+  private final List<String> calls = Collections.synchronizedList(new ArrayList<>());
+
+  public long alloc_td(long context, long attributes) throws InterruptedException {
+    calls.add("ibv_alloc_td");
+    inside.countDown();
+    return goOn.await(20, TimeUnit.SECONDS) ? made(ibv_td.layout(), context) : 0;
+  }
+
+  public int dealloc_td(long td) {
+    calls.add("ibv_dealloc_td");
+    return gone();
+  }
+
+  @Test
+  @DisplayName("S1-05: a context is not closed while C makes something on it")
+  void aContextIsNotClosedWhileCMakesSomethingOnIt() throws Exception {
+    FutureTask<ThreadDomain> made = new FutureTask<>(context::allocateThreadDomain);
+    Thread.ofPlatform().daemon().start(made);
+    inside.await();
+    Thread closer = Thread.ofPlatform().daemon().start(context::close);
+    while (context.isOpen()) {
+      Thread.sleep(1);
+    }
+    assertFalse(closer.join(Duration.ofMillis(100)), "C is still inside");
+    assertThrows(IllegalStateException.class, context::allocateProtectionDomain);
+    goOn.countDown();
+    ThreadDomain domain = made.get(20, TimeUnit.SECONDS);
+    assertTrue(closer.join(Duration.ofSeconds(20)));
+    assertFalse(domain.isOpen());
+    assertEquals(List.of("ibv_alloc_td", "ibv_dealloc_td"), calls);
+  }
+}
