@@ -179,7 +179,11 @@ public final class ParentDomain extends ProtectionDomain {
 
     private static void report(Throwable t) {
       Thread thread = Thread.currentThread();
-      thread.getUncaughtExceptionHandler().uncaughtException(thread, t);
+      try {
+        thread.getUncaughtExceptionHandler().uncaughtException(thread, t);
+      } catch (Throwable ofHandler) {
+        // Ignored, as the JVM ignores what a handler throws at a thread's end.
+      }
     }
   }
 

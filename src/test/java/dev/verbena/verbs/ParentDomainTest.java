@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -109,6 +110,45 @@ class ParentDomainTest extends StandIn {
     } finally {
       thread.setUncaughtExceptionHandler(before);
     }
+  }
+
+  @Test
+  void anUncaughtExceptionHandlerThatFailsDoesNotEndTheJvm() {
+    Thread thread = Thread.currentThread();
+    Thread.UncaughtExceptionHandler before = thread.getUncaughtExceptionHandler();
+    List<Throwable> uncaught = new ArrayList<>();
+    thread.setUncaughtExceptionHandler(
+        (t, e) -> {
+          uncaught.add(e);
+          throw new IllegalStateException("on purpose");
+        });
+    try {
+      pd.parentDomain().allocator(new UnusedAllocator()).create();
+      MemorySegment none = MemorySegment.NULL;
+      MemorySegment alloc = ibv_parent_domain_init_attr.alloc(attr);
+      assertEquals(
+          0, ibv_parent_domain_init_attr.alloc.invoke(alloc, none, none, 64, 8, 7).address());
+      ibv_parent_domain_init_attr.free.invoke(
+          ibv_parent_domain_init_attr.free(attr), none, none, none, 7);
+      assertEquals(2, uncaught.size());
+    } finally {
+      thread.setUncaughtExceptionHandler(before);
+    }
+  }
+
+  @Test
+  void nothingIsAllocatedForADomainThatCannotBeMade() {
+    ThreadDomain thread = context.allocateThreadDomain();
+    ParentDomain.Builder builder =
+        pd.parentDomain().threadDomain(thread).allocator(new UnusedAllocator());
+    attr = null;
+    thread.close();
+    assertThrows(IllegalStateException.class, builder::create);
+    assertNull(attr, "C was not called");
+    ParentDomain.Builder other = pd.parentDomain().allocator(new UnusedAllocator());
+    pd.close();
+    assertThrows(IllegalStateException.class, other::create);
+    assertNull(attr, "C was not called");
   }
 
   @DeviceTest
