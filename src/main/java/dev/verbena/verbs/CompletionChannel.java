@@ -65,8 +65,7 @@ public final class CompletionChannel extends Resource {
    * A channel that C code made and will destroy, such as one of librdmacm. It hands out the
    * announcements of queues that are {@linkplain CompletionQueue#borrow borrowed} with it. C code
    * must not wait on it meanwhile. Taking an announcement makes the channel's file descriptor
-   * non-blocking, and so it stays: {@code ibv_get_cq_event} in C then fails with EAGAIN instead of
-   * waiting.
+   * non-blocking, and so it stays: whoever waits for one in C then gets EAGAIN instead.
    *
    * @param context the context it belongs to
    * @param segment the {@code struct ibv_comp_channel}

@@ -61,7 +61,7 @@ public final class Context extends Resource {
   /**
    * A context that C code opened and will close, such as one of librdmacm. Taking one of its
    * {@linkplain #asyncEvents events} makes their file descriptor non-blocking, and so it stays:
-   * {@code ibv_get_async_event} in C then fails with EAGAIN instead of waiting.
+   * whoever waits for one in C then gets EAGAIN instead.
    *
    * @param segment the {@code struct ibv_context}
    * @return a context whose closing closes what was made from it, but not the device

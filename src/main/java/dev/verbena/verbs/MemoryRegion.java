@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
@@ -40,8 +41,7 @@ public final class MemoryRegion extends Resource {
       long start,
       long length,
       Set<AccessFlag> access) {
-    this(
-        domain, address, () -> domain.verbs().ibv_dereg_mr(address), memory, start, length, access);
+    this(domain, address, () -> deregister(domain.verbs(), address), memory, start, length, access);
   }
 
   private MemoryRegion(
@@ -60,6 +60,16 @@ public final class MemoryRegion extends Resource {
     this.length = length;
     this.access = access;
     readKeys();
+  }
+
+  private static void deregister(Verbs verbs, long address) {
+    try {
+      verbs.ibv_dereg_mr(address);
+    } catch (VerbsException e) {
+      throw e.errno() == Errno.EBUSY || e.errno() == Errno.EINVAL
+          ? e.explained("is a memory window bound to it that MemoryWindow.bound was not told of?")
+          : e;
+    }
   }
 
   private void readKeys() {

@@ -68,19 +68,31 @@ public final class MemoryWindow extends Resource {
   }
 
   /**
-   * Notes the key that a work request has bound a window of type 2 with, after that completed.
+   * Notes what a work request has bound a window of type 2 to, after that completed. From now on
+   * closing the region closes the window first: C gives back no region with a window on it.
    *
    * @param rkey the key of the request
+   * @param region the region of the request
    */
-  public void bound(int rkey) {
+  public void bound(int rkey, MemoryRegion region) {
     requireType(MemoryWindowType.TYPE_2);
-    requireOpen();
+    moveTo(domain, region);
     ibv_mw.rkey(struct, rkey);
   }
 
   /**
+   * Notes that the key of a window of type 2 was invalidated, by this side or by a peer: the window
+   * is bound to nothing any more, and stays open when the region is closed.
+   */
+  public void invalidated() {
+    requireType(MemoryWindowType.TYPE_2);
+    moveTo(domain);
+  }
+
+  /**
    * Posts the binding of a window of type 1, whose completion is signaled: {@code ibv_bind_mw}. The
-   * {@linkplain #rkey key} is another one from now on, and is good once the request completed.
+   * {@linkplain #rkey key} is another one from now on, and is good once the request completed. From
+   * now on closing the region closes the window first: C gives back no region with a window on it.
    *
    * @param queuePair an RC or UC queue pair of the same domain
    * @param id identifies the completion
@@ -93,10 +105,12 @@ public final class MemoryWindow extends Resource {
     }
     post(queuePair, id, binding);
     region = binding.region();
+    moveTo(domain, region);
   }
 
   /**
-   * Posts the end of the binding of a window of type 1: {@code ibv_bind_mw} with length 0.
+   * Posts the end of the binding of a window of type 1: {@code ibv_bind_mw} with length 0. Once it
+   * completed, the region can be closed without the window.
    *
    * @param queuePair an RC or UC queue pair of the same domain
    * @param id identifies the completion
@@ -110,6 +124,7 @@ public final class MemoryWindow extends Resource {
     // C knows a form without region as well, in which librxe follows a NULL pointer.
     post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()));
     region = null;
+    moveTo(domain);
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {

@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.raw.ibv_ece;
-import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
@@ -33,6 +32,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final QueuePairCapacity capacity;
   private final int number;
   private final Set<SendOperation> sendOperations;
+  private final MulticastGroups groups;
   private final QueuePairCalls calls;
   private final BringUp bringUp = new BringUp(this);
   private final QueueLimits sends;
@@ -71,13 +71,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   QueuePair(Made made) {
-    super(made.address(), made.release());
+    super(made.address(), made::release);
     MemorySegment qp = Memory.at(made.address(), ibv_qp.sizeof());
     this.context = made.context();
     this.domain = made.domain();
     this.type = Codes.of(QueuePairType.class, ibv_qp.qp_type(qp), QueuePairType.DRIVER);
     this.capacity = made.capacity();
     this.sendOperations = made.sendOperations();
+    this.groups = made.groups();
     this.number = ibv_qp.qp_num(qp);
     this.calls = new QueuePairCalls(made.address(), context.criticalCalls());
     ProtectionDomain root = domain == null ? null : domain.root();
@@ -105,7 +106,32 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       QueuePairCapacity capacity,
       Set<SendOperation> sendOperations,
       boolean spreads,
-      Runnable release) {}
+      Runnable destroy,
+      MulticastGroups groups) {
+
+    Made(
+        Context context,
+        ProtectionDomain domain,
+        long address,
+        QueuePairCapacity capacity,
+        Set<SendOperation> sendOperations,
+        boolean spreads,
+        Runnable destroy) {
+      this(
+          context,
+          domain,
+          address,
+          capacity,
+          sendOperations,
+          spreads,
+          destroy,
+          new MulticastGroups(context.verbs(), address));
+    }
+
+    void release() {
+      groups.leaveAndThen(destroy);
+    }
+  }
 
   /** Opens a queue pair of an XRC domain that another process made. */
   static QueuePair open(XrcDomain xrcDomain, int number) {
@@ -445,16 +471,16 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /**
    * Attaches the queue pair to a multicast group: {@code ibv_attach_mcast}. On InfiniBand the group
-   * must be joined as well, which RDMA CM does; on Ethernet no more is needed.
+   * must be joined as well, which RDMA CM does; on Ethernet no more is needed. Attaching twice is
+   * attaching once. Closing the queue pair detaches it.
    *
    * @param group the group's GID
    * @param lid the group's LID; 0 on Ethernet
    * @throws IllegalStateException if this is no UD queue pair
    */
   public void attachMulticast(Gid group, int lid) {
-    try (Arena arena = Arena.ofConfined()) {
-      context.verbs().ibv_attach_mcast(address(), groupIn(arena, group), multicastLid(lid));
-    }
+    requireOpen();
+    groups.attach(multicast(group), multicastLid(lid));
   }
 
   /**
@@ -465,21 +491,18 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @throws IllegalStateException if this is no UD queue pair
    */
   public void detachMulticast(Gid group, int lid) {
-    try (Arena arena = Arena.ofConfined()) {
-      context.verbs().ibv_detach_mcast(address(), groupIn(arena, group), multicastLid(lid));
-    }
+    requireOpen();
+    groups.detach(multicast(group), multicastLid(lid));
   }
 
-  private long groupIn(Arena arena, Gid group) {
+  private Gid multicast(Gid group) {
     if (type != QueuePairType.UD) {
       throw new IllegalStateException("only UD has multicast, not " + type);
     }
     if (!group.isMulticast()) {
       throw new IllegalArgumentException(group + " is no multicast group, of IPv6 or IPv4");
     }
-    MemorySegment gid = ibv_gid.allocate(arena);
-    group.writeTo(gid);
-    return gid.address();
+    return group;
   }
 
   private static short multicastLid(int lid) {

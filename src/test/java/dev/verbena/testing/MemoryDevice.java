@@ -8,8 +8,10 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /**
@@ -117,6 +119,10 @@ public final class MemoryDevice {
     final CStruct init;
     final boolean allSignaled;
     final Deque<Request> sends = new ArrayDeque<>();
+
+    /** The multicast groups that it is attached to. */
+    final Set<String> groups = new HashSet<>();
+
     int state = rdma_h.IBV_QPS_RESET();
 
     Qp(
@@ -162,6 +168,11 @@ public final class MemoryDevice {
   final Live<ReceiveQueue> sharedQueues = new Live<>("shared receive queue");
   final Live<Qp> queuePairs = new Live<>("queue pair");
   final Live<Flow> flows = new Live<>("flow rule");
+  final Live<CStruct> windows = new Live<>("memory window");
+
+  /** The region that each window is bound to. */
+  final Map<Long, Long> bindings = new HashMap<>();
+
   final Map<Integer, Region> keys = new HashMap<>();
   final Map<Long, Pipe> asyncPipes = new HashMap<>();
   private int nextNumber = 0x100;
@@ -205,6 +216,15 @@ public final class MemoryDevice {
     return entries <= completionMemory;
   }
 
+  /** Binds a window to a region, as a request or its invalidation does; to none if that is 0. */
+  public synchronized void bind(long window, long region) {
+    if (region == 0) {
+      bindings.remove(window);
+    } else {
+      bindings.put(window, region);
+    }
+  }
+
   /** How many queue pairs for packets have receives, and are in a state to use them. */
   public synchronized int listeners() {
     return (int)
@@ -233,7 +253,8 @@ public final class MemoryDevice {
             completionQueues,
             sharedQueues,
             queuePairs,
-            flows)
+            flows,
+            windows)
         .filter(live -> !live.all().isEmpty())
         .map(Live::toString)
         .toList();

@@ -44,6 +44,7 @@ public final class MemoryProvider implements Provider, AutoCloseable {
     play(new MemoryContexts(device, this));
     play(events);
     play(new MemoryRegions(device));
+    play(new MemoryWindows(device));
     play(completions);
     play(flows);
     play(new MemorySharedQueues(device, wire));

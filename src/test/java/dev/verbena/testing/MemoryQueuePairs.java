@@ -116,7 +116,8 @@ final class MemoryQueuePairs {
   public void ibv_destroy_qp(long address) {
     synchronized (device) {
       Qp qp = device.queuePairs.at(address);
-      if (device.flows.all().stream().anyMatch(flow -> flow.target() == qp)) {
+      if (!qp.groups.isEmpty()
+          || device.flows.all().stream().anyMatch(flow -> flow.target() == qp)) {
         throw new VerbsException("ibv_destroy_qp", Errno.EBUSY);
       }
       qp.sendCq.users--;
@@ -126,6 +127,24 @@ final class MemoryQueuePairs {
       qp.recvCq.entries.removeIf(c -> c.qp() == qp.number);
       device.queuePairs.remove(address);
     }
+  }
+
+  public void ibv_attach_mcast(long qp, long gid, short lid) {
+    synchronized (device) {
+      device.queuePairs.at(qp).groups.add(group(gid, lid));
+    }
+  }
+
+  public void ibv_detach_mcast(long qp, long gid, short lid) {
+    synchronized (device) {
+      if (!device.queuePairs.at(qp).groups.remove(group(gid, lid))) {
+        throw new VerbsException("ibv_detach_mcast", Errno.EINVAL);
+      }
+    }
+  }
+
+  private static String group(long gid, short lid) {
+    return Memory.getLong(gid) + " " + Memory.getLong(gid + Long.BYTES) + " " + lid;
   }
 
   public void ibv_modify_qp(long address, long attributes, int mask) {

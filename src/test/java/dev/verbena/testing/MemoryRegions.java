@@ -74,6 +74,9 @@ final class MemoryRegions {
   public void ibv_dereg_mr(long mr) {
     synchronized (device) {
       CStruct struct = device.regions.at(mr);
+      if (device.bindings.containsValue(mr)) {
+        throw new VerbsException("ibv_dereg_mr", Errno.EBUSY);
+      }
       device.keys.remove(struct.getInt("lkey"));
       device.keys.remove(struct.getInt("rkey"));
       device.regions.remove(mr);

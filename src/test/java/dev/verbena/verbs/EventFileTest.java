@@ -193,7 +193,7 @@ class EventFileTest {
                     }
                   }));
       Listening listening = context.asyncEvents().listen(event -> {});
-      for (int i = 0; i < 50; i++) {
+      for (int i = 0; i < 10; i++) {
         Loop loop = new Loop(context, channel);
         loop.cq.requestNotification();
         loop.send(1, false);

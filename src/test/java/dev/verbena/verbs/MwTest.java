@@ -51,13 +51,14 @@ class MwTest {
           .signaled();
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);
-      window.bound(rkey);
+      window.bound(rkey, loop.region);
       assertEquals(rkey, window.rkey());
       write(loop, rkey, CompletionStatus.SUCCESS);
       assertEquals("shown", loop.region.memory().getString(Loop.HALF));
       list.localInvalidate(0, rkey).signaled();
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);
+      window.invalidated();
       write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
     }
   }
@@ -79,7 +80,7 @@ class MwTest {
       assertThrows(IllegalStateException.class, () -> type2.bind(loop.qp, 1, binding));
       assertThrows(IllegalStateException.class, () -> type2.unbind(loop.qp, 1));
       assertThrows(IllegalStateException.class, () -> type1.unbind(loop.qp, 1), "not bound");
-      assertThrows(IllegalStateException.class, () -> type1.bound(1));
+      assertThrows(IllegalStateException.class, () -> type1.bound(1, loop.region));
       assertThrows(
           IllegalArgumentException.class,
           () -> new SendList(1, 1).bindMemoryWindow(0, type1, 1, binding));
@@ -162,7 +163,7 @@ class MwTest {
         .signaled();
     assertEquals(1, loop.peer.post(list));
     loop.complete(1);
-    window.bound(rkey);
+    window.bound(rkey, loop.region);
     return window;
   }
 

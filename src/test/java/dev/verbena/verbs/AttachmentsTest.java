@@ -1,0 +1,201 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What keeps C from giving an object back, besides what was made on it: windows that are bound to a
+ * region, multicast groups that a queue pair is attached to.
+ */
+class AttachmentsTest extends StandIn {
+  private static final Gid GROUP = Gid.parse("::ffff:239.7.7.7");
+  private static final Gid OTHER_GROUP = Gid.parse("::ffff:239.7.7.8");
+
+  private MemoryRegion register(ProtectionDomain domain, Arena arena) {
+    return domain
+        .memory(arena.allocate(64))
+        .access(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND)
+        .closedWith(arena)
+        .register();
+  }
+
+  private static WindowBinding part(MemoryRegion region) {
+    return new WindowBinding(region, 0, 64, Set.of(AccessFlag.REMOTE_WRITE));
+  }
+
+  private QueuePair queuePair(QueuePairType type) {
+    return pd.queuePair(type).completions(context.createCompletionQueue(4)).create();
+  }
+
+  /** A window of type 2 that a completed request has bound. */
+  private void bindType2(MemoryWindow window, MemoryRegion region) {
+    provider.device().bind(window.segment().address(), region.segment().address());
+    window.bound(MemoryWindow.nextKey(window.rkey()), region);
+  }
+
+  @Test
+  @DisplayName("S2-K16: a domain closes with a window of type 1, older than its region")
+  void aWindowOfType1GoesBeforeItsRegion() {
+    QueuePair qp = queuePair(QueuePairType.RC);
+    MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryRegion region = register(pd, arena);
+    MemoryWindow newer = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    older.bind(qp, 1, part(region));
+    newer.bind(qp, 2, part(region));
+    pd.close();
+    assertFalse(older.isOpen() || newer.isOpen() || region.isOpen());
+  }
+
+  @Test
+  @DisplayName("S2-K16: a domain closes with a window of type 2, older than its region")
+  void aWindowOfType2GoesBeforeItsRegion() {
+    MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryRegion region = register(pd, arena);
+    MemoryWindow newer = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    bindType2(older, region);
+    bindType2(newer, region);
+    pd.close();
+    assertFalse(older.isOpen() || newer.isOpen() || region.isOpen());
+  }
+
+  @Test
+  void aRegionThatClosesWithItsMemoryTakesItsWindowsAlong() {
+    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryRegion region;
+    try (Arena memory = Arena.ofShared()) {
+      region = register(pd, memory);
+      window.bind(queuePair(QueuePairType.RC), 1, part(region));
+    }
+    assertFalse(region.isOpen(), "it would stand on freed memory");
+    assertFalse(window.isOpen());
+  }
+
+  @Test
+  void aWindowThatIsBoundElsewhereStaysOpen() {
+    QueuePair qp = queuePair(QueuePairType.RC);
+    MemoryWindow type1 = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow type2 = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryRegion first = register(pd, arena);
+    MemoryRegion second = register(pd, arena);
+    type1.bind(qp, 1, part(first));
+    bindType2(type2, first);
+    type1.bind(qp, 2, part(second));
+    bindType2(type2, second);
+    first.close();
+    assertTrue(type1.isOpen() && type2.isOpen());
+    type1.unbind(qp, 3);
+    provider.device().bind(type2.segment().address(), 0);
+    type2.invalidated();
+    second.close();
+    assertTrue(type1.isOpen() && type2.isOpen());
+    pd.close();
+    assertFalse(type1.isOpen() || type2.isOpen());
+  }
+
+  @Test
+  void aRefusalOfARegionPointsToWindows() {
+    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryRegion region = register(pd, arena);
+    provider.device().bind(window.segment().address(), region.segment().address());
+    VerbsException refusal = assertThrows(VerbsException.class, region::close);
+    assertEquals(Errno.EBUSY, refusal.errno());
+    assertTrue(refusal.getMessage().contains("MemoryWindow.bound"), refusal.getMessage());
+    window.close();
+  }
+
+  @Test
+  void onlyWindowsOfType2AreInvalidated() {
+    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    assertThrows(IllegalStateException.class, window::invalidated);
+  }
+
+  @Test
+  @DisplayName("S2-V50, S2-V51: a queue pair leaves its groups before it is destroyed")
+  void aQueuePairLeavesItsGroups() {
+    QueuePair qp = queuePair(QueuePairType.UD);
+    qp.attachMulticast(GROUP, 0);
+    qp.attachMulticast(GROUP, 0);
+    qp.attachMulticast(OTHER_GROUP, 7);
+    qp.detachMulticast(GROUP, 0);
+    var notAttached = assertThrows(VerbsException.class, () -> qp.detachMulticast(GROUP, 0));
+    assertEquals(Errno.EINVAL, notAttached.errno());
+    qp.attachMulticast(GROUP, 0);
+    context.close();
+    assertFalse(qp.isOpen());
+    assertThrows(IllegalStateException.class, () -> qp.attachMulticast(GROUP, 0));
+    assertThrows(IllegalStateException.class, () -> qp.detachMulticast(GROUP, 0));
+  }
+
+  @Test
+  void aGroupThatIsGoneDoesNotKeepItsQueuePair() {
+    QueuePair qp = queuePair(QueuePairType.UD);
+    qp.attachMulticast(GROUP, 0);
+    new MulticastGroups(provider.verbs(), qp.segment().address()).detach(GROUP, (short) 0);
+    qp.close();
+    assertFalse(qp.isOpen());
+  }
+
+  @DeviceTest
+  @DisplayName("S2-V50: a context closes with a queue pair in a multicast group")
+  void aContextClosesWithItsGroups() {
+    Context device = Rig.a().open();
+    QueuePair qp =
+        device
+            .allocateProtectionDomain()
+            .queuePair(QueuePairType.UD)
+            .completions(device.createCompletionQueue(4))
+            .create();
+    qp.attachMulticast(GROUP, 0);
+    qp.attachMulticast(GROUP, 0);
+    qp.attachMulticast(OTHER_GROUP, 0);
+    device.close();
+    assertFalse(qp.isOpen());
+  }
+
+  @DeviceTest
+  @DisplayName("P-21: a domain closes with windows of both types, older and newer than the region")
+  void aDomainClosesWithItsWindows() {
+    try (Loop loop = new Loop()) {
+      MemoryWindow[] windows = new MemoryWindow[4];
+      allocate(loop.pd, windows, 0);
+      try (Arena memory = Arena.ofShared()) {
+        MemoryRegion region = register(loop.pd, memory);
+        allocate(loop.pd, windows, 2);
+        SendList list = new SendList(1, 0);
+        for (MemoryWindow window : windows) {
+          if (window.type() == MemoryWindowType.TYPE_1) {
+            window.bind(loop.qp, 1, part(region));
+            loop.complete(1);
+          } else {
+            int rkey = MemoryWindow.nextKey(window.rkey());
+            list.bindMemoryWindow(0, window, rkey, part(region)).signaled();
+            assertEquals(1, loop.qp.post(list));
+            loop.complete(1);
+            window.bound(rkey, region);
+          }
+        }
+        loop.pd.close();
+        assertFalse(region.isOpen());
+      }
+      for (MemoryWindow window : windows) {
+        assertFalse(window.isOpen());
+      }
+    }
+  }
+
+  private static void allocate(ProtectionDomain domain, MemoryWindow[] windows, int from) {
+    windows[from] = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    windows[from + 1] = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+  }
+}
