@@ -25,6 +25,7 @@ import java.util.Objects;
  * }
  */
 public final class TagOperations {
+  private static final String FUNCTION = "ibv_post_srq_ops";
   private static final long SIZE = ibv_ops_wr.sizeof();
   private static final long ENTRY = ibv_sge.sizeof();
 
@@ -55,7 +56,7 @@ public final class TagOperations {
    * Makes operations that are still to be formatted.
    *
    * @param operations how many
-   * @param entriesEach how many scatter/gather entries a tagged buffer may have
+   * @param entriesEach how many scatter/gather entries a tagged buffer may have; mlx5 uses one
    */
   public TagOperations(int operations, int entriesEach) {
     if (operations < 1 || entriesEach < 0) {
@@ -64,9 +65,9 @@ public final class TagOperations {
     }
     this.size = operations;
     this.entriesEach = entriesEach;
-    this.memory = new Block(OPERATIONS + operations * (SIZE + entriesEach * ENTRY));
+    this.regions = new MemoryRegion[Math.multiplyExact(operations, entriesEach)];
+    this.memory = new Block(OPERATIONS + operations * SIZE + regions.length * ENTRY);
     this.formatted = new boolean[operations];
-    this.regions = new MemoryRegion[operations * entriesEach];
   }
 
   /**
@@ -222,6 +223,11 @@ public final class TagOperations {
         throw new IllegalStateException(describe(i) + " is not formatted");
       }
       int entries = Memory.getInt(at(i) + ENTRY_COUNT);
+      if (entries > limits.entries()) {
+        throw new IllegalArgumentException(
+            "%s has %d entries; %s takes %d"
+                .formatted(describe(i), entries, limits.queue(), limits.entries()));
+      }
       for (int entry = 0; entry < entries; entry++) {
         MemoryRegion region = regions[i * entriesEach + entry];
         if (!region.isOpen()) {
@@ -252,12 +258,21 @@ public final class TagOperations {
    * @return how many were taken, if a queue is full
    * @throws VerbsException if anything else is wrong
    */
-  int taken(int errno, SharedReceiveQueue queue) {
-    long refused = (Memory.getLong(refusedWord()) - at(0)) / SIZE;
+  int taken(int result, SharedReceiveQueue queue) {
+    int errno = Math.abs(result); // Some providers return it negative.
+    long refused = Memory.getLong(refusedWord());
+    Memory.putLong(refusedWord(), 0);
     memory.keep();
-    if (errno == Errno.ENOMEM) {
-      return (int) refused;
+    long index = Math.floorDiv(refused - at(0), SIZE);
+    if (index < 0 || index >= size) {
+      throw new VerbsException(
+          FUNCTION,
+          errno,
+          "on %s; it did not say which of the %d operations it refuses".formatted(queue, size));
     }
-    throw new VerbsException("ibv_post_srq_ops", errno, describe((int) refused) + " on " + queue);
+    if (errno == Errno.ENOMEM) {
+      return (int) index;
+    }
+    throw new VerbsException(FUNCTION, errno, describe((int) index) + " on " + queue);
   }
 }

@@ -27,6 +27,7 @@ class TagMatchingTest extends StandIn {
   private final List<MemorySegment> posted = new ArrayList<>();
   private int room = Integer.MAX_VALUE;
   private int refusal = Errno.ENOMEM;
+  private boolean namesRefused = true;
 
   public long create_srq_ex(long context, long attributes) {
     attr = copied(attributes, ibv_srq_init_attr_ex.sizeof());
@@ -45,7 +46,9 @@ class TagMatchingTest extends StandIn {
     for (long at = first; at != 0; ) {
       MemorySegment operation = Memory.at(at, ibv_ops_wr.sizeof());
       if (posted.size() == room) {
-        Memory.putLong(bad, at);
+        if (namesRefused) {
+          Memory.putLong(bad, at);
+        }
         return refusal;
       }
       if (ibv_ops_wr.opcode(operation) == rdma_h.IBV_WR_TAG_ADD()) {
@@ -59,7 +62,7 @@ class TagMatchingTest extends StandIn {
 
   private SharedReceiveQueue queue() {
     CompletionQueue completions = context.createCompletionQueue(4);
-    return pd.sharedReceiveQueue(8).tagMatching(completions, 16, 4).create();
+    return pd.sharedReceiveQueue(8).entries(2).tagMatching(completions, 16, 4).create();
   }
 
   @Test
@@ -142,6 +145,46 @@ class TagMatchingTest extends StandIn {
     assertEquals("ibv_post_srq_ops", e.function());
     assertEquals(Errno.EINVAL, e.errno());
     assertTrue(e.getMessage().contains("tag operation 0"), e.getMessage());
+  }
+
+  @Test
+  void aNegativeErrnoMeansTheSame() {
+    TagOperations operations = new TagOperations(2, 0);
+    operations.synchronize(0, 0);
+    operations.synchronize(1, 1);
+    room = 1;
+    refusal = -Errno.ENOMEM;
+    assertEquals(1, queue().post(operations));
+  }
+
+  @Test
+  void aRefusalOfAnUnknownOperationIsNoNumberOfThoseTaken() {
+    SharedReceiveQueue queue = queue();
+    TagOperations operations = new TagOperations(2, 0);
+    operations.synchronize(0, 0);
+    operations.synchronize(1, 1);
+    room = 1;
+    assertEquals(1, queue.post(operations));
+    room = 1 + posted.size();
+    namesRefused = false; // Nor may it be taken for the one that was refused before.
+    VerbsException e = assertThrows(VerbsException.class, () -> queue.post(operations));
+    assertEquals(Errno.ENOMEM, e.errno());
+    assertTrue(e.getMessage().contains("did not say which of the 2"), e.getMessage());
+  }
+
+  @Test
+  void moreEntriesThanTheQueueTakesAreSeenBeforeC() {
+    SharedReceiveQueue queue = queue();
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    TagOperations operations = new TagOperations(1, 3);
+    operations.add(0, 1, -1, 1);
+    for (int entry = 0; entry < 3; entry++) {
+      operations.local(0, region, 8L * entry, 8);
+    }
+    var e = assertThrows(IllegalArgumentException.class, () -> queue.post(operations));
+    assertTrue(e.getMessage().contains("3 entries"), e.getMessage());
+    assertTrue(posted.isEmpty());
+    assertThrows(ArithmeticException.class, () -> new TagOperations(1 << 16, 1 << 16));
   }
 
   @Test
