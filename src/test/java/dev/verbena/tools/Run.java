@@ -24,9 +24,10 @@ record Run(int status, String out, String err) {
     return new Run(status, out.toString(), err.toString());
   }
 
-  /** A run in a thread of its own. */
+  /** A run in a thread of its own: the common pool has few, and processes that end need one. */
   static CompletableFuture<Run> inBackground(String... args) {
-    return CompletableFuture.supplyAsync(() -> Run.of(args));
+    return CompletableFuture.supplyAsync(
+        () -> Run.of(args), task -> Thread.ofPlatform().daemon().start(task));
   }
 
   /** Runs again as long as nobody listens at the other end. */
