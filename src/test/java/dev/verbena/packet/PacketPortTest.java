@@ -3,7 +3,6 @@ package dev.verbena.packet;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -320,7 +319,6 @@ class PacketPortTest {
       assertEquals(4, port.awaitSent(SOON));
       assertTrue(port.sent().isSuccess(3));
       assertEquals(0, port.awaitSent(SOON));
-      assertNull(port.sendCompletionQueue().channel().orElseThrow().poll(Duration.ZERO));
     }
   }
 }
