@@ -8,7 +8,10 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.concurrent.CompletableFuture;
 
-/** A TCP connection between two programs that is cut after some bytes in each direction. */
+/**
+ * A TCP connection between two programs that carries some bytes in each direction, and is cut as
+ * soon as both ends send more.
+ */
 final class CutWire implements AutoCloseable {
   private static final int ATTEMPTS = 100;
 
@@ -45,6 +48,7 @@ final class CutWire implements AutoCloseable {
       for (int i = 0; i < bytes; i++) {
         to.getOutputStream().write(from.getInputStream().read());
       }
+      from.getInputStream().read(); // Cut not before both ends are about to exchange the next.
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
