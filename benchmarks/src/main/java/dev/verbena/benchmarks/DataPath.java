@@ -43,6 +43,8 @@ public class DataPath {
   private MemorySegment mr;
 
   private MemorySegment extendedPair;
+  private MemorySegment extendedCompletions;
+  private MemorySegment extendedMr;
   private MemorySegment extendedQueue;
 
   private Completions completions;
@@ -61,6 +63,8 @@ public class DataPath {
     endlessQueue = ring.endless.segment();
     mr = ring.region.segment();
     extendedPair = ring.extendedPair.segment();
+    extendedCompletions = ring.extendedCompletions.segment();
+    extendedMr = ring.extendedRegion.segment();
     extendedQueue = ring.extended.segment();
     completions = new Completions(batch);
     sends = new SendList(batch, 1);
@@ -238,11 +242,11 @@ public class DataPath {
     for (int round = 0; round < ROUNDS; round++) {
       try (Posting posting = ring.extendedPair.startPosting()) {
         for (int i = 0; i < batch; i++) {
-          posting.id(id++).signaled().send().local(ring.region, offset(id), BUFFER_SIZE);
+          posting.id(id++).signaled().send().local(ring.extendedRegion, offset(id), BUFFER_SIZE);
         }
         all(posting.complete(), batch);
       }
-      sum += Ring.pollAll(ring.completions, completions, batch);
+      sum += Ring.pollAll(ring.extendedCompletions, completions, batch);
     }
     return sum;
   }
@@ -250,7 +254,8 @@ public class DataPath {
   @Benchmark
   public long wrC() throws Throwable {
     return CLoops.sum(
-        (long) CLoops.WR.invokeExact(extendedPair, completionQueue, mr, batch, (long) ROUNDS));
+        (long) CLoops.WR.invokeExact(
+                extendedPair, extendedCompletions, extendedMr, batch, (long) ROUNDS));
   }
 
   @Benchmark

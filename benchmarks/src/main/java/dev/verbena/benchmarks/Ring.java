@@ -22,18 +22,22 @@ final class Ring implements AutoCloseable {
 
   private final Arena arena = Arena.ofShared();
   private final Context context = Device.list().getFirst().open();
+
+  /** One of its own: what is in it ends the critical calls of its context. */
+  private final Context extendedContext = Device.list().getFirst().open();
+
   final MemoryRegion region;
   final CompletionQueue completions;
   final CompletionQueue endless;
-  final ExtendedCompletionQueue extended;
   final QueuePair pair;
+  final MemoryRegion extendedRegion;
+  final CompletionQueue extendedCompletions;
+  final ExtendedCompletionQueue extended;
   final QueuePair extendedPair;
 
   Ring() {
     ProtectionDomain domain = context.allocateProtectionDomain();
-    region =
-        domain.registerMemory(
-            arena.allocate((long) (BUFFERS + 1) * BUFFER_SIZE, 64), AccessFlag.LOCAL_WRITE);
+    region = region(domain);
     completions = context.createCompletionQueue(256);
     endless = context.completionQueue(256).vector(1).create();
     pair =
@@ -42,14 +46,26 @@ final class Ring implements AutoCloseable {
             .completions(completions)
             .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
             .create();
-    extended = context.completionQueue(256).vector(1).createExtended(CompletionField.BYTE_LENGTH);
+    ProtectionDomain extendedDomain = extendedContext.allocateProtectionDomain();
+    extendedRegion = region(extendedDomain);
+    extendedCompletions = extendedContext.createCompletionQueue(256);
+    extended =
+        extendedContext
+            .completionQueue(256)
+            .vector(1)
+            .createExtended(CompletionField.BYTE_LENGTH);
     extendedPair =
-        domain
+        extendedDomain
             .queuePair(QueuePairType.RC)
-            .completions(completions)
+            .completions(extendedCompletions)
             .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
             .sendOperations(SendOperation.SEND)
             .create();
+  }
+
+  private MemoryRegion region(ProtectionDomain domain) {
+    return domain.registerMemory(
+        arena.allocate((long) (BUFFERS + 1) * BUFFER_SIZE, 64), AccessFlag.LOCAL_WRITE);
   }
 
   /** Reads status, id and length of completions until a number of them has come. */
@@ -71,6 +87,7 @@ final class Ring implements AutoCloseable {
   @Override
   public void close() {
     context.close();
+    extendedContext.close();
     arena.close();
   }
 }
