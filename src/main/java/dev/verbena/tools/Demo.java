@@ -40,6 +40,11 @@ final class Demo implements Callable<Integer> {
   private static final int WRITE_SIZE = 4096;
   private static final int NAP_MILLIS = 100;
 
+  /** Exit statuses of the lab under software emulation: its own, and that of an aborted JVM. */
+  private static final int GUEST_BROKE_DOWN = 120;
+
+  private static final int JVM_BROKE_DOWN = 134;
+
   @Spec private CommandSpec spec;
 
   @Mixin private PairOptions devices;
@@ -81,9 +86,21 @@ final class Demo implements Callable<Integer> {
     out.println();
     List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--"));
     command.addAll(List.of("java", "--enable-native-access=ALL-UNNAMED", "-Xshare:auto"));
+    command.add("-XX:TieredStopAtLevel=1"); // The emulator suffers from code that changes often.
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
     command.addAll(List.of("demo", "-d", LAB_DEVICE, "--peer-dev", LAB_PEER_DEVICE));
     command.addAll(List.of("-n", Integer.toString(iterations)));
+    int status = run(command);
+    if (status == GUEST_BROKE_DOWN || status == JVM_BROKE_DOWN) {
+      out.println();
+      out.println("The emulated machine broke down, which happens now and then. Once more.");
+      out.println();
+      status = run(command);
+    }
+    return status;
+  }
+
+  private static int run(List<String> command) throws IOException, InterruptedException {
     ProcessBuilder process = new ProcessBuilder(command).inheritIO();
     process.environment().put("VERBENA_LAB_JDK", System.getProperty("java.home"));
     return process.start().waitFor();

@@ -254,7 +254,8 @@ public class DataPath {
   @Benchmark
   public long wrC() throws Throwable {
     return CLoops.sum(
-        (long) CLoops.WR.invokeExact(
+        (long)
+            CLoops.WR.invokeExact(
                 extendedPair, extendedCompletions, extendedMr, batch, (long) ROUNDS));
   }
 

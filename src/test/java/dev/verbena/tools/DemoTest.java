@@ -1,0 +1,39 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What the demo makes of the lab's end, with a lab that only ends. */
+@Tag("host")
+class DemoTest {
+  @TempDir private Path home;
+
+  @AfterEach
+  void forget() {
+    System.clearProperty("verbena.home");
+  }
+
+  @ParameterizedTest(name = "the lab ends with {0}: it is started {1} time(s)")
+  @CsvSource({"0, 1, 0", "120, 2, 0", "134, 2, 0", "121, 1, 121", "1, 1, 1"})
+  void triesAgainWhatTheEmulatorBroke(String first, int starts, int status) throws IOException {
+    Path lab = Files.createDirectories(home.resolve("src/lab")).resolve("lab");
+    Path runs = home.resolve("runs");
+    Files.writeString(
+        lab,
+        "#!/bin/sh\necho run >>%1$s\n[ $(wc -l <%1$s) -gt 1 ] || exit %2$s\n"
+            .formatted(runs, first));
+    Files.setPosixFilePermissions(lab, PosixFilePermissions.fromString("rwx------"));
+    System.setProperty("verbena.home", home.toString());
+    assertEquals(status, Run.of("demo", "--lab").status());
+    assertEquals(starts, Files.readAllLines(runs).size());
+  }
+}
