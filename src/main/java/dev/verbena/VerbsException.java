@@ -70,7 +70,7 @@ public final class VerbsException extends RuntimeException {
   /**
    * The C function that failed.
    *
-   * @return its name, such as {@code ibv_reg_mr}
+   * @return the name of a function of libibverbs or librdmacm, or of a system call
    */
   public String function() {
     return function;

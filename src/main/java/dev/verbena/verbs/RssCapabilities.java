@@ -5,13 +5,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What a device can do to spread received packets over queues: {@code struct ibv_rss_caps}.
+ * The receive side scaling (RSS) capabilities of a device: {@code struct ibv_rss_caps}, with its
+ * queue pair types decoded by {@code ibv_is_qpt_supported}.
  *
- * @param types for which queue pairs, by {@code ibv_is_qpt_supported}
- * @param maxTables how many indirection tables there can be
- * @param maxTableSize how many queues a table can name
+ * @param types the queue pair types that support RSS
+ * @param maxTables the maximum number of receive work queue indirection tables
+ * @param maxTableSize the maximum number of work queues in an indirection table
  * @param fields the packet fields that can be hashed
- * @param functions the hash functions
+ * @param functions the supported hash functions
  */
 public record RssCapabilities(
     Set<QueuePairType> types,

@@ -72,7 +72,7 @@ public enum WorkRequestOpcode implements Codes.Code {
    * Whether queue pairs of a type take such requests.
    *
    * @param type the type of the queue pair
-   * @return as the table of {@code ibv_post_send}'s manual page says
+   * @return true if the table in {@code ibv_post_send(3)} lists the opcode for the type
    */
   public boolean isFor(QueuePairType type) {
     return types.contains(type);

@@ -30,7 +30,14 @@ import javax.tools.ToolProvider;
 final class ApiMap {
   private static final Path SOURCES = Path.of("src/main/java/dev/verbena");
   private static final List<String> PACKAGES = List.of("", "verbs", "cm");
-  private static final Pattern FUNCTION = Pattern.compile("\\b_*([a-z]+_[a-z0-9_]+)\\b");
+  private static final Pattern TAGS = Pattern.compile("(?sm)^\\s*@\\w.*");
+
+  /** Paragraphs after the first, and all tags but what is returned. */
+  private static final Pattern DETAILS =
+      Pattern.compile("(?sm)(<p>|^\\s*@(?!return)\\w).*?(?=^\\s*@|\\z)");
+
+  /** Not {@code ibv_create_qp(3)}: that refers to a manual page. */
+  private static final Pattern FUNCTION = Pattern.compile("\\b_*([a-z]+_[a-z0-9_]+)\\b(?!\\()");
 
   private final SortedMap<String, TreeSet<String>> members = new TreeMap<>();
 
@@ -83,7 +90,7 @@ final class ApiMap {
       if (!inInterface && !isVisible(type.getModifiers())) {
         return null;
       }
-      note(enclosing());
+      note(enclosing(), TAGS);
       return super.visitClass(type, null);
     }
 
@@ -94,7 +101,7 @@ final class ApiMap {
             method.getParameters().stream()
                 .map(parameter -> parameter.getType().toString())
                 .collect(Collectors.joining(", ", "(", ")"));
-        note(enclosing() + "." + method.getName() + parameters);
+        note(enclosing() + "." + method.getName() + parameters, DETAILS);
       }
       return null;
     }
@@ -102,7 +109,7 @@ final class ApiMap {
     @Override
     public Void visitVariable(VariableTree field, Void unused) {
       if (isVisible(field.getModifiers()) || owner().getKind() == Tree.Kind.ENUM) {
-        note(enclosing() + "." + field.getName());
+        note(enclosing() + "." + field.getName(), DETAILS);
       }
       return null;
     }
@@ -129,12 +136,17 @@ final class ApiMap {
       return String.join(".", names);
     }
 
-    private void note(String member) {
+    /**
+     * Notes the functions that a comment names: the comment of a class in its description, which
+     * also says what closes it; that of another member in its summary and in what it returns, since
+     * the rest may name functions of other members.
+     */
+    private void note(String member, Pattern ignored) {
       String comment = docs.getDocComment(getCurrentPath());
       if (comment == null) {
         return;
       }
-      Matcher function = FUNCTION.matcher(comment);
+      Matcher function = FUNCTION.matcher(ignored.matcher(comment).replaceAll(""));
       while (function.find()) {
         members.computeIfAbsent(function.group(1), f -> new TreeSet<>()).add(member);
       }
