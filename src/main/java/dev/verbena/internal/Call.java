@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
@@ -16,9 +17,10 @@ import java.lang.invoke.MethodHandle;
  * allocates.
  *
  * <p>The first letter is the result: {@code v} nothing, {@code i} int, {@code l} long, {@code s}
- * short, {@code b} byte. Pointers are {@code long}: passing a segment of a shared arena would cost
- * two atomic operations. The forms that end in {@code Critical} do not tell the JVM that the thread
- * is in C: quicker, but the callee must not block, nor enter the kernel, nor call back into Java.
+ * short, {@code b} byte. Pointers are {@code long}: passing a segment of a shared arena costs two
+ * atomic operations. Only memory of the caller, which may be freed meanwhile, is a segment. The
+ * forms that end in {@code Critical} do not tell the JVM that the thread is in C: quicker, but the
+ * callee must not block, nor enter the kernel, nor call back into Java.
  */
 final class Call {
   private static final MethodHandle V_L = plain(null, JAVA_LONG);
@@ -31,8 +33,9 @@ final class Call {
   private static final MethodHandle V_LILLBB =
       plain(null, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_BYTE, JAVA_BYTE);
   private static final MethodHandle V_LLIL = plain(null, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle V_LLSS =
-      plain(null, JAVA_LONG, JAVA_LONG, JAVA_SHORT, JAVA_SHORT);
+  private static final MethodHandle V_LASS =
+      plain(null, JAVA_LONG, ADDRESS, JAVA_SHORT, JAVA_SHORT);
+  private static final MethodHandle V_LAL = plain(null, JAVA_LONG, ADDRESS, JAVA_LONG);
   private static final MethodHandle V_LLL = plain(null, JAVA_LONG, JAVA_LONG, JAVA_LONG);
   private static final MethodHandle V_LLII = plain(null, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT);
   private static final MethodHandle V_LL = plain(null, JAVA_LONG, JAVA_LONG);
@@ -141,9 +144,21 @@ final class Call {
     }
   }
 
-  static void v(MemorySegment f, long a, long b, short c, short d) {
+  static void v(MemorySegment f, long a, MemorySegment b, short c, short d) {
     try {
-      V_LLSS.invokeExact(f, a, b, c, d);
+      V_LASS.invokeExact(f, a, b, c, d);
+    } catch (RuntimeException e) {
+      throw e; // The segment's arena was closed meanwhile.
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
+
+  static void v(MemorySegment f, long a, MemorySegment b, long c) {
+    try {
+      V_LAL.invokeExact(f, a, b, c);
+    } catch (RuntimeException e) {
+      throw e; // The segment's arena was closed meanwhile.
     } catch (Throwable t) {
       throw impossible(t);
     }

@@ -153,13 +153,13 @@ public final class ExtendedQueuePairCalls {
     Call.v(use(wrSendInv, "ibv_wr_send_inv"), qpEx, invalidateRkey);
   }
 
-  /** The inline function of the same name. */
-  public void ibv_wr_send_tso(long hdr, short hdrSz, short mss) {
+  /** The inline function of the same name; the header's arena cannot be closed meanwhile. */
+  public void ibv_wr_send_tso(MemorySegment hdr, short hdrSz, short mss) {
     Call.v(use(wrSendTso, "ibv_wr_send_tso"), qpEx, hdr, hdrSz, mss);
   }
 
-  /** The inline function of the same name. */
-  public void ibv_wr_set_inline_data(long addr, long length) {
+  /** The inline function of the same name; the data's arena cannot be closed meanwhile. */
+  public void ibv_wr_set_inline_data(MemorySegment addr, long length) {
     Call.v(use(wrSetInlineData, "ibv_wr_set_inline_data"), qpEx, addr, length);
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Segments;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -25,18 +26,9 @@ final class AccessRules {
   }
 
   static void checkRegistrable(MemorySegment memory, Set<AccessFlag> access) {
-    if (!memory.isNative()) {
-      throw new IllegalArgumentException(
-          "the garbage collector moves heap memory: register native memory, such as an arena's");
-    }
+    Segments.readable(memory, 0);
     if (memory.byteSize() == 0) {
       throw new IllegalArgumentException("an empty segment cannot be registered");
-    }
-    if (!memory.scope().isAlive()) {
-      throw new IllegalStateException("the segment's arena is closed");
-    }
-    if (!memory.isAccessibleBy(Thread.currentThread())) {
-      throw new WrongThreadException("the segment's arena is confined to another thread");
     }
     if (access.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
       throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");

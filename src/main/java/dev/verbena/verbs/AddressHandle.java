@@ -45,7 +45,7 @@ public final class AddressHandle extends Resource {
     }
     try (Arena arena = Arena.ofConfined()) {
       long completion = ReceivedDatagram.completion(arena, completions, index).address();
-      long route = ReceivedDatagram.route(buffer).address();
+      long route = ReceivedDatagram.route(arena, buffer).address();
       byte number = (byte) port.number();
       return make(
           List.of(domain),

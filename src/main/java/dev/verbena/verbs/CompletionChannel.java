@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_comp_channel;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -72,8 +73,8 @@ public final class CompletionChannel extends Resource {
    * @return a channel whose closing leaves the C object alone
    */
   public static CompletionChannel borrow(Context context, MemorySegment segment) {
-    return make(
-        List.of(context), () -> new CompletionChannel(context, segment.address(), () -> {}));
+    long address = Segments.object(segment, "ibv_comp_channel");
+    return make(List.of(context), () -> new CompletionChannel(context, address, () -> {}));
   }
 
   /**

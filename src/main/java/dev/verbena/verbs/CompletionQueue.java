@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CompletionQueueCalls;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_cq_init_attr_ex;
 import dev.verbena.raw.ibv_moderate_cq;
@@ -243,9 +244,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return a queue whose closing acknowledges its events but leaves the C object alone
    */
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
+    long address = Segments.object(segment, "ibv_cq");
     return make(
-        List.of(context),
-        () -> new CompletionQueue(new Made(context, null, segment.address(), false)));
+        List.of(context), () -> new CompletionQueue(new Made(context, null, address, false)));
   }
 
   /**
@@ -256,14 +257,15 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return a queue whose closing acknowledges its events but leaves the C object alone
    */
   public static CompletionQueue borrow(CompletionChannel channel, MemorySegment segment) {
-    MemorySegment cq = Memory.at(segment.address(), ibv_cq.sizeof());
+    long address = Segments.object(segment, "ibv_cq");
+    MemorySegment cq = Memory.at(address, ibv_cq.sizeof());
     if (ibv_cq.channel(cq).address() != channel.address()) {
       throw new IllegalArgumentException("the queue was not made with " + channel);
     }
     Context context = channel.context();
     return make(
         List.of(context, channel),
-        () -> new CompletionQueue(new Made(context, channel, segment.address(), false)));
+        () -> new CompletionQueue(new Made(context, channel, address, false)));
   }
 
   /**

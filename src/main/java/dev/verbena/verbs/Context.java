@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.CriticalCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device_attr_ex;
@@ -71,7 +72,7 @@ public final class Context extends Resource {
   }
 
   static Context borrow(Provider provider, MemorySegment segment) {
-    long address = segment.address();
+    long address = Segments.object(segment, "ibv_context");
     return new Context(provider, deviceOf(provider, address), address, () -> {});
   }
 

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_alloc_dm_attr;
 import dev.verbena.raw.ibv_dm;
 import java.lang.foreign.Arena;
@@ -76,9 +77,8 @@ public final class DeviceMemory extends Resource {
    */
   public void write(long offset, MemorySegment source) {
     Objects.checkFromIndexSize(offset, source.byteSize(), length);
-    requireUsable(source);
-    int errno =
-        context.verbs().ibv_memcpy_to_dm(address(), offset, source.address(), source.byteSize());
+    long from = Segments.readable(source, source.byteSize());
+    int errno = context.verbs().ibv_memcpy_to_dm(address(), offset, from, source.byteSize());
     if (errno != 0) {
       throw new VerbsException("ibv_memcpy_to_dm", errno, copy(offset, source));
     }
@@ -92,26 +92,10 @@ public final class DeviceMemory extends Resource {
    */
   public void read(long offset, MemorySegment target) {
     Objects.checkFromIndexSize(offset, target.byteSize(), length);
-    requireUsable(target);
-    if (target.isReadOnly()) {
-      throw new IllegalArgumentException("the target is read-only");
-    }
-    int errno =
-        context.verbs().ibv_memcpy_from_dm(target.address(), address(), offset, target.byteSize());
+    long to = Segments.writable(target, target.byteSize());
+    int errno = context.verbs().ibv_memcpy_from_dm(to, address(), offset, target.byteSize());
     if (errno != 0) {
       throw new VerbsException("ibv_memcpy_from_dm", errno, copy(offset, target));
-    }
-  }
-
-  private static void requireUsable(MemorySegment host) {
-    if (!host.isNative()) {
-      throw new IllegalArgumentException("C copies to and from native memory only");
-    }
-    if (!host.scope().isAlive()) {
-      throw new IllegalStateException("the segment's arena is closed");
-    }
-    if (!host.isAccessibleBy(Thread.currentThread())) {
-      throw new WrongThreadException("the segment's arena is confined to another thread");
     }
   }
 

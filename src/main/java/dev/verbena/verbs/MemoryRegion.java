@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_sge;
@@ -109,12 +110,13 @@ public final class MemoryRegion extends Resource {
       MemorySegment segment,
       Set<AccessFlag> access) {
     AccessRules.checkRegistrable(memory, access);
+    long address = Segments.object(segment, "ibv_mr");
     return make(
         List.of(domain),
         () ->
             new MemoryRegion(
                 domain,
-                segment.address(),
+                address,
                 () -> {},
                 memory,
                 memory.address(),

@@ -135,7 +135,9 @@ public final class Port {
    * @param index which one of them
    * @param buffer where the datagram was received: its first 40 bytes are its GRH, if it has one
    * @return the path to the sender
-   * @throws IllegalArgumentException if the buffer is too short for a GRH
+   * @throws IllegalArgumentException if the buffer is on the heap, or too short for a GRH
+   * @throws IllegalStateException if the buffer's arena is closed
+   * @throws WrongThreadException if the buffer's arena is confined to another thread
    */
   public AddressVector pathToSender(Completions completions, int index, MemorySegment buffer) {
     try (Arena arena = Arena.ofConfined()) {
@@ -145,7 +147,7 @@ public final class Port {
               context.address(),
               (byte) number,
               ReceivedDatagram.completion(arena, completions, index).address(),
-              ReceivedDatagram.route(buffer).address(),
+              ReceivedDatagram.route(arena, buffer).address(),
               path.address());
       return AddressVector.readFrom(path)
           .orElseThrow(() -> new IllegalStateException("C named no port of " + this));

@@ -5,12 +5,12 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.ExtendedQueuePairCalls;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Reference;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
@@ -298,10 +298,9 @@ public final class Posting implements AutoCloseable {
       throw new IllegalArgumentException(
           "segments of " + segmentSize + " bytes with headers of " + header.byteSize());
     }
-    long address = readable(header);
+    Segments.readable(header, 0);
     next(WorkRequestOpcode.TSO)
-        .ibv_wr_send_tso(address, (short) header.byteSize(), (short) segmentSize);
-    keep(header);
+        .ibv_wr_send_tso(header, (short) header.byteSize(), (short) segmentSize);
     return begun(WorkRequestOpcode.TSO);
   }
 
@@ -517,8 +516,8 @@ public final class Posting implements AutoCloseable {
    */
   public Posting inline(MemorySegment data) {
     requireInlinable(data.byteSize());
-    calls.ibv_wr_set_inline_data(readable(data), data.byteSize());
-    keep(data);
+    Segments.readable(data, 0);
+    calls.ibv_wr_set_inline_data(data, data.byteSize());
     inline = true;
     return this;
   }
@@ -570,21 +569,6 @@ public final class Posting implements AutoCloseable {
       throw new IllegalArgumentException(
           length + " bytes of inline data; " + queuePair + " takes " + limits.inlineData());
     }
-  }
-
-  private static long readable(MemorySegment data) {
-    if (!data.isNative()) {
-      throw new IllegalArgumentException("C cannot read heap memory: use native memory");
-    }
-    if (!data.scope().isAlive()) {
-      throw new IllegalStateException("the segment's arena is closed");
-    }
-    return data.address();
-  }
-
-  @SuppressWarnings("ReachabilityFenceUsage") // What lies before does not throw once C has it.
-  private static void keep(Object data) {
-    Reference.reachabilityFence(data);
   }
 
   /**

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_pd;
 import java.lang.foreign.MemorySegment;
@@ -55,8 +56,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @return a domain whose closing closes what was made on it, but leaves the C object alone
    */
   public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
-    return make(
-        List.of(context, owner), () -> new ProtectionDomain(context, segment.address(), () -> {}));
+    long address = Segments.object(segment, "ibv_pd");
+    return make(List.of(context, owner), () -> new ProtectionDomain(context, address, () -> {}));
   }
 
   /**

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_ece;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
@@ -57,7 +58,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       QueuePairCapacity capacity,
       Runnable release,
       Resource... parents) {
-    long address = segment.address();
+    long address = Segments.object(segment, "ibv_qp");
     try {
       return make(
           List.of(parents),

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -222,7 +223,8 @@ public final class QueuePairBuilder {
       writeTo(attr, arena);
       List<Resource> owners = new ArrayList<>(parents());
       owners.add(owner);
-      return Resource.make(owners, () -> made(attr, maker.create(attr).address(), maker::destroy));
+      return Resource.make(
+          owners, () -> made(attr, Segments.object(maker.create(attr), "ibv_qp"), maker::destroy));
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_grh;
 import dev.verbena.raw.ibv_wc;
 import java.lang.foreign.Arena;
@@ -20,12 +21,14 @@ final class ReceivedDatagram {
     return wc;
   }
 
-  /** The global route header, which C reads only if the flags say that it is there. */
-  static MemorySegment route(MemorySegment buffer) {
-    if (!buffer.isNative() || buffer.byteSize() < ibv_grh.sizeof()) {
-      throw new IllegalArgumentException(
-          "a datagram's buffer is native memory that begins with 40 bytes for its GRH");
-    }
-    return buffer;
+  /**
+   * A copy of the GRH, which C reads only if the flags say that it is there. A copy, since the
+   * buffer's arena may be closed while C reads.
+   *
+   * @throws IllegalArgumentException if the buffer is on the heap, or too short for a GRH
+   */
+  static MemorySegment route(Arena arena, MemorySegment buffer) {
+    Segments.readable(buffer, ibv_grh.sizeof());
+    return arena.allocate(ibv_grh.layout()).copyFrom(buffer.asSlice(0, ibv_grh.sizeof()));
   }
 }

@@ -261,13 +261,13 @@ public final class SendList extends RequestList {
     if (segmentSize < 1 || segmentSize >= 1 << Short.SIZE) {
       throw new IllegalArgumentException("segments of " + segmentSize + " bytes");
     }
-    format(request, WorkRequestOpcode.TSO);
+    long at = clear(request);
     copy.copyFrom(header);
-    putLong(at(request) + TSO_HEADER, copy.address());
-    Memory.putShort(at(request) + TSO_HEADER_SIZE, (short) header.byteSize());
-    Memory.putShort(at(request) + TSO_SEGMENT_SIZE, (short) segmentSize);
+    putLong(at + TSO_HEADER, copy.address());
+    Memory.putShort(at + TSO_HEADER_SIZE, (short) header.byteSize());
+    Memory.putShort(at + TSO_SEGMENT_SIZE, (short) segmentSize);
     memory.keep();
-    return cursor;
+    return formatted(request, WorkRequestOpcode.TSO);
   }
 
   /**
@@ -285,19 +285,29 @@ public final class SendList extends RequestList {
     if (window.type() != MemoryWindowType.TYPE_2) {
       throw new IllegalArgumentException(window + " is not of type 2: it is bound by bind()");
     }
-    final long address = window.address();
-    format(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
+    long at = clear(request);
     name(request, TARGET, OTHERS, window);
     name(request, BOUND_REGION, OTHERS, binding.region());
-    binding.writeTo(Memory.at(at(request) + BIND_INFO, ibv_mw_bind_info.sizeof()));
-    putLong(at(request) + BIND_WINDOW, address);
-    putInt(at(request) + BIND_KEY, rkey);
-    return cursor;
+    binding.writeTo(Memory.at(at + BIND_INFO, ibv_mw_bind_info.sizeof()));
+    putLong(at + BIND_WINDOW, window.address());
+    putInt(at + BIND_KEY, rkey);
+    return formatted(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
   }
 
-  /** Clears everything that another operation may have left, then sets the operation. */
   private SendRequest format(int request, WorkRequestOpcode opcode) {
+    clear(request);
+    return formatted(request, opcode);
+  }
+
+  /**
+   * Clears everything that another operation may have left. From now on the request is not
+   * formatted: it cannot be posted if a later step throws.
+   *
+   * @return its address
+   */
+  private long clear(int request) {
     long at = at(Objects.checkIndex(request, size()));
+    opcodes[request] = null;
     putLong(at + ID, 0);
     setEntries(request, 0);
     for (long offset = OPCODE; offset < SIZE; offset += Integer.BYTES) {
@@ -306,9 +316,20 @@ public final class SendList extends RequestList {
     for (int other = 0; other < OTHERS; other++) {
       name(request, other, OTHERS, null);
     }
-    putInt(at + OPCODE, opcode.code());
+    return at;
+  }
+
+  /** Sets the operation, which is the last step of formatting. */
+  private SendRequest formatted(int request, WorkRequestOpcode opcode) {
+    putInt(at(request) + OPCODE, opcode.code());
     opcodes[request] = opcode;
     return cursor.at(request);
+  }
+
+  /** Makes a request unformatted again, since a step of its formatting failed. */
+  void discard(int request) {
+    opcodes[request] = null;
+    setEntries(request, 0);
   }
 
   // Patching

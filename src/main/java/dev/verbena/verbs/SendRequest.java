@@ -5,6 +5,9 @@ import java.lang.foreign.MemorySegment;
 /**
  * One request of a {@link SendList} that is being formatted. There is one such object for each
  * list: it stands for the request that was formatted last.
+ *
+ * <p>If a method throws, the request is not formatted any more: it must be formatted anew before
+ * the list can be posted.
  */
 public final class SendRequest {
   private final SendList list;
@@ -17,6 +20,12 @@ public final class SendRequest {
   SendRequest at(int request) {
     index = request;
     return this;
+  }
+
+  /** Leaves no request that could be posted with a part of what was asked for. */
+  private RuntimeException discarded(RuntimeException failure) {
+    list.discard(index);
+    return failure;
   }
 
   /**
@@ -41,7 +50,11 @@ public final class SendRequest {
    *     more entry
    */
   public SendRequest local(MemoryRegion region, long offset, long length) {
-    list.local(index, list.entries(index), region, offset, length);
+    try {
+      list.local(index, list.entries(index), region, offset, length);
+    } catch (RuntimeException e) {
+      throw discarded(e);
+    }
     return this;
   }
 
@@ -52,7 +65,11 @@ public final class SendRequest {
    * @return this
    */
   public SendRequest inline(long length) {
-    list.inline(index, length);
+    try {
+      list.inline(index, length);
+    } catch (RuntimeException e) {
+      throw discarded(e);
+    }
     return this;
   }
 
@@ -63,8 +80,12 @@ public final class SendRequest {
    * @return this
    */
   public SendRequest inline(MemorySegment data) {
-    list.inline(index, data.byteSize());
-    list.inlineData(index).copyFrom(data);
+    try {
+      list.inline(index, data.byteSize());
+      list.inlineData(index).copyFrom(data);
+    } catch (RuntimeException e) {
+      throw discarded(e);
+    }
     return this;
   }
 
@@ -76,7 +97,11 @@ public final class SendRequest {
    * @return this
    */
   public SendRequest remote(long address, int rkey) {
-    list.remote(index, address, rkey);
+    try {
+      list.remote(index, address, rkey);
+    } catch (RuntimeException e) {
+      throw discarded(e);
+    }
     return this;
   }
 
@@ -89,7 +114,11 @@ public final class SendRequest {
    * @return this
    */
   public SendRequest to(AddressHandle handle, int number, int key) {
-    list.to(index, handle, number, key);
+    try {
+      list.to(index, handle, number, key);
+    } catch (RuntimeException e) {
+      throw discarded(e);
+    }
     return this;
   }
 

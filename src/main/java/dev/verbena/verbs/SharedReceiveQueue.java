@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Segments;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_srq_attr;
@@ -151,7 +152,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     public SharedReceiveQueue create(Resource owner, Maker maker) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
-        return make(parents(owner), () -> made(init, maker.create(init).address(), maker::destroy));
+        return make(
+            parents(owner),
+            () -> made(init, Segments.object(maker.create(init), "ibv_srq"), maker::destroy));
       } catch (VerbsException e) {
         throw explained(e);
       }

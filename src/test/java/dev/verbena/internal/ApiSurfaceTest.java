@@ -49,7 +49,8 @@ class ApiSurfaceTest {
           ExtendedCompletionQueueCalls.class);
 
   /** C passes the compiler's knowledge of an argument. */
-  private static final Set<String> OTHER_PARAMETERS = Set.of("__ibv_reg_mr", "__ibv_reg_mr_iova");
+  private static final Set<String> OTHER_PARAMETERS =
+      Set.of("__ibv_reg_mr", "__ibv_reg_mr_iova", "ibv_wr_send_tso", "ibv_wr_set_inline_data");
 
   private static final Class<?>[] LOCAL = {long.class, MemoryRegion.class, long.class, long.class};
   private static final Class<?>[] REMOTE = {

@@ -312,13 +312,13 @@ class PostTest {
   @Test
   void entriesAreCheckedAgainstTheirRegion() {
     SendList sends = new SendList(2, 1);
-    SendRequest send = sends.send(0);
-    assertThrows(IndexOutOfBoundsException.class, () -> send.local(region, 4090, 8));
-    assertThrows(IndexOutOfBoundsException.class, () -> send.local(region, -1, 8));
-    assertThrows(IndexOutOfBoundsException.class, () -> send.local(region, 0, -1));
-    assertThrows(IndexOutOfBoundsException.class, () -> send.local(region, Long.MAX_VALUE, 8));
-    send.local(region, 4088, 8);
-    assertThrows(IndexOutOfBoundsException.class, () -> send.local(region, 0, 8));
+    sends.send(0);
+    assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, region, 4090, 8));
+    assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, region, -1, 8));
+    assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, region, 0, -1));
+    assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, region, Long.MAX_VALUE, 8));
+    sends.local(0, region, 4088, 8);
+    assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, 1, region, 0, 8));
     assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, 2, region, 0, 8));
     assertThrows(IndexOutOfBoundsException.class, () -> sends.local(0, -1, region, 0, 8));
     assertThrows(IndexOutOfBoundsException.class, () -> sends.local(2, region, 0, 8));

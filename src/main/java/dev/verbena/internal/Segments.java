@@ -1,0 +1,80 @@
+package dev.verbena.internal;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The one check of segments that go to C: native, alive, accessible by this thread, large enough,
+ * and writable if C writes. C gets an address, for which the JVM checks nothing any more.
+ */
+public final class Segments {
+  private Segments() {}
+
+  /**
+   * Checks memory that C reads.
+   *
+   * @param segment the memory
+   * @param size how many bytes of it C reads
+   * @return its address
+   * @throws IllegalArgumentException if it is on the heap, or too small
+   * @throws IllegalStateException if its arena is closed
+   * @throws WrongThreadException if its arena is confined to another thread
+   */
+  public static long readable(MemorySegment segment, long size) {
+    requireUsable(segment);
+    if (segment.byteSize() < size) {
+      throw new IllegalArgumentException(
+          "the segment has " + segment.byteSize() + " bytes; at least " + size + " are needed");
+    }
+    return segment.address();
+  }
+
+  /**
+   * Checks memory that C writes.
+   *
+   * @param segment the memory
+   * @param size how many bytes of it C writes
+   * @return its address
+   * @throws IllegalArgumentException if it is on the heap, too small, or read-only
+   * @throws IllegalStateException if its arena is closed
+   * @throws WrongThreadException if its arena is confined to another thread
+   */
+  public static long writable(MemorySegment segment, long size) {
+    long address = readable(segment, size);
+    if (segment.isReadOnly()) {
+      throw new IllegalArgumentException("C would write to a read-only segment");
+    }
+    return address;
+  }
+
+  /**
+   * Checks the pointer to an object of C. Its size is not checked: a pointer that C returned is a
+   * segment of length 0.
+   *
+   * @param segment the object
+   * @param type the C type, for the message
+   * @return its address
+   * @throws IllegalArgumentException if it is on the heap, or NULL
+   * @throws IllegalStateException if its arena is closed
+   * @throws WrongThreadException if its arena is confined to another thread
+   */
+  public static long object(MemorySegment segment, String type) {
+    requireUsable(segment);
+    if (segment.address() == 0) {
+      throw new IllegalArgumentException("NULL instead of the address of a struct " + type);
+    }
+    return segment.address();
+  }
+
+  private static void requireUsable(MemorySegment segment) {
+    if (!segment.isNative()) {
+      throw new IllegalArgumentException(
+          "a heap segment, which C cannot use: allocate native memory, such as an arena's");
+    }
+    if (!segment.scope().isAlive()) {
+      throw new IllegalStateException("the segment's arena is closed");
+    }
+    if (!segment.isAccessibleBy(Thread.currentThread())) {
+      throw new WrongThreadException("the segment's arena is confined to another thread");
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.testing.MemoryProvider;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.FutureTask;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** Whatever segment a public method is given: C gets it only if it can use it. */
+class SegmentsTest {
+  private static final int GRH = 40;
+
+  private final Arena arena = Arena.ofShared();
+  private final MemoryProvider provider = new MemoryProvider();
+  private final Context context = MemoryDevices.of(provider).open();
+  private final ProtectionDomain domain = context.allocateProtectionDomain();
+  private final CompletionChannel channel = context.createCompletionChannel();
+  private final CompletionQueue queue = context.completionQueue(8).create();
+  private final MemorySegment memory = arena.allocate(64);
+  private final MemoryRegion region = domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
+  private final QueuePairCapacity capacity = new QueuePairCapacity(1, 1, 1, 1, 0);
+  private final Completions completions = new Completions(1);
+
+  SegmentsTest() {
+    QueuePair queuePair =
+        domain.queuePair(QueuePairType.RC).completions(queue).capacity(capacity).create();
+    queuePair.connect(queuePair.localAddress());
+    queuePair.fail();
+    ReceiveList receives = new ReceiveList(1, 1);
+    receives.local(0, region, 0, 64);
+    queuePair.post(receives);
+    assertEquals(1, queue.poll(completions));
+  }
+
+  @AfterEach
+  void close() {
+    context.close();
+    provider.close();
+    arena.close();
+  }
+
+  /** The methods whose C functions read or write the memory. */
+  private Map<String, Consumer<MemorySegment>> ofMemory() {
+    Map<String, Consumer<MemorySegment>> all = new TreeMap<>();
+    all.put("registerMemory", segment -> domain.registerMemory(segment));
+    all.put("reregister", segment -> region.reregister(segment));
+    all.put("pathToSender", segment -> context.port(1).pathToSender(completions, 0, segment));
+    all.put(
+        "createAddressHandle",
+        segment -> domain.createAddressHandle(context.port(1), completions, 0, segment));
+    all.put(
+        "MemoryRegion.borrow, memory",
+        segment -> MemoryRegion.borrow(domain, segment, region.segment(), Set.of()));
+    return all;
+  }
+
+  /** The methods that are given an object of C. */
+  private Map<String, Consumer<MemorySegment>> ofObjects() {
+    Map<String, Consumer<MemorySegment>> all = new TreeMap<>();
+    all.put("Context.borrow", segment -> Context.borrow(segment));
+    all.put("ProtectionDomain.borrow", s -> ProtectionDomain.borrow(context, context, s));
+    all.put("CompletionChannel.borrow", segment -> CompletionChannel.borrow(context, segment));
+    all.put("CompletionQueue.borrow", segment -> CompletionQueue.borrow(context, segment));
+    all.put("CompletionQueue.borrow, channel", s -> CompletionQueue.borrow(channel, s));
+    all.put("MemoryRegion.borrow", s -> MemoryRegion.borrow(domain, memory, s, Set.of()));
+    all.put("QueuePair.adopt", s -> QueuePair.adopt(domain, s, capacity, () -> {}, domain));
+    return all;
+  }
+
+  @TestFactory
+  Stream<DynamicTest> unusableMemoryIsRefused() {
+    return Stream.concat(ofMemory().entrySet().stream(), ofObjects().entrySet().stream())
+        .map(method -> DynamicTest.dynamicTest(method.getKey(), () -> refuses(method.getValue())));
+  }
+
+  private static void refuses(Consumer<MemorySegment> method) throws Exception {
+    assertThrows(NullPointerException.class, () -> method.accept(null));
+    MemorySegment heap = MemorySegment.ofArray(new byte[GRH]);
+    assertThrows(IllegalArgumentException.class, () -> method.accept(heap));
+    Arena closing = Arena.ofShared();
+    MemorySegment closed = closing.allocate(GRH);
+    closing.close();
+    assertThrows(IllegalStateException.class, () -> method.accept(closed));
+    var confined = new FutureTask<>(() -> Arena.ofConfined().allocate(GRH));
+    Thread.ofPlatform().start(confined);
+    MemorySegment foreign = confined.get();
+    assertThrows(WrongThreadException.class, () -> method.accept(foreign));
+  }
+
+  @TestFactory
+  Stream<DynamicTest> nullPointersAndShortBuffersAreRefused() {
+    Stream<Map.Entry<String, Consumer<MemorySegment>>> pointers = ofObjects().entrySet().stream();
+    Stream<Map.Entry<String, Consumer<MemorySegment>>> headers =
+        ofMemory().entrySet().stream().filter(e -> e.getKey().matches("pathTo.*|create.*"));
+    return Stream.concat(
+        pointers.map(
+            method ->
+                DynamicTest.dynamicTest(
+                    method.getKey(), () -> refuses(method.getValue(), MemorySegment.NULL))),
+        headers.map(
+            method ->
+                DynamicTest.dynamicTest(
+                    method.getKey(), () -> refuses(method.getValue(), arena.allocate(GRH - 1)))));
+  }
+
+  private static void refuses(Consumer<MemorySegment> method, MemorySegment segment) {
+    assertThrows(IllegalArgumentException.class, () -> method.accept(segment));
+  }
+}
