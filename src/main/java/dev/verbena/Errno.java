@@ -50,6 +50,12 @@ public final class Errno {
   /** Operation not supported. */
   public static final int EOPNOTSUPP = 95;
 
+  /** Address already in use. */
+  public static final int EADDRINUSE = 98;
+
+  /** Cannot assign requested address: no network interface of this host has it. */
+  public static final int EADDRNOTAVAIL = 99;
+
   /** Network is unreachable. */
   public static final int ENETUNREACH = 101;
 

@@ -243,7 +243,11 @@ public final class ConnectionEvent {
     }
     // The kernel's are negative, librdmacm's are not.
     int errno = Math.abs(status);
-    return Errno.text(errno) + " (" + Errno.name(errno) + ")";
+    String advice =
+        type == EventType.ADDRESS_ERROR || type == EventType.ROUTE_ERROR
+            ? AddressAdvice.on(errno, null)
+            : "";
+    return Errno.text(errno) + " (" + Errno.name(errno) + ")" + advice;
   }
 
   /** The status of InfiniBand's service ID resolution, by which datagram services are found. */

@@ -39,12 +39,16 @@ import java.util.stream.Stream;
  * <p>An identifier in {@linkplain SynchronousMode synchronous mode} has no such channel.
  */
 public final class ConnectionId extends Resource {
+  /** The longest timeout of librdmacm. */
+  private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
+
   private final Librdmacm rdmacm;
   private final Handle handle;
   private final MemorySegment struct;
   private final PortSpace portSpace;
   private final boolean datagram;
   private volatile String name = "unbound";
+  private volatile boolean listening;
   private final HomeDomain home;
   private final ConnectionQueues queues;
   private final Multicast multicast = new Multicast(this);
@@ -83,20 +87,24 @@ public final class ConnectionId extends Resource {
   }
 
   static ConnectionId create(EventChannel channel, PortSpace portSpace) {
-    return reporting(channel, newId(channel.rdmacm(), channel.segment().address(), portSpace));
+    ConnectionId id =
+        make(
+            List.of(channel),
+            () -> {
+              long address = newId(channel.rdmacm(), channel.segment().address(), portSpace);
+              return new ConnectionId(
+                  new Handle(channel.rdmacm(), address, channel, false), null, null);
+            });
+    channel.add(id.handle.address(), id);
+    return id;
   }
 
   /** An identifier that C made for a peer's request. */
   static ConnectionId requested(EventChannel channel, MemorySegment segment) {
-    ConnectionId id = reporting(channel, segment.address());
+    ConnectionId id =
+        of(new Handle(channel.rdmacm(), segment.address(), channel, false), null, null);
+    channel.add(segment.address(), id);
     id.rename();
-    return id;
-  }
-
-  private static ConnectionId reporting(EventChannel channel, long address) {
-    Handle handle = new Handle(channel.rdmacm(), address, channel, false);
-    ConnectionId id = of(handle, null, null);
-    channel.add(address, id);
     return id;
   }
 
@@ -136,7 +144,9 @@ public final class ConnectionId extends Resource {
     Objects.requireNonNull(local, "local");
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = SocketAddresses.write(local, arena);
-      call("binding to " + local, () -> rdmacm.rdma_bind_addr(address(), address.address()));
+      run(() -> rdmacm.rdma_bind_addr(address(), address.address()));
+    } catch (VerbsException e) {
+      throw explained(e, "binding to " + local, local);
     }
     rename();
   }
@@ -157,10 +167,11 @@ public final class ConnectionId extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment source = SocketAddresses.write(local, arena);
       MemorySegment destination = SocketAddresses.write(peer, arena);
-      call(
-          "resolving " + peer + (local == null ? "" : " from " + local),
+      run(
           () ->
               rdmacm.rdma_resolve_addr(address(), source.address(), destination.address(), millis));
+    } catch (VerbsException e) {
+      throw explained(e, "resolving " + peer + (local == null ? "" : " from " + local), peer);
     }
     rename();
   }
@@ -175,7 +186,11 @@ public final class ConnectionId extends Resource {
   public void resolveRoute(Duration timeout) {
     requireDevice();
     int millis = millis(timeout);
-    call("resolving the route", () -> rdmacm.rdma_resolve_route(address(), millis));
+    try {
+      run(() -> rdmacm.rdma_resolve_route(address(), millis));
+    } catch (VerbsException e) {
+      throw explained(e, "resolving the route", peerAddress().orElse(null));
+    }
     rename();
   }
 
@@ -233,6 +248,7 @@ public final class ConnectionId extends Resource {
   public void listen(int backlog) {
     Checks.range("backlog", backlog, 0, Integer.MAX_VALUE);
     call("listening", () -> rdmacm.rdma_listen(address(), backlog));
+    listening = true;
     rename();
   }
 
@@ -576,12 +592,16 @@ public final class ConnectionId extends Resource {
 
   /** Gives something of the C struct back, while the identifier may already be closing. */
   void callClosing(Consumer<MemorySegment> release) {
-    handle.whileNobodyReads(() -> release.accept(struct));
+    synchronous.whileNobodyWaits(() -> handle.whileNobodyReads(() -> release.accept(struct)));
   }
 
   @Override
   protected void stopWaiting() {
     synchronous.requireNobodyWaits();
+  }
+
+  boolean isListening() {
+    return listening;
   }
 
   boolean hasQueuePair() {
@@ -611,6 +631,10 @@ public final class ConnectionId extends Resource {
     }
   }
 
+  private VerbsException explained(VerbsException e, String doing, InetSocketAddress address) {
+    return e.explained(doing + " of " + this + AddressAdvice.on(e.errno(), address));
+  }
+
   private void run(Runnable call) {
     if (handle.channel() == null) {
       synchronous.run(call);
@@ -619,11 +643,14 @@ public final class ConnectionId extends Resource {
     }
   }
 
+  /** C counts milliseconds in an int: what is longer is as good as for ever. */
   private static int millis(Duration timeout) {
-    if (!timeout.isPositive() || timeout.toMillis() > Integer.MAX_VALUE) {
-      throw new IllegalArgumentException("a timeout of " + timeout);
+    if (!timeout.isPositive()) {
+      throw new IllegalArgumentException("timeout must be positive: " + timeout);
     }
-    return (int) Math.max(1, timeout.toMillis());
+    return timeout.compareTo(LONGEST) >= 0
+        ? Integer.MAX_VALUE
+        : (int) Math.max(1, timeout.toMillis());
   }
 
   /** Keeps the addresses for when the struct is gone. */

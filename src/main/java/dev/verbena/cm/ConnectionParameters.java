@@ -14,10 +14,10 @@ import java.lang.foreign.MemorySegment;
  * @param initiatorDepth outstanding reads and atomics of this end that the peer must hold; in an
  *     event, the peer's {@code responderResources}
  * @param flowControl whether hardware flow control is said to be available; exchanged, not applied
- * @param retryCount how often a packet is sent again before the connection breaks, 0 to 7; ignored
- *     when accepting
- * @param receiverNotReadyRetryCount how often a peer without a posted receive is tried again, 0 to
- *     7, where 7 is without end
+ * @param retryCount how often a packet is sent again before the connection breaks, 0 to 7;
+ *     Soft-RoCE takes 7 for without end; ignored when accepting
+ * @param receiverNotReadyRetryCount RNR retry count: how often a peer without a posted receive is
+ *     tried again, 0 to 7, where 7 is without end by the InfiniBand specification
  * @param sharedReceiveQueue whether receives come from a shared queue; only asked for without a
  *     queue pair on the identifier
  * @param queuePairNumber the queue pair; only asked for without a queue pair on the identifier
@@ -34,9 +34,13 @@ public record ConnectionParameters(
   /** As many outstanding reads and atomics as the device can: {@code RDMA_MAX_RESP_RES}. */
   public static final int MAXIMUM = rdma_h.RDMA_MAX_RESP_RES();
 
-  /** As much as the devices can, and seven retries of either kind: what C takes for NULL. */
+  /**
+   * As many outstanding reads and atomics as the devices can, a retry count of 6, and an RNR retry
+   * count of 7, which is without end. What librdmacm takes for NULL has 7 for both; but with a
+   * retry count of 7 Soft-RoCE sends for ever to a peer that has gone.
+   */
   public static final ConnectionParameters DEFAULT =
-      new ConnectionParameters(MAXIMUM, MAXIMUM, false, 7, 7, false, 0);
+      new ConnectionParameters(MAXIMUM, MAXIMUM, false, 6, 7, false, 0);
 
   /** Checks the ranges that the fields have in C. */
   public ConnectionParameters {
@@ -66,8 +70,9 @@ public record ConnectionParameters(
   /**
    * The same with other retry counts.
    *
-   * @param retries how often a packet is sent again, 0 to 7
-   * @param receiverNotReadyRetries how often a peer without a posted receive is tried again, 0 to 7
+   * @param retries how often a packet is sent again, 0 to 7; Soft-RoCE takes 7 for without end
+   * @param receiverNotReadyRetries how often a peer without a posted receive is tried again, 0 to
+   *     7, where 7 is without end
    * @return new parameters
    */
   public ConnectionParameters withRetries(int retries, int receiverNotReadyRetries) {

@@ -162,6 +162,7 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier has no device, or has queues already
    */
   public SharedReceiveQueue createSharedReceiveQueue(int requests) {
+    requireRoomForQueues();
     ProtectionDomain domain = home.get();
     long pd = domain.segment().address();
     return createSharedReceiveQueue(
@@ -184,10 +185,7 @@ public final class ConnectionQueues {
 
   private SharedReceiveQueue createSharedReceiveQueue(
       SharedReceiveQueue.Builder builder, Consumer<MemorySegment> create) {
-    requireRoomForQueuePair();
-    if (rdma_cm_id.srq(id.struct()).address() != 0) {
-      throw new IllegalStateException(id + " already has a shared receive queue");
-    }
+    requireRoomForQueues();
     sharedReceives =
         builder.create(
             id,
@@ -204,6 +202,13 @@ public final class ConnectionQueues {
               }
             });
     return sharedReceives;
+  }
+
+  private void requireRoomForQueues() {
+    requireRoomForQueuePair();
+    if (rdma_cm_id.srq(id.struct()).address() != 0) {
+      throw new IllegalStateException(id + " already has a shared receive queue");
+    }
   }
 
   private void requireRoomForQueuePair() {

@@ -19,7 +19,7 @@ final class Deadline {
 
   static Deadline after(Duration timeout) {
     if (timeout.isNegative()) {
-      throw new IllegalArgumentException("a negative timeout: " + timeout);
+      throw new IllegalArgumentException("timeout must not be negative: " + timeout);
     }
     return new Deadline(timeout.compareTo(FOR_EVER) >= 0 ? Long.MAX_VALUE : timeout.toNanos());
   }
@@ -31,12 +31,6 @@ final class Deadline {
   /** What is left of the time; zero when it is over. */
   Duration remaining() {
     return Duration.ofNanos(remainingNanos());
-  }
-
-  /** What is left of the time, or as much of it as is wanted. */
-  Duration remaining(Duration wanted) {
-    Duration remaining = remaining();
-    return remaining.compareTo(wanted) < 0 ? remaining : wanted;
   }
 
   /** What is left of the time; zero when it is over. */

@@ -86,7 +86,7 @@ public final class Endpoint implements AutoCloseable {
       Deadline deadline = Deadline.after(timeout);
       Endpoint endpoint = start(new Endpoint(channel, channel.createId(portSpace), null));
       endpoint.resolveAddress(local, peer, deadline);
-      endpoint.id.resolveRoute(timeout);
+      endpoint.id.resolveRoute(endpoint.remaining("rdma_resolve_route", deadline));
       endpoint.await("rdma_resolve_route", EventType.ROUTE_RESOLVED, deadline);
       return endpoint;
     } catch (Throwable t) {
@@ -97,19 +97,32 @@ public final class Endpoint implements AutoCloseable {
 
   private void resolveAddress(InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
       throws InterruptedException {
-    Duration attempt = deadline.remaining(ATTEMPT);
-    while (true) {
-      id.resolveAddress(local, peer, attempt);
+    boolean resolved = false;
+    while (!resolved) {
+      Duration remaining = remaining("rdma_resolve_addr", deadline);
+      id.resolveAddress(local, peer, remaining.compareTo(ATTEMPT) < 0 ? remaining : ATTEMPT);
       try {
         await("rdma_resolve_addr", EventType.ADDRESS_RESOLVED, deadline);
-        return;
+        resolved = true;
       } catch (ConnectionException e) {
-        attempt = deadline.remaining(ATTEMPT);
-        if (e.event().status() != -Errno.ETIMEDOUT || attempt.isZero()) {
+        if (e.event().status() != -Errno.ETIMEDOUT) {
           throw e;
         }
       }
     }
+  }
+
+  /** What is left of the time for a step of the resolution, which is more than nothing. */
+  private Duration remaining(String function, Deadline deadline) {
+    Duration remaining = deadline.remaining();
+    if (remaining.isZero()) {
+      throw timedOut(function);
+    }
+    return remaining;
+  }
+
+  private VerbsException timedOut(String function) {
+    return new VerbsException(function, Errno.ETIMEDOUT, "no answer in time for " + id);
   }
 
   /** The endpoint of a peer's request, on a channel of its own; if none can be made, a refusal. */
@@ -165,7 +178,7 @@ public final class Endpoint implements AutoCloseable {
     while (true) {
       Optional<ConnectionEvent> next = events.poll(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
       if (next == null) {
-        throw new VerbsException(function, Errno.ETIMEDOUT, "no answer in time for " + id);
+        throw timedOut(function);
       }
       if (next.isEmpty()) {
         events.add(next); // For whoever else waits.

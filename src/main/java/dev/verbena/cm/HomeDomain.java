@@ -34,12 +34,17 @@ final class HomeDomain {
     return given != null && given.context().segment().address() == verbs.address() ? given : null;
   }
 
-  /** The domain. To be asked for before a queue pair is made on another one. */
+  /**
+   * The domain. To be asked for before a queue pair is made on another one.
+   *
+   * @throws IllegalStateException if the identifier is not bound to a device
+   */
   synchronized ProtectionDomain get() {
     if (given != null) {
       return given;
     }
     if (struct == null) {
+      id.requireDevice(); // Until then the struct holds NULL.
       struct = rdma_cm_id.pd(id.struct());
     }
     if (own == null || !own.isOpen()) {

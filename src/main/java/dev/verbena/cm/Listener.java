@@ -1,7 +1,9 @@
 package dev.verbena.cm;
 
+import dev.verbena.VerbsException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -35,6 +37,9 @@ public final class Listener implements AutoCloseable {
    *     serves IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} IPv4
    *     alone, and so does {@code new InetSocketAddress(port)}; port 0 lets the kernel choose
    * @return a listener, to be closed
+   * @throws IllegalArgumentException if the address is a loopback address, which no RDMA device
+   *     serves
+   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(InetSocketAddress local) {
     return open(PortSpace.TCP, local, 0);
@@ -49,8 +54,12 @@ public final class Listener implements AutoCloseable {
    *     alone, and so does {@code new InetSocketAddress(port)}; port 0 lets the kernel choose
    * @param backlog how many requests may wait; 0 leaves it to the kernel
    * @return a listener, to be closed
+   * @throws IllegalArgumentException if the address is a loopback address, which no RDMA device
+   *     serves
+   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(PortSpace portSpace, InetSocketAddress local, int backlog) {
+    AddressAdvice.requireReachable(Objects.requireNonNull(local, "local"));
     EventChannel channel = EventChannel.open();
     try {
       ConnectionId id = channel.createId(portSpace);

@@ -20,7 +20,8 @@ import java.util.Optional;
  * the event. {@link Endpoint} waits better.
  *
  * <p>Nothing wakes a thread that waits in C: closing the identifier meanwhile is refused with an
- * {@link IllegalStateException}, and so is closing what it was made on.
+ * {@link IllegalStateException}, and so are closing what it was made on, and a call by another
+ * thread on the same identifier.
  */
 public final class SynchronousMode {
   private final ConnectionId id;
@@ -30,8 +31,8 @@ public final class SynchronousMode {
   /** How much the queue pair of each request must hold; null for no queue pair. */
   private final QueuePairCapacity capacity;
 
-  /** How many threads are in C. */
-  private int waiting;
+  /** The thread that is inside a call of librdmacm, or null. */
+  private Thread inside;
 
   private volatile ConnectionEvent lastEvent;
 
@@ -95,11 +96,15 @@ public final class SynchronousMode {
    * @return an identifier in synchronous mode, to be accepted or rejected, and closed; it has a
    *     queue pair if the listener was made with a capacity, on the domain that the listener was
    *     made with
-   * @throws IllegalStateException if this identifier reports on an event channel
+   * @throws IllegalStateException if this identifier reports on an event channel, or does not
+   *     listen
    */
   public ConnectionId takeRequest() {
     if (id.channel().isPresent()) {
       throw new IllegalStateException(id + " reports requests on its event channel");
+    }
+    if (!id.isListening()) {
+      throw new IllegalStateException(id + " does not listen, so no request can come: call listen");
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
@@ -144,17 +149,28 @@ public final class SynchronousMode {
 
   private synchronized void enter() {
     id.pointer(); // It must be open, and stays so until it is left.
-    waiting++;
+    requireNobodyWaits();
+    inside = Thread.currentThread();
   }
 
   private synchronized void leave() {
-    waiting--;
+    inside = null;
   }
 
-  /** Refuses what would take the identifier away from a thread in C. */
+  /** Runs what takes something away that a call of librdmacm may use. */
+  synchronized void whileNobodyWaits(Runnable release) {
+    requireNobodyWaits();
+    release.run();
+  }
+
+  /**
+   * Refuses what would interfere with a thread that waits in librdmacm: a second call, which would
+   * take the first one's event, and a close.
+   */
   synchronized void requireNobodyWaits() {
-    if (waiting > 0) {
-      throw new IllegalStateException("a thread waits in C for an event of " + id);
+    if (inside != null) {
+      throw new IllegalStateException(
+          "thread " + inside.getName() + " waits in librdmacm for an event of " + id);
     }
   }
 

@@ -43,6 +43,10 @@ class EventsTest {
     "0, ADDRESS_RESOLVED, 0, false, the address is resolved",
     "1, ADDRESS_ERROR, -110, true, 'no way to the address over an RDMA device: is it routed there,"
         + " and does the host answer?: Connection timed out (ETIMEDOUT)'",
+    "1, ADDRESS_ERROR, -101, true, 'no way to the address over an RDMA device: is it routed there,"
+        + " and does the host answer?: Network is unreachable (ENETUNREACH); this host has no route"
+        + " to that address from a network interface with an RDMA device: ''ip route get'' shows"
+        + " the route, ''rdma link'' the interfaces'",
     "2, ROUTE_RESOLVED, 0, false, the route is resolved",
     "3, ROUTE_ERROR, -22, true, no route to the address: Invalid argument (EINVAL)",
     "6, CONNECT_ERROR, -1, true, 'the connection could not be made: librdmacm could not take the"

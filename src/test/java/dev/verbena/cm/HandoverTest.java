@@ -132,6 +132,27 @@ class HandoverTest {
     assertEquals(1, cm.destroyed.size());
   }
 
+  /** rdma_create_id writes to the channel's descriptor. */
+  @Test
+  @DisplayName("closing a channel waits until C is done with making an identifier on it")
+  void sourceClosesDuringCreation() throws Exception {
+    FutureTask<Void> closing = new FutureTask<>(source::close, null);
+    cm.play(
+        "rdma_create_id",
+        arguments -> {
+          Thread closer = Thread.ofPlatform().start(closing);
+          while (closer.getState() != Thread.State.WAITING && closer.isAlive()) {
+            Thread.onSpinWait();
+          }
+          assertFalse(cm.calls.contains("rdma_destroy_event_channel"), "freed while C uses it");
+        });
+    ConnectionId id = source.createId(PortSpace.TCP);
+    closing.get(20, TimeUnit.SECONDS);
+    assertFalse(id.isOpen());
+    assertEquals(1, cm.destroyed.size());
+    assertEquals("rdma_destroy_event_channel", cm.calls.getLast());
+  }
+
   @Test
   @DisplayName("a request that no channel can be opened for is refused")
   void noChannelForTheRequest() {

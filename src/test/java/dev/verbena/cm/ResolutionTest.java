@@ -5,11 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Finding a peer's address, over a played librdmacm. */
 class ResolutionTest {
@@ -46,7 +50,84 @@ class ResolutionTest {
     for (int i = 0; i < 10_000; i++) {
       cm.resolutions.add(-Errno.ETIMEDOUT);
     }
-    assertThrows(RuntimeException.class, () -> resolve(Duration.ofMillis(20)));
+    var late = assertThrows(VerbsException.class, () -> resolve(Duration.ofMillis(20)));
+    assertEquals(Errno.ETIMEDOUT, late.errno());
     assertTrue(cm.resolutionTimes.stream().allMatch(time -> time <= 20));
+  }
+
+  /** A JVM that loads its first classes, or a busy machine, has used up a short time by then. */
+  @Test
+  void aTimeThatIsOverBeforeTheFirstStepIsATimeoutToo() {
+    var late = assertThrows(VerbsException.class, () -> resolve(Duration.ZERO));
+    assertEquals(Errno.ETIMEDOUT, late.errno());
+    assertEquals("rdma_resolve_addr", late.function());
+  }
+
+  @Test
+  void aTimeThatIsOverBeforeTheRouteIsResolvedIsATimeoutToo() {
+    cm.play("rdma_resolve_addr", arguments -> LockSupport.parkNanos(30_000_000));
+    var late = assertThrows(VerbsException.class, () -> resolve(Duration.ofMillis(20)));
+    assertEquals(Errno.ETIMEDOUT, late.errno());
+  }
+
+  @Test
+  void aTimeThatIsLongerThanAnyClockIsForEver() throws InterruptedException {
+    Duration eternity = Duration.ofSeconds(Long.MAX_VALUE);
+    resolve(eternity).close();
+    assertEquals(List.of(250), cm.resolutionTimes);
+    try (EventChannel channel = cm.channel()) {
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      id.resolveAddress(null, PEER, eternity);
+      id.resolveRoute(eternity);
+      assertThrows(
+          IllegalArgumentException.class, () -> id.resolveAddress(null, PEER, Duration.ZERO));
+    }
+    assertEquals(List.of(250, Integer.MAX_VALUE), cm.resolutionTimes);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "101, 10.0.0.1, ip route get",
+    "113, 10.0.0.1, ip route get",
+    "19, 10.0.0.1, the network interface of that address has no RDMA device",
+    "19, 127.0.0.1, no RDMA device serves the loopback address"
+  })
+  void aFailureSaysWhatToDo(int errno, String peer, String advice) {
+    cm.play(
+        "rdma_resolve_addr",
+        arguments -> {
+          throw new VerbsException("rdma_resolve_addr", errno);
+        });
+    try (EventChannel channel = cm.channel()) {
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      var failed =
+          assertThrows(
+              VerbsException.class,
+              () ->
+                  id.resolveAddress(
+                      null, new InetSocketAddress(peer, 7471), Duration.ofSeconds(1)));
+      assertTrue(failed.getMessage().contains(advice), failed.getMessage());
+      assertTrue(failed.getMessage().contains(peer), failed.getMessage());
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "98, another identifier",
+    "99, no network interface of this host has that address",
+    "19, the network interface of that address has no RDMA device",
+    "13, CAP_NET_BIND_SERVICE"
+  })
+  void aFailureToBindSaysWhatToDo(int errno, String advice) {
+    cm.play(
+        "rdma_bind_addr",
+        arguments -> {
+          throw new VerbsException("rdma_bind_addr", errno);
+        });
+    try (EventChannel channel = cm.channel()) {
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      var failed = assertThrows(VerbsException.class, () -> id.bind(PEER));
+      assertTrue(failed.getMessage().contains(advice), failed.getMessage());
+    }
   }
 }

@@ -13,11 +13,13 @@ import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -27,6 +29,12 @@ import org.junit.jupiter.api.Timeout;
 class SynchronousEventsTest {
   private final PlayedCm cm = new PlayedCm();
   private final ConnectionId id = SynchronousMode.createId(cm.rdmacm, PortSpace.TCP);
+
+  @BeforeEach
+  void listen() {
+    cm.play("rdma_listen", arguments -> {});
+    id.listen(1);
+  }
 
   @AfterEach
   void close() {
@@ -132,5 +140,61 @@ class SynchronousEventsTest {
     assertThrows(Exception.class, () -> taking.get(20, TimeUnit.SECONDS));
     id.close();
     assertEquals(1, cm.destroyed.size());
+  }
+
+  /** rdma_get_request would wait for ever, and nothing could end it. */
+  @Test
+  @DisplayName("a request is not waited for where nobody listens")
+  void takeRequestNeedsAListener() {
+    cm.play(
+        "rdma_get_request",
+        arguments -> {
+          throw new AssertionError("waits for ever");
+        });
+    try (ConnectionId deaf = SynchronousMode.createId(cm.rdmacm, PortSpace.TCP)) {
+      var refused = assertThrows(IllegalStateException.class, deaf.synchronous()::takeRequest);
+      assertTrue(refused.getMessage().contains("listen"), refused.getMessage());
+    }
+  }
+
+  /** Both would wait for one event, and acknowledge it twice. */
+  @Test
+  @DisplayName("a second thread is refused while a first one waits in librdmacm")
+  void secondThreadIsRefused() throws Exception {
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch outcome = new CountDownLatch(1);
+    cm.play(
+        "rdma_resolve_addr",
+        arguments -> {
+          inside.countDown();
+          awaitUninterruptibly(outcome);
+        });
+    InetSocketAddress peer = new InetSocketAddress("10.0.0.1", 7471);
+    try (ConnectionId client = SynchronousMode.createId(cm.rdmacm, PortSpace.TCP)) {
+      FutureTask<Void> resolving =
+          ConnectionTest.inBackground(
+              () -> {
+                client.resolveAddress(null, peer, Peer.SOON);
+                return null;
+              });
+      inside.await();
+      for (int i = 0; i < 2; i++) {
+        var refused =
+            assertThrows(
+                IllegalStateException.class, () -> client.resolveAddress(null, peer, Peer.SOON));
+        assertTrue(refused.getMessage().contains("waits in librdmacm"), refused.getMessage());
+      }
+      assertEquals(1, cm.calls.stream().filter("rdma_resolve_addr"::equals).count());
+      outcome.countDown();
+      resolving.get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 }
