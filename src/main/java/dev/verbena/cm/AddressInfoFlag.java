@@ -10,15 +10,15 @@ public enum AddressInfoFlag {
   /** For listening: the name is of this machine. */
   PASSIVE(rdma_h.RAI_PASSIVE()),
   /** The name is an address in digits: no name service is asked. */
-  NUMERIC_HOST(rdma_h.RAI_NUMERICHOST()),
+  NUMERICHOST(rdma_h.RAI_NUMERICHOST()),
   /** No route is looked for. */
-  NO_ROUTE(rdma_h.RAI_NOROUTE()),
+  NOROUTE(rdma_h.RAI_NOROUTE()),
   /** Only addresses of the family that the hints name. */
   FAMILY(rdma_h.RAI_FAMILY()),
   /** The subnet administrator is asked for an InfiniBand service; rdma-core 60. */
-  SUBNET_ADMINISTRATOR(rdma_h.RAI_SA()),
+  SA(rdma_h.RAI_SA()),
   /** Name services are asked, as without hints; rdma-core 60. */
-  NAME_SERVICE(rdma_h.RAI_DNS());
+  DNS(rdma_h.RAI_DNS());
 
   private final int bit;
 

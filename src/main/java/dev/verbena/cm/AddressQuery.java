@@ -86,7 +86,7 @@ public final class AddressQuery {
    * @return this
    */
   public AddressQuery numericHost() {
-    return flag(AddressInfoFlag.NUMERIC_HOST);
+    return flag(AddressInfoFlag.NUMERICHOST);
   }
 
   /**
@@ -192,8 +192,8 @@ public final class AddressQuery {
 
   /**
    * Resolves by event: {@code rdma_resolve_addrinfo}; rdma-core 60. {@link
-   * EventType#ADDRESS_INFO_RESOLVED} or {@link EventType#ADDRESS_INFO_ERROR} follows. Name services
-   * are asked before this returns, InfiniBand's subnet administrator is not waited for.
+   * EventType#ADDRINFO_RESOLVED} or {@link EventType#ADDRINFO_ERROR} follows. Name services are
+   * asked before this returns, InfiniBand's subnet administrator is not waited for.
    *
    * @param id whom the event tells, and who keeps the answers until they are {@linkplain #takeFrom
    *     taken}
@@ -209,7 +209,7 @@ public final class AddressQuery {
 
   /**
    * Takes what was resolved by event: {@code rdma_query_addrinfo}, once for each {@link
-   * EventType#ADDRESS_INFO_RESOLVED}; rdma-core 60.
+   * EventType#ADDRINFO_RESOLVED}; rdma-core 60.
    *
    * @param id whom the event told
    * @return the answers

@@ -75,7 +75,7 @@ public final class ConnectionEvent {
       case UNREACHABLE, CONNECT_ERROR ->
           data(type, id, status, datagrams ? datagramData(ud) : connectionData(conn));
       // The group's context stands where others have private data.
-      case MULTICAST_JOINED ->
+      case MULTICAST_JOIN ->
           new ConnectionEvent(
               type,
               id,

@@ -153,8 +153,7 @@ public final class ConnectionId extends Resource {
 
   /**
    * Finds the way to an address, and binds the identifier to the device of that way: {@code
-   * rdma_resolve_addr}. {@link EventType#ADDRESS_RESOLVED} or {@link EventType#ADDRESS_ERROR}
-   * follows.
+   * rdma_resolve_addr}. {@link EventType#ADDR_RESOLVED} or {@link EventType#ADDR_ERROR} follows.
    *
    * @param local the address to come from; null lets the routing table choose
    * @param peer the address to go to

@@ -102,7 +102,7 @@ public final class Endpoint implements AutoCloseable {
       Duration remaining = remaining("rdma_resolve_addr", deadline);
       id.resolveAddress(local, peer, remaining.compareTo(ATTEMPT) < 0 ? remaining : ATTEMPT);
       try {
-        await("rdma_resolve_addr", EventType.ADDRESS_RESOLVED, deadline);
+        await("rdma_resolve_addr", EventType.ADDR_RESOLVED, deadline);
         resolved = true;
       } catch (ConnectionException e) {
         if (e.event().status() != -Errno.ETIMEDOUT) {
@@ -257,7 +257,7 @@ public final class Endpoint implements AutoCloseable {
     long context = joins.incrementAndGet();
     id.multicast().join(group, flag, context);
     try {
-      return await("rdma_join_multicast_ex", EventType.MULTICAST_JOINED, context, deadline)
+      return await("rdma_join_multicast_ex", EventType.MULTICAST_JOIN, context, deadline)
           .datagram()
           .orElseThrow();
     } catch (Throwable t) {

@@ -7,9 +7,9 @@ import dev.verbena.raw.rdma_h;
 /** What an event tells: {@code enum rdma_cm_event_type}. */
 public enum EventType {
   /** The address is resolved and the identifier bound to a device. */
-  ADDRESS_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "the address is resolved"),
+  ADDR_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "the address is resolved"),
   /** The address could not be resolved. */
-  ADDRESS_ERROR(
+  ADDR_ERROR(
       rdma_h.RDMA_CM_EVENT_ADDR_ERROR(),
       "no way to the address over an RDMA device: is it routed there, and does the host answer?"),
   /** The route is resolved. */
@@ -33,19 +33,18 @@ public enum EventType {
   /** The device is being removed: the identifier must be closed. */
   DEVICE_REMOVAL(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), "the device is being removed"),
   /** The multicast group is joined. */
-  MULTICAST_JOINED(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), "the multicast group is joined"),
+  MULTICAST_JOIN(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), "the multicast group is joined"),
   /** The multicast group could not be joined, or was lost. */
   MULTICAST_ERROR(
       rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR(), "the multicast group is not, or no longer, joined"),
   /** The network device has another hardware address: a hint after a fail-over. */
-  ADDRESS_CHANGE(
-      rdma_h.RDMA_CM_EVENT_ADDR_CHANGE(), "the network device's hardware address changed"),
+  ADDR_CHANGE(rdma_h.RDMA_CM_EVENT_ADDR_CHANGE(), "the network device's hardware address changed"),
   /** The queue pair's time of waiting is over: it may be used again. */
   TIMEWAIT_EXIT(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), "the queue pair may be used again"),
   /** The name is resolved: the identifier has the addresses. */
-  ADDRESS_INFO_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), "the name is resolved"),
+  ADDRINFO_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), "the name is resolved"),
   /** The name could not be resolved. */
-  ADDRESS_INFO_ERROR(rdma_h.RDMA_CM_EVENT_ADDRINFO_ERROR(), "the name could not be resolved"),
+  ADDRINFO_ERROR(rdma_h.RDMA_CM_EVENT_ADDRINFO_ERROR(), "the name could not be resolved"),
   /** Something that the user wrote. */
   USER(rdma_h.RDMA_CM_EVENT_USER(), "an event of the user's"),
   /** A kind that is newer than this library. */
@@ -84,13 +83,13 @@ public enum EventType {
   /** Whether the event says that what was asked for did not come about. */
   boolean isFailure() {
     return switch (this) {
-      case ADDRESS_ERROR,
+      case ADDR_ERROR,
           ROUTE_ERROR,
           CONNECT_ERROR,
           UNREACHABLE,
           REJECTED,
           MULTICAST_ERROR,
-          ADDRESS_INFO_ERROR,
+          ADDRINFO_ERROR,
           DEVICE_REMOVAL ->
           true;
       default -> false;

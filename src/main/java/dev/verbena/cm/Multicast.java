@@ -12,7 +12,7 @@ import java.net.InetSocketAddress;
  * The multicast groups of an identifier.
  *
  * <p>Joining needs a device, and attaches the identifier's queue pair to the group if it has one.
- * {@link EventType#MULTICAST_JOINED} tells how to send to the group. Closing the queue pair, or the
+ * {@link EventType#MULTICAST_JOIN} tells how to send to the group. Closing the queue pair, or the
  * identifier, leaves all groups.
  */
 public final class Multicast {
@@ -24,7 +24,7 @@ public final class Multicast {
 
   /**
    * Joins a group to send and receive: {@code rdma_join_multicast}. {@link
-   * EventType#MULTICAST_JOINED} or {@link EventType#MULTICAST_ERROR} follows.
+   * EventType#MULTICAST_JOIN} or {@link EventType#MULTICAST_ERROR} follows.
    *
    * @param group the group's address; its port means nothing
    * @param context a number that comes back as the events' {@link ConnectionEvent#argument}

@@ -3,33 +3,33 @@ package dev.verbena.cm;
 /** Why a connection request was refused: the reasons of the InfiniBand specification. */
 public enum RejectReason {
   /** No queue pair. */
-  NO_QUEUE_PAIR(1, "the peer has no queue pair left"),
+  NO_QP(1, "the peer has no queue pair left"),
   /** No end-to-end context. */
-  NO_END_TO_END_CONTEXT(2, "the peer has no end-to-end context left"),
+  NO_EEC(2, "the peer has no end-to-end context left"),
   /** No resources. */
   NO_RESOURCES(3, "the peer has no resources left"),
   /** The exchange took too long. */
   TIMEOUT(4, "the exchange took too long"),
   /** The peer cannot serve such a request. */
-  UNSUPPORTED_REQUEST(5, "the peer does not support the request"),
+  UNSUPPORTED(5, "the peer does not support the request"),
   /** The communication is unknown to the peer. */
-  INVALID_COMMUNICATION_ID(6, "the peer does not know the communication"),
+  INVALID_COMM_ID(6, "the peer does not know the communication"),
   /** The communication instance is unknown to the peer. */
-  INVALID_COMMUNICATION_INSTANCE(7, "the peer does not know the communication instance"),
+  INVALID_COMM_INSTANCE(7, "the peer does not know the communication instance"),
   /** Nobody listens. */
   INVALID_SERVICE_ID(8, "nobody listens on that port"),
   /** The transport types do not fit. */
   INVALID_TRANSPORT_TYPE(9, "the transport types do not fit"),
   /** An older connection of the queue pair is not forgotten yet. */
-  STALE_CONNECTION(10, "the peer still knows an older connection of the queue pair: try again"),
+  STALE_CONN(10, "the peer still knows an older connection of the queue pair: try again"),
   /** No reliable datagram channel. */
-  NO_RELIABLE_DATAGRAM_CHANNEL(11, "the reliable datagram channel does not exist"),
+  RDC_NOT_EXIST(11, "the reliable datagram channel does not exist"),
   /** A GID that the peer does not accept. */
   INVALID_GID(12, "the peer does not accept the GID"),
   /** A LID that the peer does not accept. */
   INVALID_LID(13, "the peer does not accept the LID"),
   /** A service level that the peer does not accept. */
-  INVALID_SERVICE_LEVEL(14, "the peer does not accept the service level"),
+  INVALID_SL(14, "the peer does not accept the service level"),
   /** A traffic class that the peer does not accept. */
   INVALID_TRAFFIC_CLASS(15, "the peer does not accept the traffic class"),
   /** A hop limit that the peer does not accept. */
@@ -37,37 +37,37 @@ public enum RejectReason {
   /** A packet rate that the peer does not accept. */
   INVALID_PACKET_RATE(17, "the peer does not accept the packet rate"),
   /** An alternate GID that the peer does not accept. */
-  INVALID_ALTERNATE_GID(18, "the peer does not accept the alternate GID"),
+  INVALID_ALT_GID(18, "the peer does not accept the alternate GID"),
   /** An alternate LID that the peer does not accept. */
-  INVALID_ALTERNATE_LID(19, "the peer does not accept the alternate LID"),
+  INVALID_ALT_LID(19, "the peer does not accept the alternate LID"),
   /** An alternate service level that the peer does not accept. */
-  INVALID_ALTERNATE_SERVICE_LEVEL(20, "the peer does not accept the alternate service level"),
+  INVALID_ALT_SL(20, "the peer does not accept the alternate service level"),
   /** An alternate traffic class that the peer does not accept. */
-  INVALID_ALTERNATE_TRAFFIC_CLASS(21, "the peer does not accept the alternate traffic class"),
+  INVALID_ALT_TRAFFIC_CLASS(21, "the peer does not accept the alternate traffic class"),
   /** An alternate hop limit that the peer does not accept. */
-  INVALID_ALTERNATE_HOP_LIMIT(22, "the peer does not accept the alternate hop limit"),
+  INVALID_ALT_HOP_LIMIT(22, "the peer does not accept the alternate hop limit"),
   /** An alternate packet rate that the peer does not accept. */
-  INVALID_ALTERNATE_PACKET_RATE(23, "the peer does not accept the alternate packet rate"),
+  INVALID_ALT_PACKET_RATE(23, "the peer does not accept the alternate packet rate"),
   /** The connection manager is elsewhere. */
-  PORT_AND_MANAGER_REDIRECTED(24, "the peer's port and connection manager are elsewhere"),
+  PORT_CM_REDIRECT(24, "the peer's port and connection manager are elsewhere"),
   /** The port is elsewhere. */
-  PORT_REDIRECTED(25, "the peer's port is elsewhere"),
+  PORT_REDIRECT(25, "the peer's port is elsewhere"),
   /** A path MTU that the peer does not accept. */
   INVALID_MTU(26, "the peer does not accept the path MTU"),
   /** Too many outstanding reads and atomics were asked for. */
-  INSUFFICIENT_RESPONDER_RESOURCES(27, "the peer has too few responder resources"),
+  INSUFFICIENT_RESP_RESOURCES(27, "the peer has too few responder resources"),
   /** The program at the other end refused, perhaps with private data. */
   CONSUMER_DEFINED(28, "the program at the other end refuses"),
   /** An RNR retry count that the peer does not accept. */
   INVALID_RNR_RETRY(29, "the peer does not accept the RNR retry count"),
   /** The communication ID is taken. */
-  DUPLICATE_COMMUNICATION_ID(30, "the communication ID is taken"),
+  DUPLICATE_LOCAL_COMM_ID(30, "the communication ID is taken"),
   /** A class version that the peer does not speak. */
   INVALID_CLASS_VERSION(31, "the peer does not speak that class version"),
   /** A flow label that the peer does not accept. */
   INVALID_FLOW_LABEL(32, "the peer does not accept the flow label"),
   /** An alternate flow label that the peer does not accept. */
-  INVALID_ALTERNATE_FLOW_LABEL(33, "the peer does not accept the alternate flow label"),
+  INVALID_ALT_FLOW_LABEL(33, "the peer does not accept the alternate flow label"),
   /** The peer does not support the enhanced connection establishment that was asked for. */
   VENDOR_OPTION_NOT_SUPPORTED(35, "the peer does not support the vendor's options"),
   /** A reason that is newer than this library. */

@@ -275,8 +275,7 @@ public final class PacketBuffers implements AutoCloseable {
    */
   public SendList sendsWithChecksum(int requests) {
     DeviceAttributes device = domain.context().deviceAttributes();
-    if (!device.has(RawPacketCapability.IP_CHECKSUM)
-        && !device.has(DeviceCapability.RAW_IP_CHECKSUM)) {
+    if (!device.has(RawPacketCapability.IP_CSUM) && !device.has(DeviceCapability.RAW_IP_CSUM)) {
       throw new UnsupportedOperationException(
           domain.context().device()
               + " computes no checksums of packets: write them into the packets");

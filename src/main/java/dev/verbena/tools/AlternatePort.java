@@ -59,7 +59,7 @@ record AlternatePort(int number, int lid) {
 
   /** Some devices say that they can, but have no LIDs for a connection to migrate between. */
   private static boolean isSupported(Context context) {
-    return context.deviceAttributes().has(DeviceCapability.AUTOMATIC_PATH_MIGRATION)
+    return context.deviceAttributes().has(DeviceCapability.AUTO_PATH_MIG)
         && context.ports().stream()
             .anyMatch(port -> port.attributes().linkLayer() == LinkLayer.INFINIBAND);
   }

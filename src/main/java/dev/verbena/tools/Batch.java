@@ -35,7 +35,7 @@ final class Batch implements Callable<Integer> {
                 devices.device(),
                 SIZE,
                 SendOperation.RDMA_WRITE,
-                SendOperation.RDMA_WRITE_WITH_IMMEDIATE);
+                SendOperation.RDMA_WRITE_WITH_IMM);
         Link there = new Link(devices.peerDevice(), SIZE)) {
       here.queuePair().connect(there.address());
       there.queuePair().connect(here.address());

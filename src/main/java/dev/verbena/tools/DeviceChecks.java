@@ -92,7 +92,7 @@ final class DeviceChecks {
   private static Check gids(Port port) {
     List<GidEntry> gids = port.gidTable();
     boolean ethernet = port.attributes().linkLayer() == LinkLayer.ETHERNET;
-    boolean roce = port.context().device().transportType() == TransportType.INFINIBAND && ethernet;
+    boolean roce = port.context().device().transportType() == TransportType.IB && ethernet;
     if (gids.isEmpty() && roce) {
       return Check.problem(
           port + " has no GID", "give its network interface an IP address, and set it up");

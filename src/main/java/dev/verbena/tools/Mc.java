@@ -100,7 +100,7 @@ final class Mc implements Callable<Integer> {
       attempt("rdma_bind_addr failed", () -> id.bind(from));
     }
     attempt("rdma_resolve_addr failed", () -> id.resolveAddress(from, to(), RESOLUTION));
-    await(channel, EventType.ADDRESS_RESOLVED);
+    await(channel, EventType.ADDR_RESOLVED);
   }
 
   private GroupMember prepare(ConnectionId id, Arena arena) {
@@ -117,7 +117,7 @@ final class Mc implements Callable<Integer> {
 
   private void join(GroupMember member, EventChannel channel) throws InterruptedException {
     attempt("rdma_join_multicast failed", () -> member.id().multicast().join(to(), 0));
-    DatagramParameters joined = await(channel, EventType.MULTICAST_JOINED).datagram().orElseThrow();
+    DatagramParameters joined = await(channel, EventType.MULTICAST_JOIN).datagram().orElseThrow();
     out.printf(
         "joined dgid: %s, mlid 0x%x, sl %d%n",
         joined.path().route().map(GlobalRoute::destination).orElseThrow(),

@@ -157,9 +157,9 @@ final class Mckey implements Callable<Integer> {
             "mckey: event: %s, error: %d".formatted(event.type().text(), event.status()),
             new IllegalStateException(event.toString()));
       }
-      if (event.type() == EventType.ADDRESS_RESOLVED) {
+      if (event.type() == EventType.ADDR_RESOLVED) {
         members.add(prepare(event.id(), arena));
-      } else if (event.type() == EventType.MULTICAST_JOINED) {
+      } else if (event.type() == EventType.MULTICAST_JOIN) {
         joined(members, event);
         joined++;
       }
@@ -176,7 +176,7 @@ final class Mckey implements Callable<Integer> {
     if (!options.isSender()) {
       member.postReceives(count);
     }
-    attempt("mckey: failure joining: %d", () -> id.multicast().join(to(), JoinFlag.FULL_MEMBER, 0));
+    attempt("mckey: failure joining: %d", () -> id.multicast().join(to(), JoinFlag.FULLMEMBER, 0));
     return member;
   }
 
@@ -197,8 +197,7 @@ final class Mckey implements Callable<Integer> {
     EventWatch.start(
         channel,
         event -> {
-          if (event.type() == EventType.MULTICAST_ERROR
-              || event.type() == EventType.ADDRESS_CHANGE) {
+          if (event.type() == EventType.MULTICAST_ERROR || event.type() == EventType.ADDR_CHANGE) {
             out.println("mckey: event: " + event.type().text() + ", status: " + event.status());
           }
         });

@@ -54,8 +54,8 @@ final class MigratingConnection implements AutoCloseable {
   private void tell(AsyncEvent event) {
     out.println(
         switch (event.type()) {
-          case PATH_MIGRATED -> "QP path migrated";
-          case PATH_MIGRATION_ERROR -> "QP path migration error";
+          case PATH_MIG -> "QP path migrated";
+          case PATH_MIG_ERR -> "QP path migration error";
           default -> "Async Event " + event.type().code();
         });
   }

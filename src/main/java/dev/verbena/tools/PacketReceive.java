@@ -132,7 +132,7 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
     }
     packets++;
     bytes += completions.byteLength(index);
-    good += completions.has(index, CompletionFlag.CHECKSUM_OK) ? 1 : 0;
+    good += completions.has(index, CompletionFlag.IP_CSUM_OK) ? 1 : 0;
     if (posted == wanted) {
       return false;
     }

@@ -20,7 +20,7 @@ final class PacketSelectors {
   private enum Rule {
     NORMAL,
     ALL_DEFAULT,
-    MULTICAST_DEFAULT,
+    MC_DEFAULT,
     SNIFFER;
 
     FlowType ofVerbs() {

@@ -13,13 +13,13 @@ public enum AccessFlag implements Flags.Flag {
   /** Peers may use atomic operations; needs {@link #LOCAL_WRITE}. */
   REMOTE_ATOMIC(rdma_h.IBV_ACCESS_REMOTE_ATOMIC()),
   /** Memory windows may be bound to the region. */
-  MEMORY_WINDOW_BIND(rdma_h.IBV_ACCESS_MW_BIND()),
+  MW_BIND(rdma_h.IBV_ACCESS_MW_BIND()),
   /** Remote addresses count from 0 instead of from the region's address. */
   ZERO_BASED(rdma_h.IBV_ACCESS_ZERO_BASED()),
   /** Pages are brought in when the device touches them, not pinned. */
   ON_DEMAND(rdma_h.IBV_ACCESS_ON_DEMAND()),
   /** The memory is in huge pages; a hint for on-demand paging. */
-  HUGE_PAGES(rdma_h.IBV_ACCESS_HUGETLB()),
+  HUGETLB(rdma_h.IBV_ACCESS_HUGETLB()),
   /** Peers may flush to make their writes visible to everybody. */
   FLUSH_GLOBAL(rdma_h.IBV_ACCESS_FLUSH_GLOBAL()),
   /** Peers may flush to make their writes persistent. */

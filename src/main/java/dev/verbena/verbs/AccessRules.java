@@ -16,7 +16,7 @@ final class AccessRules {
   static void check(Set<AccessFlag> access) {
     requires(access, AccessFlag.REMOTE_WRITE, AccessFlag.LOCAL_WRITE);
     requires(access, AccessFlag.REMOTE_ATOMIC, AccessFlag.LOCAL_WRITE);
-    requires(access, AccessFlag.HUGE_PAGES, AccessFlag.ON_DEMAND);
+    requires(access, AccessFlag.HUGETLB, AccessFlag.ON_DEMAND);
   }
 
   private static void requires(Set<AccessFlag> access, AccessFlag flag, AccessFlag needed) {

@@ -7,9 +7,9 @@ public enum AtomicScope implements Codes.Code {
   /** There are no atomic operations. */
   NONE(rdma_h.IBV_ATOMIC_NONE()),
   /** Among the operations of this device. */
-  DEVICE(rdma_h.IBV_ATOMIC_HCA()),
+  HCA(rdma_h.IBV_ATOMIC_HCA()),
   /** Among all devices and the processors. */
-  GLOBAL(rdma_h.IBV_ATOMIC_GLOB());
+  GLOB(rdma_h.IBV_ATOMIC_GLOB());
 
   private final int code;
 

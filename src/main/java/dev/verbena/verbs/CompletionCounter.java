@@ -30,7 +30,7 @@ public final class CompletionCounter extends Resource {
   /** What is counted: {@code enum ibv_comp_cntr_type}. */
   public enum Type implements Codes.Code {
     /** Work requests. */
-    REQUESTS(rdma_h.IBV_COMP_CNTR_TYPE_WRS()),
+    WRS(rdma_h.IBV_COMP_CNTR_TYPE_WRS()),
     /** Bytes. */
     BYTES(rdma_h.IBV_COMP_CNTR_TYPE_BYTES());
 
@@ -51,15 +51,15 @@ public final class CompletionCounter extends Resource {
     /** Sends. */
     SEND(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_SEND()),
     /** Receives. */
-    RECEIVE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RECV()),
+    RECV(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RECV()),
     /** RDMA reads that were posted here. */
-    READ(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ()),
+    RDMA_READ(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ()),
     /** RDMA reads by the peer. */
-    REMOTE_READ(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ()),
+    REMOTE_RDMA_READ(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ()),
     /** RDMA writes that were posted here. */
-    WRITE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE()),
+    RDMA_WRITE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE()),
     /** RDMA writes by the peer. */
-    REMOTE_WRITE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE());
+    REMOTE_RDMA_WRITE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE());
 
     private final long bit;
 

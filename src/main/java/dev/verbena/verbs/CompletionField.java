@@ -8,29 +8,29 @@ import dev.verbena.raw.rdma_h;
  */
 public enum CompletionField implements Flags.Flag {
   /** How many bytes arrived. */
-  BYTE_LENGTH(rdma_h.IBV_WC_EX_WITH_BYTE_LEN()),
+  BYTE_LEN(rdma_h.IBV_WC_EX_WITH_BYTE_LEN()),
   /** The immediate value. */
-  IMMEDIATE(rdma_h.IBV_WC_EX_WITH_IMM()),
+  IMM(rdma_h.IBV_WC_EX_WITH_IMM()),
   /** The number of the local queue pair. */
-  QUEUE_PAIR_NUMBER(rdma_h.IBV_WC_EX_WITH_QP_NUM()),
+  QP_NUM(rdma_h.IBV_WC_EX_WITH_QP_NUM()),
   /** The number of the sender's queue pair. */
-  SOURCE_QUEUE_PAIR(rdma_h.IBV_WC_EX_WITH_SRC_QP()),
+  SRC_QP(rdma_h.IBV_WC_EX_WITH_SRC_QP()),
   /** The sender's LID. */
-  SOURCE_LID(rdma_h.IBV_WC_EX_WITH_SLID()),
+  SLID(rdma_h.IBV_WC_EX_WITH_SLID()),
   /** The service level. */
-  SERVICE_LEVEL(rdma_h.IBV_WC_EX_WITH_SL()),
+  SL(rdma_h.IBV_WC_EX_WITH_SL()),
   /** The path bits of the destination LID. */
-  DESTINATION_PATH_BITS(rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS()),
+  DLID_PATH_BITS(rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS()),
   /** When it completed, in ticks of the device's clock. */
-  TIMESTAMP(rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP()),
+  COMPLETION_TIMESTAMP(rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP()),
   /** The customer VLAN tag. */
-  VLAN(rdma_h.IBV_WC_EX_WITH_CVLAN()),
+  CVLAN(rdma_h.IBV_WC_EX_WITH_CVLAN()),
   /** The tag that a flow rule put on the packet. */
   FLOW_TAG(rdma_h.IBV_WC_EX_WITH_FLOW_TAG()),
   /** What tag matching found. */
-  TAG_MATCHING(rdma_h.IBV_WC_EX_WITH_TM_INFO()),
+  TM_INFO(rdma_h.IBV_WC_EX_WITH_TM_INFO()),
   /** When it completed, in nanoseconds of the wall clock. */
-  WALL_CLOCK_TIMESTAMP(rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK());
+  COMPLETION_TIMESTAMP_WALLCLOCK(rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK());
 
   private final long bit;
 

@@ -11,13 +11,13 @@ public enum CompletionOpcode implements Codes.Code {
   /** A read from the peer's memory. */
   RDMA_READ(rdma_h.IBV_WC_RDMA_READ()),
   /** A compare and swap. */
-  COMPARE_AND_SWAP(rdma_h.IBV_WC_COMP_SWAP()),
+  ATOMIC_CMP_AND_SWP(rdma_h.IBV_WC_COMP_SWAP()),
   /** A fetch and add. */
-  FETCH_AND_ADD(rdma_h.IBV_WC_FETCH_ADD()),
+  ATOMIC_FETCH_AND_ADD(rdma_h.IBV_WC_FETCH_ADD()),
   /** A memory window was bound. */
-  BIND_MEMORY_WINDOW(rdma_h.IBV_WC_BIND_MW()),
+  BIND_MW(rdma_h.IBV_WC_BIND_MW()),
   /** A local key was made invalid. */
-  LOCAL_INVALIDATE(rdma_h.IBV_WC_LOCAL_INV()),
+  LOCAL_INV(rdma_h.IBV_WC_LOCAL_INV()),
   /** A stream was sent in TCP segments. */
   TSO(rdma_h.IBV_WC_TSO()),
   /** A flush of the peer's memory. */
@@ -25,19 +25,19 @@ public enum CompletionOpcode implements Codes.Code {
   /** An atomic write. */
   ATOMIC_WRITE(rdma_h.IBV_WC_ATOMIC_WRITE()),
   /** A receive took a message. */
-  RECEIVE(rdma_h.IBV_WC_RECV()),
+  RECV(rdma_h.IBV_WC_RECV()),
   /** A receive was used up by a write with immediate data. */
-  RECEIVE_RDMA_WITH_IMMEDIATE(rdma_h.IBV_WC_RECV_RDMA_WITH_IMM()),
+  RECV_RDMA_WITH_IMM(rdma_h.IBV_WC_RECV_RDMA_WITH_IMM()),
   /** A tag was added to a matching list. */
-  TAG_ADD(rdma_h.IBV_WC_TM_ADD()),
+  TM_ADD(rdma_h.IBV_WC_TM_ADD()),
   /** A tag was taken from a matching list. */
-  TAG_DELETE(rdma_h.IBV_WC_TM_DEL()),
+  TM_DEL(rdma_h.IBV_WC_TM_DEL()),
   /** A matching list was synchronised. */
-  TAG_SYNC(rdma_h.IBV_WC_TM_SYNC()),
+  TM_SYNC(rdma_h.IBV_WC_TM_SYNC()),
   /** A message arrived for a matching list. */
-  TAG_RECEIVE(rdma_h.IBV_WC_TM_RECV()),
+  TM_RECV(rdma_h.IBV_WC_TM_RECV()),
   /** A message without a tag arrived. */
-  TAG_NONE(rdma_h.IBV_WC_TM_NO_TAG()),
+  TM_NO_TAG(rdma_h.IBV_WC_TM_NO_TAG()),
   /** An operation of the device's own. */
   DRIVER1(rdma_h.IBV_WC_DRIVER1()),
   /** An operation of the device's own. */

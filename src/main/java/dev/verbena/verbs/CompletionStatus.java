@@ -8,79 +8,77 @@ public enum CompletionStatus implements Codes.Code {
   /** It was done. */
   SUCCESS(rdma_h.IBV_WC_SUCCESS(), "success", ""),
   /** The message is longer than the receive, or than the port may send. */
-  LOCAL_LENGTH_ERROR(
+  LOC_LEN_ERR(
       rdma_h.IBV_WC_LOC_LEN_ERR(), "local length error", "post receives as long as the messages"),
   /** The queue pair could not do it, though the request is of this side. */
-  LOCAL_QP_OPERATION_ERROR(
+  LOC_QP_OP_ERR(
       rdma_h.IBV_WC_LOC_QP_OP_ERR(),
       "local QP operation error",
       "does the queue pair allow the operation, with enough outstanding reads and atomics?"),
   /** The end-to-end context failed; of a service that nothing implements. */
-  LOCAL_EE_CONTEXT_OPERATION_ERROR(
-      rdma_h.IBV_WC_LOC_EEC_OP_ERR(), "local EE context operation error", ""),
+  LOC_EEC_OP_ERR(rdma_h.IBV_WC_LOC_EEC_OP_ERR(), "local EE context operation error", ""),
   /** An entry does not lie in the memory region of its key, or the region lacks the right. */
-  LOCAL_PROTECTION_ERROR(
+  LOC_PROT_ERR(
       rdma_h.IBV_WC_LOC_PROT_ERR(),
       "local protection error",
       "is the region open, of this domain, and with LOCAL_WRITE where the device writes?"),
   /** It was still queued when the queue pair went into the error state. */
-  FLUSHED(
+  WR_FLUSH_ERR(
       rdma_h.IBV_WC_WR_FLUSH_ERR(),
       "Work Request Flushed Error",
       "an earlier completion of the queue pair says why, unless it was disconnected or closed"),
   /** A memory window could not be bound. */
-  MEMORY_WINDOW_BIND_ERROR(
+  MW_BIND_ERR(
       rdma_h.IBV_WC_MW_BIND_ERR(),
       "memory management operation error",
       "are window and region of this domain, and may windows be bound to the region?"),
   /** The peer answered with something else than was asked for. */
-  BAD_RESPONSE_ERROR(rdma_h.IBV_WC_BAD_RESP_ERR(), "bad response error", ""),
+  BAD_RESP_ERR(rdma_h.IBV_WC_BAD_RESP_ERR(), "bad response error", ""),
   /** A write with immediate data met a protection error on this side. */
-  LOCAL_ACCESS_ERROR(rdma_h.IBV_WC_LOC_ACCESS_ERR(), "local access error", ""),
+  LOC_ACCESS_ERR(rdma_h.IBV_WC_LOC_ACCESS_ERR(), "local access error", ""),
   /** The peer found the request invalid. */
-  REMOTE_INVALID_REQUEST_ERROR(
+  REM_INV_REQ_ERR(
       rdma_h.IBV_WC_REM_INV_REQ_ERR(),
       "remote invalid request error",
       "is the peer's receive long enough, and does its queue pair allow the operation?"),
   /** The peer's memory region does not allow it. */
-  REMOTE_ACCESS_ERROR(
+  REM_ACCESS_ERR(
       rdma_h.IBV_WC_REM_ACCESS_ERR(),
       "remote access error",
       "remote address, rkey, or the access flags of the peer's region or queue pair are wrong"),
   /** The peer could not do it. */
-  REMOTE_OPERATION_ERROR(
+  REM_OP_ERR(
       rdma_h.IBV_WC_REM_OP_ERR(), "remote operation error", "the peer's completions say why"),
   /** The peer did not acknowledge. */
-  RETRY_EXCEEDED_ERROR(
+  RETRY_EXC_ERR(
       rdma_h.IBV_WC_RETRY_EXC_ERR(),
       "transport retry counter exceeded",
       "is the peer alive, in RTR or RTS, and connected to this queue pair's number?"),
   /** The peer never had a receive posted. */
-  RNR_RETRY_EXCEEDED_ERROR(
+  RNR_RETRY_EXC_ERR(
       rdma_h.IBV_WC_RNR_RETRY_EXC_ERR(),
       "RNR retry counter exceeded",
       "the peer must post receives in time, or the RNR retry count be 7, for ever"),
   /** Reliable datagram domains differ. */
-  LOCAL_RDD_VIOLATION_ERROR(rdma_h.IBV_WC_LOC_RDD_VIOL_ERR(), "local RDD violation error", ""),
+  LOC_RDD_VIOL_ERR(rdma_h.IBV_WC_LOC_RDD_VIOL_ERR(), "local RDD violation error", ""),
   /** A reliable datagram request is invalid. */
-  REMOTE_INVALID_RD_REQUEST(rdma_h.IBV_WC_REM_INV_RD_REQ_ERR(), "remote invalid RD request", ""),
+  REM_INV_RD_REQ_ERR(rdma_h.IBV_WC_REM_INV_RD_REQ_ERR(), "remote invalid RD request", ""),
   /** The peer gave up. */
-  ABORTED_ERROR(rdma_h.IBV_WC_REM_ABORT_ERR(), "aborted error", ""),
+  REM_ABORT_ERR(rdma_h.IBV_WC_REM_ABORT_ERR(), "aborted error", ""),
   /** No such end-to-end context. */
-  INVALID_EE_CONTEXT_NUMBER(rdma_h.IBV_WC_INV_EECN_ERR(), "invalid EE context number", ""),
+  INV_EECN_ERR(rdma_h.IBV_WC_INV_EECN_ERR(), "invalid EE context number", ""),
   /** The end-to-end context's state does not allow it. */
-  INVALID_EE_CONTEXT_STATE(rdma_h.IBV_WC_INV_EEC_STATE_ERR(), "invalid EE context state", ""),
+  INV_EEC_STATE_ERR(rdma_h.IBV_WC_INV_EEC_STATE_ERR(), "invalid EE context state", ""),
   /** The device or its driver must be restarted. */
-  FATAL_ERROR(rdma_h.IBV_WC_FATAL_ERR(), "fatal error", ""),
+  FATAL_ERR(rdma_h.IBV_WC_FATAL_ERR(), "fatal error", ""),
   /** The answer did not come in time. */
-  RESPONSE_TIMEOUT_ERROR(rdma_h.IBV_WC_RESP_TIMEOUT_ERR(), "response timeout error", ""),
+  RESP_TIMEOUT_ERR(rdma_h.IBV_WC_RESP_TIMEOUT_ERR(), "response timeout error", ""),
   /** None of the other errors; the vendor's error code may say more. */
-  GENERAL_ERROR(rdma_h.IBV_WC_GENERAL_ERR(), "general error", ""),
+  GENERAL_ERR(rdma_h.IBV_WC_GENERAL_ERR(), "general error", ""),
   /** A tag could not be matched. */
-  TAG_MATCHING_ERROR(rdma_h.IBV_WC_TM_ERR(), "TM error", ""),
+  TM_ERR(rdma_h.IBV_WC_TM_ERR(), "TM error", ""),
   /** A matched tag's data must be fetched by software. */
-  TAG_MATCHING_RENDEZVOUS_INCOMPLETE(
-      rdma_h.IBV_WC_TM_RNDV_INCOMPLETE(), "TM software rendezvous", ""),
+  TM_RNDV_INCOMPLETE(rdma_h.IBV_WC_TM_RNDV_INCOMPLETE(), "TM software rendezvous", ""),
   /** A status that is newer than this library. */
   UNKNOWN(-1, "unknown", "");
 

@@ -192,7 +192,7 @@ public final class Completions {
   /**
    * The peer's immediate data.
    *
-   * @param index which completion, one with {@link CompletionFlag#IMMEDIATE}
+   * @param index which completion, one with {@link CompletionFlag#WITH_IMM}
    * @return the value that the peer gave
    */
   public int immediate(int index) {
@@ -202,7 +202,7 @@ public final class Completions {
   /**
    * The local key that the peer made invalid.
    *
-   * @param index which completion, one with {@link CompletionFlag#INVALIDATED}
+   * @param index which completion, one with {@link CompletionFlag#WITH_INV}
    * @return the rkey
    */
   public int invalidatedKey(int index) {

@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 /** What of an operation's data arrives in order: {@code enum ibv_query_qp_data_in_order_caps}. */
 public enum DataInOrder implements Flags.Flag {
   /** The whole message. */
-  WHOLE_MESSAGE(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG()),
+  WHOLE_MSG(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG()),
   /** Each aligned block of 128 bytes. */
   ALIGNED_128_BYTES(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES());
 

@@ -23,9 +23,9 @@ public final class DmaHandle extends Resource {
   /** The kind of memory that TLP processing hints speak of: {@code enum ibv_tph_mem_type}. */
   public enum MemoryType implements Codes.Code {
     /** Volatile memory. */
-    VOLATILE(rdma_h.IBV_TPH_MEM_TYPE_VM()),
+    VM(rdma_h.IBV_TPH_MEM_TYPE_VM()),
     /** Persistent memory. */
-    PERSISTENT(rdma_h.IBV_TPH_MEM_TYPE_PM());
+    PM(rdma_h.IBV_TPH_MEM_TYPE_PM());
 
     private final int code;
 
@@ -47,7 +47,7 @@ public final class DmaHandle extends Resource {
     private int mask;
     private int cpu;
     private int hint;
-    private MemoryType type = MemoryType.VOLATILE;
+    private MemoryType type = MemoryType.VM;
 
     Builder(Context context) {
       this.context = context;

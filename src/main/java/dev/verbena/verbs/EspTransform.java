@@ -36,7 +36,7 @@ public final class EspTransform {
     /** Encrypts instead of decrypting. */
     ENCRYPT(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ENCRYPT()),
     /** The extended sequence number enters a new window. */
-    NEW_SEQUENCE_WINDOW(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ESN_NEW_WINDOW());
+    ESN_NEW_WINDOW(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ESN_NEW_WINDOW());
 
     private final long bit;
 

@@ -9,7 +9,7 @@ public enum FlowType implements Codes.Code {
   /** All that no other rule takes. */
   ALL_DEFAULT(rdma_h.IBV_FLOW_ATTR_ALL_DEFAULT()),
   /** All multicast packets that no other rule takes. */
-  MULTICAST_DEFAULT(rdma_h.IBV_FLOW_ATTR_MC_DEFAULT()),
+  MC_DEFAULT(rdma_h.IBV_FLOW_ATTR_MC_DEFAULT()),
   /** A copy of all that the port sees. */
   SNIFFER(rdma_h.IBV_FLOW_ATTR_SNIFFER());
 

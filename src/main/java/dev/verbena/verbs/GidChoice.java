@@ -29,7 +29,7 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
     return switch (type) {
       case ROCE_V2 -> 0;
       case ROCE_V1 -> 1;
-      case INFINIBAND, UNKNOWN -> 2;
+      case IB, UNKNOWN -> 2;
     };
   }
 

@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 /** What packets a GID is for: {@code enum ibv_gid_type}. */
 public enum GidType implements Codes.Code {
   /** InfiniBand. */
-  INFINIBAND(rdma_h.IBV_GID_TYPE_IB(), "IB"),
+  IB(rdma_h.IBV_GID_TYPE_IB(), "IB"),
   /** RoCE version 1: Ethernet frames of a type of their own, not routable. */
   ROCE_V1(rdma_h.IBV_GID_TYPE_ROCE_V1(), "RoCE v1"),
   /** RoCE version 2: UDP packets, to port 4791. */

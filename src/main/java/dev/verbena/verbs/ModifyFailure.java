@@ -33,7 +33,7 @@ final class ModifyFailure {
     QueuePairState to = has(QueuePairAttribute.STATE) ? attributes.state() : from;
     Optional<String> breach = StateTable.explain(queuePair.type(), from, to, attributes.meant());
     if (breach.isEmpty() && from == QueuePairState.SQD) {
-      return "the send queue was perhaps not drained yet: wait for SEND_QUEUE_DRAINED";
+      return "the send queue was perhaps not drained yet: wait for SQ_DRAINED";
     }
     return breach.orElseGet(this::wrongValue);
   }

@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 /** What kind of RDMA node a device is: {@code enum ibv_node_type}. */
 public enum NodeType implements Codes.Code {
   /** A channel adapter, of InfiniBand or RoCE. */
-  CHANNEL_ADAPTER(rdma_h.IBV_NODE_CA(), "InfiniBand channel adapter"),
+  CA(rdma_h.IBV_NODE_CA(), "InfiniBand channel adapter"),
   /** A switch. */
   SWITCH(rdma_h.IBV_NODE_SWITCH(), "InfiniBand switch"),
   /** A router. */

@@ -10,7 +10,7 @@ public enum OdpOperation implements Flags.Flag {
   /** Sends. */
   SEND(rdma_h.IBV_ODP_SUPPORT_SEND()),
   /** Receives. */
-  RECEIVE(rdma_h.IBV_ODP_SUPPORT_RECV()),
+  RECV(rdma_h.IBV_ODP_SUPPORT_RECV()),
   /** RDMA writes. */
   WRITE(rdma_h.IBV_ODP_SUPPORT_WRITE()),
   /** RDMA reads. */
@@ -18,7 +18,7 @@ public enum OdpOperation implements Flags.Flag {
   /** Atomic operations. */
   ATOMIC(rdma_h.IBV_ODP_SUPPORT_ATOMIC()),
   /** Receives of a shared receive queue. */
-  SRQ_RECEIVE(rdma_h.IBV_ODP_SUPPORT_SRQ_RECV()),
+  SRQ_RECV(rdma_h.IBV_ODP_SUPPORT_SRQ_RECV()),
   /** RDMA flushes. */
   FLUSH(rdma_h.IBV_ODP_SUPPORT_FLUSH()),
   /** Atomic writes. */

@@ -8,67 +8,67 @@ public enum PortCapability implements Flags.Flag {
   /** The port runs the subnet manager. */
   SM(rdma_h.IBV_PORT_SM()),
   /** Notices are supported. */
-  NOTICE(rdma_h.IBV_PORT_NOTICE_SUP()),
+  NOTICE_SUP(rdma_h.IBV_PORT_NOTICE_SUP()),
   /** Traps are supported. */
-  TRAP(rdma_h.IBV_PORT_TRAP_SUP()),
+  TRAP_SUP(rdma_h.IBV_PORT_TRAP_SUP()),
   /** Optional inter-packet delays are supported. */
-  OPTIONAL_INTER_PACKET_DELAY(rdma_h.IBV_PORT_OPT_IPD_SUP()),
+  OPT_IPD_SUP(rdma_h.IBV_PORT_OPT_IPD_SUP()),
   /** Automatic path migration is supported. */
-  AUTOMATIC_MIGRATION(rdma_h.IBV_PORT_AUTO_MIGR_SUP()),
+  AUTO_MIGR_SUP(rdma_h.IBV_PORT_AUTO_MIGR_SUP()),
   /** Service levels are mapped to virtual lanes. */
-  SERVICE_LEVEL_MAPPING(rdma_h.IBV_PORT_SL_MAP_SUP()),
+  SL_MAP_SUP(rdma_h.IBV_PORT_SL_MAP_SUP()),
   /** The M_Key is kept when power is off. */
   MKEY_NVRAM(rdma_h.IBV_PORT_MKEY_NVRAM()),
   /** The P_Key table is kept when power is off. */
   PKEY_NVRAM(rdma_h.IBV_PORT_PKEY_NVRAM()),
   /** The port has a LED that can be asked for. */
-  LED_INFO(rdma_h.IBV_PORT_LED_INFO_SUP()),
+  LED_INFO_SUP(rdma_h.IBV_PORT_LED_INFO_SUP()),
   /** A system image GUID is supported. */
-  SYSTEM_IMAGE_GUID(rdma_h.IBV_PORT_SYS_IMAGE_GUID_SUP()),
+  SYS_IMAGE_GUID_SUP(rdma_h.IBV_PORT_SYS_IMAGE_GUID_SUP()),
   /** Traps for P_Key violations at a switch's outer port are supported. */
-  PKEY_SWITCH_EXTERNAL_PORT_TRAP(rdma_h.IBV_PORT_PKEY_SW_EXT_PORT_TRAP_SUP()),
+  PKEY_SW_EXT_PORT_TRAP_SUP(rdma_h.IBV_PORT_PKEY_SW_EXT_PORT_TRAP_SUP()),
   /** Speeds beyond QDR are supported. */
-  EXTENDED_SPEEDS(rdma_h.IBV_PORT_EXTENDED_SPEEDS_SUP()),
+  EXTENDED_SPEEDS_SUP(rdma_h.IBV_PORT_EXTENDED_SPEEDS_SUP()),
   /** There is a second set of capabilities. */
-  CAPABILITY_MASK_2(rdma_h.IBV_PORT_CAP_MASK2_SUP()),
+  CAP_MASK2_SUP(rdma_h.IBV_PORT_CAP_MASK2_SUP()),
   /** Communication management is supported. */
-  COMMUNICATION_MANAGEMENT(rdma_h.IBV_PORT_CM_SUP()),
+  CM_SUP(rdma_h.IBV_PORT_CM_SUP()),
   /** SNMP tunnelling is supported. */
-  SNMP_TUNNEL(rdma_h.IBV_PORT_SNMP_TUNNEL_SUP()),
+  SNMP_TUNNEL_SUP(rdma_h.IBV_PORT_SNMP_TUNNEL_SUP()),
   /** The port can be initialised again. */
-  REINITIALISATION(rdma_h.IBV_PORT_REINIT_SUP()),
+  REINIT_SUP(rdma_h.IBV_PORT_REINIT_SUP()),
   /** Device management is supported. */
-  DEVICE_MANAGEMENT(rdma_h.IBV_PORT_DEVICE_MGMT_SUP()),
+  DEVICE_MGMT_SUP(rdma_h.IBV_PORT_DEVICE_MGMT_SUP()),
   /** A management class of the vendor is supported. */
-  VENDOR_CLASS(rdma_h.IBV_PORT_VENDOR_CLASS_SUP()),
+  VENDOR_CLASS_SUP(rdma_h.IBV_PORT_VENDOR_CLASS_SUP()),
   /** Direct route notices are supported. */
-  DIRECT_ROUTE_NOTICE(rdma_h.IBV_PORT_DR_NOTICE_SUP()),
+  DR_NOTICE_SUP(rdma_h.IBV_PORT_DR_NOTICE_SUP()),
   /** A change of capabilities is notified. */
-  CAPABILITY_MASK_NOTICE(rdma_h.IBV_PORT_CAP_MASK_NOTICE_SUP()),
+  CAP_MASK_NOTICE_SUP(rdma_h.IBV_PORT_CAP_MASK_NOTICE_SUP()),
   /** Boot management is supported. */
-  BOOT_MANAGEMENT(rdma_h.IBV_PORT_BOOT_MGMT_SUP()),
+  BOOT_MGMT_SUP(rdma_h.IBV_PORT_BOOT_MGMT_SUP()),
   /** Link round-trip latency can be measured. */
-  LINK_LATENCY(rdma_h.IBV_PORT_LINK_LATENCY_SUP()),
+  LINK_LATENCY_SUP(rdma_h.IBV_PORT_LINK_LATENCY_SUP()),
   /** Clients can be asked to register again. */
-  CLIENT_REREGISTRATION(rdma_h.IBV_PORT_CLIENT_REG_SUP()),
+  CLIENT_REG_SUP(rdma_h.IBV_PORT_CLIENT_REG_SUP()),
   /** GIDs are made from IP addresses. */
   IP_BASED_GIDS(rdma_h.IBV_PORT_IP_BASED_GIDS()),
   /** The node description can be set. */
-  SET_NODE_DESCRIPTION(second(rdma_h.IBV_PORT_SET_NODE_DESC_SUP())),
+  SET_NODE_DESC_SUP(second(rdma_h.IBV_PORT_SET_NODE_DESC_SUP())),
   /** Extended port information is supported. */
-  EXTENDED_PORT_INFO(second(rdma_h.IBV_PORT_INFO_EXT_SUP())),
+  INFO_EXT_SUP(second(rdma_h.IBV_PORT_INFO_EXT_SUP())),
   /** Virtual ports are supported. */
-  VIRTUALISATION(second(rdma_h.IBV_PORT_VIRT_SUP())),
+  VIRT_SUP(second(rdma_h.IBV_PORT_VIRT_SUP())),
   /** The switch has a port state table. */
-  SWITCH_PORT_STATE_TABLE(second(rdma_h.IBV_PORT_SWITCH_PORT_STATE_TABLE_SUP())),
+  SWITCH_PORT_STATE_TABLE_SUP(second(rdma_h.IBV_PORT_SWITCH_PORT_STATE_TABLE_SUP())),
   /** Links of two lanes are supported. */
-  LINK_WIDTH_2X(second(rdma_h.IBV_PORT_LINK_WIDTH_2X_SUP())),
+  LINK_WIDTH_2X_SUP(second(rdma_h.IBV_PORT_LINK_WIDTH_2X_SUP())),
   /** HDR speed is supported. */
-  LINK_SPEED_HDR(second(rdma_h.IBV_PORT_LINK_SPEED_HDR_SUP())),
+  LINK_SPEED_HDR_SUP(second(rdma_h.IBV_PORT_LINK_SPEED_HDR_SUP())),
   /** NDR speed is supported. */
-  LINK_SPEED_NDR(second(rdma_h.IBV_PORT_LINK_SPEED_NDR_SUP())),
+  LINK_SPEED_NDR_SUP(second(rdma_h.IBV_PORT_LINK_SPEED_NDR_SUP())),
   /** XDR speed is supported. */
-  LINK_SPEED_XDR(second(rdma_h.IBV_PORT_LINK_SPEED_XDR_SUP()));
+  LINK_SPEED_XDR_SUP(second(rdma_h.IBV_PORT_LINK_SPEED_XDR_SUP()));
 
   private final long bit;
 

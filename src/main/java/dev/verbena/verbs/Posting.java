@@ -234,8 +234,8 @@ public final class Posting implements AutoCloseable {
           opcode + " names no shared receive queue, which an XRC_SEND queue pair needs");
     }
     if (entries == 0
-        && (opcode == WorkRequestOpcode.COMPARE_AND_SWAP
-            || opcode == WorkRequestOpcode.FETCH_AND_ADD)) {
+        && (opcode == WorkRequestOpcode.ATOMIC_CMP_AND_SWP
+            || opcode == WorkRequestOpcode.ATOMIC_FETCH_AND_ADD)) {
       throw new IllegalStateException(opcode + " has no entry for the value that it finds");
     }
   }
@@ -243,15 +243,14 @@ public final class Posting implements AutoCloseable {
   /** Whether data is said apart from the request itself. */
   private static boolean takesData(WorkRequestOpcode opcode) {
     return switch (opcode) {
-      case LOCAL_INVALIDATE, BIND_MEMORY_WINDOW, FLUSH, ATOMIC_WRITE -> false;
+      case LOCAL_INV, BIND_MW, FLUSH, ATOMIC_WRITE -> false;
       default -> true;
     };
   }
 
   /** Whether the request goes to the peer. */
   private static boolean takesTarget(WorkRequestOpcode opcode) {
-    return opcode != WorkRequestOpcode.LOCAL_INVALIDATE
-        && opcode != WorkRequestOpcode.BIND_MEMORY_WINDOW;
+    return opcode != WorkRequestOpcode.LOCAL_INV && opcode != WorkRequestOpcode.BIND_MW;
   }
 
   /**
@@ -271,8 +270,8 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting sendWithImmediate(int value) {
-    next(WorkRequestOpcode.SEND_WITH_IMMEDIATE).ibv_wr_send_imm(Integer.reverseBytes(value));
-    return begun(WorkRequestOpcode.SEND_WITH_IMMEDIATE);
+    next(WorkRequestOpcode.SEND_WITH_IMM).ibv_wr_send_imm(Integer.reverseBytes(value));
+    return begun(WorkRequestOpcode.SEND_WITH_IMM);
   }
 
   /**
@@ -282,8 +281,8 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting sendWithInvalidate(int rkey) {
-    next(WorkRequestOpcode.SEND_WITH_INVALIDATE).ibv_wr_send_inv(rkey);
-    return begun(WorkRequestOpcode.SEND_WITH_INVALIDATE);
+    next(WorkRequestOpcode.SEND_WITH_INV).ibv_wr_send_inv(rkey);
+    return begun(WorkRequestOpcode.SEND_WITH_INV);
   }
 
   /**
@@ -326,9 +325,9 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting writeWithImmediate(int rkey, long address, int value) {
-    next(WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE)
+    next(WorkRequestOpcode.RDMA_WRITE_WITH_IMM)
         .ibv_wr_rdma_write_imm(rkey, address, Integer.reverseBytes(value));
-    return begun(WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE);
+    return begun(WorkRequestOpcode.RDMA_WRITE_WITH_IMM);
   }
 
   /**
@@ -353,9 +352,9 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting compareAndSwap(int rkey, long address, long expected, long desired) {
-    next(WorkRequestOpcode.COMPARE_AND_SWAP)
+    next(WorkRequestOpcode.ATOMIC_CMP_AND_SWP)
         .ibv_wr_atomic_cmp_swp(rkey, aligned(address), expected, desired);
-    return begun(WorkRequestOpcode.COMPARE_AND_SWAP);
+    return begun(WorkRequestOpcode.ATOMIC_CMP_AND_SWP);
   }
 
   /**
@@ -367,8 +366,9 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting fetchAndAdd(int rkey, long address, long add) {
-    next(WorkRequestOpcode.FETCH_AND_ADD).ibv_wr_atomic_fetch_add(rkey, aligned(address), add);
-    return begun(WorkRequestOpcode.FETCH_AND_ADD);
+    next(WorkRequestOpcode.ATOMIC_FETCH_AND_ADD)
+        .ibv_wr_atomic_fetch_add(rkey, aligned(address), add);
+    return begun(WorkRequestOpcode.ATOMIC_FETCH_AND_ADD);
   }
 
   /**
@@ -429,8 +429,8 @@ public final class Posting implements AutoCloseable {
    * @return this
    */
   public Posting localInvalidate(int rkey) {
-    next(WorkRequestOpcode.LOCAL_INVALIDATE).ibv_wr_local_inv(rkey);
-    return begun(WorkRequestOpcode.LOCAL_INVALIDATE);
+    next(WorkRequestOpcode.LOCAL_INV).ibv_wr_local_inv(rkey);
+    return begun(WorkRequestOpcode.LOCAL_INV);
   }
 
   /**
@@ -446,10 +446,10 @@ public final class Posting implements AutoCloseable {
     requireSameDomain(window, window.domain());
     requireSameDomain(binding.region(), binding.region().domain());
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
-    next(WorkRequestOpcode.BIND_MEMORY_WINDOW)
+    next(WorkRequestOpcode.BIND_MW)
         .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));
     memory.keep();
-    return begun(WorkRequestOpcode.BIND_MEMORY_WINDOW);
+    return begun(WorkRequestOpcode.BIND_MW);
   }
 
   private void requireSameDomain(Resource named, ProtectionDomain domain) {
@@ -559,7 +559,7 @@ public final class Posting implements AutoCloseable {
   private void requireInlinable(long length) {
     requireData();
     switch (opcode) {
-      case SEND, SEND_WITH_IMMEDIATE, RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE -> {}
+      case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
       default -> throw new IllegalArgumentException(opcode + " takes no inline data");
     }
     if (!inlined) {

@@ -91,7 +91,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
             && ibv_qp.recv_cq(qp).address() != 0
             && ibv_qp.srq(qp).address() == 0
             && type != QueuePairType.XRC_SEND
-            && type != QueuePairType.XRC_RECEIVE;
+            && type != QueuePairType.XRC_RECV;
     this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
   }
 
@@ -146,7 +146,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
               | rdma_h.IBV_QP_OPEN_ATTR_TYPE());
       ibv_qp_open_attr.qp_num(attr, Ranges.bits(number, 24, "a QPN"));
       ibv_qp_open_attr.xrcd(attr, xrcDomain.segment());
-      ibv_qp_open_attr.qp_type(attr, QueuePairType.XRC_RECEIVE.code());
+      ibv_qp_open_attr.qp_type(attr, QueuePairType.XRC_RECV.code());
       return make(
           List.of(xrcDomain),
           () -> {
@@ -390,7 +390,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * Ends the sends that were begun and starts no others: from RTS to SQD. It goes on after this
    * returns, until {@link QueuePairAttributes#isDraining} of a {@link #query} says false.
    *
-   * @param notify whether {@link AsyncEventType#SEND_QUEUE_DRAINED} tells when it is done
+   * @param notify whether {@link AsyncEventType#SQ_DRAINED} tells when it is done
    */
   public void drain(boolean notify) {
     modify(

@@ -32,7 +32,7 @@ public final class QueuePairBuilder {
   private ReceiveHash hash;
 
   QueuePairBuilder(ProtectionDomain domain, QueuePairType type) {
-    if (type == QueuePairType.XRC_RECEIVE) {
+    if (type == QueuePairType.XRC_RECV) {
       throw new IllegalArgumentException(
           "the receiving end of XRC is made on an XRC domain: XrcDomain.createQueuePair()");
     }
@@ -46,7 +46,7 @@ public final class QueuePairBuilder {
     this.context = domain.context();
     this.domain = null;
     this.xrcDomain = domain;
-    this.type = QueuePairType.XRC_RECEIVE;
+    this.type = QueuePairType.XRC_RECV;
   }
 
   /**
@@ -235,7 +235,7 @@ public final class QueuePairBuilder {
   }
 
   private void requireCompletionQueues() {
-    if (type == QueuePairType.XRC_RECEIVE || table != null) {
+    if (type == QueuePairType.XRC_RECV || table != null) {
       return; // Its completions go to the queues of the XRC SRQs, or of the work queues.
     }
     if (sendCompletions == null) {

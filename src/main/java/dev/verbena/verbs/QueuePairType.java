@@ -19,7 +19,7 @@ public enum QueuePairType implements Codes.Code {
   /** The sending end of an extended reliable connection. */
   XRC_SEND(rdma_h.IBV_QPT_XRC_SEND()),
   /** The receiving end of an extended reliable connection. */
-  XRC_RECEIVE(rdma_h.IBV_QPT_XRC_RECV()),
+  XRC_RECV(rdma_h.IBV_QPT_XRC_RECV()),
   /** A service of the device's own. */
   DRIVER(rdma_h.IBV_QPT_DRIVER());
 
@@ -41,7 +41,7 @@ public enum QueuePairType implements Codes.Code {
    */
   public boolean isConnected() {
     return switch (this) {
-      case RC, UC, XRC_SEND, XRC_RECEIVE -> true;
+      case RC, UC, XRC_SEND, XRC_RECV -> true;
       case UD, RAW_PACKET, DRIVER -> false;
     };
   }

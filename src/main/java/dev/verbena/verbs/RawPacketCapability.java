@@ -9,7 +9,7 @@ public enum RawPacketCapability implements Flags.Flag {
   /** The frame check sequence can be received. */
   SCATTER_FCS(rdma_h.IBV_RAW_PACKET_CAP_SCATTER_FCS()),
   /** IP checksums can be computed for sends. */
-  IP_CHECKSUM(rdma_h.IBV_RAW_PACKET_CAP_IP_CSUM()),
+  IP_CSUM(rdma_h.IBV_RAW_PACKET_CAP_IP_CSUM()),
   /** Packets can wait for a receive to be posted. */
   DELAY_DROP(rdma_h.IBV_RAW_PACKET_CAP_DELAY_DROP());
 

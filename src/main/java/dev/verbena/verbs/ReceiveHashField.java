@@ -7,21 +7,21 @@ import dev.verbena.raw.rdma_h;
  */
 public enum ReceiveHashField implements Flags.Flag {
   /** The source IPv4 address. */
-  SOURCE_IPV4(rdma_h.IBV_RX_HASH_SRC_IPV4()),
+  SRC_IPV4(rdma_h.IBV_RX_HASH_SRC_IPV4()),
   /** The destination IPv4 address. */
-  DESTINATION_IPV4(rdma_h.IBV_RX_HASH_DST_IPV4()),
+  DST_IPV4(rdma_h.IBV_RX_HASH_DST_IPV4()),
   /** The source IPv6 address. */
-  SOURCE_IPV6(rdma_h.IBV_RX_HASH_SRC_IPV6()),
+  SRC_IPV6(rdma_h.IBV_RX_HASH_SRC_IPV6()),
   /** The destination IPv6 address. */
-  DESTINATION_IPV6(rdma_h.IBV_RX_HASH_DST_IPV6()),
+  DST_IPV6(rdma_h.IBV_RX_HASH_DST_IPV6()),
   /** The source TCP port. */
-  SOURCE_PORT_TCP(rdma_h.IBV_RX_HASH_SRC_PORT_TCP()),
+  SRC_PORT_TCP(rdma_h.IBV_RX_HASH_SRC_PORT_TCP()),
   /** The destination TCP port. */
-  DESTINATION_PORT_TCP(rdma_h.IBV_RX_HASH_DST_PORT_TCP()),
+  DST_PORT_TCP(rdma_h.IBV_RX_HASH_DST_PORT_TCP()),
   /** The source UDP port. */
-  SOURCE_PORT_UDP(rdma_h.IBV_RX_HASH_SRC_PORT_UDP()),
+  SRC_PORT_UDP(rdma_h.IBV_RX_HASH_SRC_PORT_UDP()),
   /** The destination UDP port. */
-  DESTINATION_PORT_UDP(rdma_h.IBV_RX_HASH_DST_PORT_UDP()),
+  DST_PORT_UDP(rdma_h.IBV_RX_HASH_DST_PORT_UDP()),
   /** The IPsec security parameter index. */
   IPSEC_SPI(rdma_h.IBV_RX_HASH_IPSEC_SPI()),
   /** The fields above of the inner packet, where one is wrapped in another. */

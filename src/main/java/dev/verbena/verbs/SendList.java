@@ -157,7 +157,7 @@ public final class SendList extends RequestList {
    * @return the request, for what else there is to say about it
    */
   public SendRequest sendWithImmediate(int request, int value) {
-    format(request, WorkRequestOpcode.SEND_WITH_IMMEDIATE);
+    format(request, WorkRequestOpcode.SEND_WITH_IMM);
     immediate(request, value);
     return cursor;
   }
@@ -170,7 +170,7 @@ public final class SendList extends RequestList {
    * @return the request, for what else there is to say about it
    */
   public SendRequest sendWithInvalidate(int request, int rkey) {
-    format(request, WorkRequestOpcode.SEND_WITH_INVALIDATE);
+    format(request, WorkRequestOpcode.SEND_WITH_INV);
     invalidated(request, rkey);
     return cursor;
   }
@@ -193,7 +193,7 @@ public final class SendList extends RequestList {
    * @return the request, for what else there is to say about it
    */
   public SendRequest writeWithImmediate(int request, int value) {
-    format(request, WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE);
+    format(request, WorkRequestOpcode.RDMA_WRITE_WITH_IMM);
     immediate(request, value);
     return cursor;
   }
@@ -217,7 +217,7 @@ public final class SendList extends RequestList {
    * @return the request, for what else there is to say about it
    */
   public SendRequest compareAndSwap(int request, long expected, long desired) {
-    format(request, WorkRequestOpcode.COMPARE_AND_SWAP);
+    format(request, WorkRequestOpcode.ATOMIC_CMP_AND_SWP);
     operands(request, expected, desired);
     return cursor;
   }
@@ -230,7 +230,7 @@ public final class SendList extends RequestList {
    * @return the request, for what else there is to say about it
    */
   public SendRequest fetchAndAdd(int request, long add) {
-    format(request, WorkRequestOpcode.FETCH_AND_ADD);
+    format(request, WorkRequestOpcode.ATOMIC_FETCH_AND_ADD);
     operand(request, add);
     return cursor;
   }
@@ -243,7 +243,7 @@ public final class SendList extends RequestList {
    * @return the request, for what else there is to say about it
    */
   public SendRequest localInvalidate(int request, int rkey) {
-    format(request, WorkRequestOpcode.LOCAL_INVALIDATE);
+    format(request, WorkRequestOpcode.LOCAL_INV);
     invalidated(request, rkey);
     return cursor;
   }
@@ -291,7 +291,7 @@ public final class SendList extends RequestList {
     binding.writeTo(Memory.at(at + BIND_INFO, ibv_mw_bind_info.sizeof()));
     putLong(at + BIND_WINDOW, window.address());
     putInt(at + BIND_KEY, rkey);
-    return formatted(request, WorkRequestOpcode.BIND_MEMORY_WINDOW);
+    return formatted(request, WorkRequestOpcode.BIND_MW);
   }
 
   private SendRequest format(int request, WorkRequestOpcode opcode) {
@@ -344,8 +344,8 @@ public final class SendList extends RequestList {
   public void remote(int request, long address, int rkey) {
     long at = at(checked(request));
     switch (opcodes[request]) {
-      case RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
-      case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
+      case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
+      case ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> {
         if ((address & (Long.BYTES - 1)) != 0) {
           throw new IllegalArgumentException("an atomic needs a remote address divisible by 8");
         }
@@ -364,7 +364,7 @@ public final class SendList extends RequestList {
    */
   public void immediate(int request, int value) {
     switch (opcodes[checked(request)]) {
-      case SEND_WITH_IMMEDIATE, RDMA_WRITE_WITH_IMMEDIATE ->
+      case SEND_WITH_IMM, RDMA_WRITE_WITH_IMM ->
           putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
       case null, default -> throw unfit(request, "immediate data");
     }
@@ -378,7 +378,7 @@ public final class SendList extends RequestList {
    */
   public void invalidated(int request, int rkey) {
     switch (opcodes[checked(request)]) {
-      case SEND_WITH_INVALIDATE, LOCAL_INVALIDATE -> putInt(at(request) + INVALIDATED_KEY, rkey);
+      case SEND_WITH_INV, LOCAL_INV -> putInt(at(request) + INVALIDATED_KEY, rkey);
       case null, default -> throw unfit(request, "a key to invalidate");
     }
   }
@@ -391,7 +391,7 @@ public final class SendList extends RequestList {
    * @param desired what it is exchanged for
    */
   public void operands(int request, long expected, long desired) {
-    if (opcodes[checked(request)] != WorkRequestOpcode.COMPARE_AND_SWAP) {
+    if (opcodes[checked(request)] != WorkRequestOpcode.ATOMIC_CMP_AND_SWP) {
       throw unfit(request, "two operands");
     }
     putLong(at(request) + COMPARE_ADD, expected);
@@ -405,7 +405,7 @@ public final class SendList extends RequestList {
    * @param add what is added
    */
   public void operand(int request, long add) {
-    if (opcodes[checked(request)] != WorkRequestOpcode.FETCH_AND_ADD) {
+    if (opcodes[checked(request)] != WorkRequestOpcode.ATOMIC_FETCH_AND_ADD) {
       throw unfit(request, "one operand");
     }
     putLong(at(request) + COMPARE_ADD, add);
@@ -441,7 +441,7 @@ public final class SendList extends RequestList {
    */
   public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {
-      case SEND, SEND_WITH_IMMEDIATE, TSO -> {}
+      case SEND, SEND_WITH_IMM, TSO -> {}
       case null, default -> throw unfit(request, "an address handle");
     }
     long at = at(request);
@@ -481,7 +481,7 @@ public final class SendList extends RequestList {
   /** Makes a send or write take its data from the list's own memory. */
   void inline(int request, long length) {
     switch (opcodes[request]) {
-      case SEND, SEND_WITH_IMMEDIATE, RDMA_WRITE, RDMA_WRITE_WITH_IMMEDIATE -> {}
+      case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
       case null, default -> throw unfit(request, "inline data");
     }
     if (entries(request) > 0) {
@@ -530,7 +530,7 @@ public final class SendList extends RequestList {
   @Override
   void requireEntries(int request) {
     switch (opcodes[request]) {
-      case LOCAL_INVALIDATE, BIND_MEMORY_WINDOW -> throw unfit(request, "entries");
+      case LOCAL_INV, BIND_MW -> throw unfit(request, "entries");
       case null -> throw unfit(request, "entries");
       default -> {
         if ((flags(request) & INLINE) != 0) {

@@ -105,7 +105,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
         throw new IllegalArgumentException(
             "tag matching with %d tags and %d operations".formatted(maxTags, maxOperations));
       }
-      this.type = SharedReceiveQueueType.TAG_MATCHING;
+      this.type = SharedReceiveQueueType.TM;
       this.xrcDomain = null;
       this.completions = ofSameContext(completions);
       this.maxTags = maxTags;
@@ -186,7 +186,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
         mask |= rdma_h.IBV_SRQ_INIT_ATTR_XRCD();
         ibv_srq_init_attr_ex.xrcd(init, xrcDomain.segment());
       }
-      if (type == SharedReceiveQueueType.TAG_MATCHING) {
+      if (type == SharedReceiveQueueType.TM) {
         mask |= rdma_h.IBV_SRQ_INIT_ATTR_TM();
         MemorySegment cap = ibv_srq_init_attr_ex.tm_cap(init);
         ibv_tm_cap.max_num_tags(cap, maxTags);
@@ -376,7 +376,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    */
   public int post(TagOperations operations) {
     requireOpen();
-    if (type != SharedReceiveQueueType.TAG_MATCHING) {
+    if (type != SharedReceiveQueueType.TM) {
       throw new IllegalStateException(this + " is of type " + type + " and matches no tags");
     }
     operations.admit(limits);

@@ -9,7 +9,7 @@ public enum SharedReceiveQueueType implements Codes.Code {
   /** All queue pairs of an XRC domain. */
   XRC(rdma_h.IBV_SRQT_XRC()),
   /** Messages that are matched by tags. */
-  TAG_MATCHING(rdma_h.IBV_SRQT_TM());
+  TM(rdma_h.IBV_SRQT_TM());
 
   private final int code;
 

@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 /** How a device talks to others: {@code enum ibv_transport_type}. */
 public enum TransportType implements Codes.Code {
   /** InfiniBand, and RoCE, which carries InfiniBand's packets over Ethernet. */
-  INFINIBAND(rdma_h.IBV_TRANSPORT_IB()),
+  IB(rdma_h.IBV_TRANSPORT_IB()),
   /** iWARP. */
   IWARP(rdma_h.IBV_TRANSPORT_IWARP()),
   /** usNIC. */

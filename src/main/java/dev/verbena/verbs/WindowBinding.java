@@ -8,7 +8,7 @@ import java.util.Set;
  * The part of a region that peers reach through a memory window, and what they may do: {@code
  * struct ibv_mw_bind_info}.
  *
- * @param region a region with {@link AccessFlag#MEMORY_WINDOW_BIND}
+ * @param region a region with {@link AccessFlag#MW_BIND}
  * @param offset where the part starts in the region
  * @param length how long it is
  * @param access {@link AccessFlag#REMOTE_READ}, {@link AccessFlag#REMOTE_WRITE}, {@link
@@ -31,8 +31,8 @@ public record WindowBinding(MemoryRegion region, long offset, long length, Set<A
   public WindowBinding {
     access = Set.copyOf(access);
     region.addressOf(offset, length);
-    if (!region.access().contains(AccessFlag.MEMORY_WINDOW_BIND)) {
-      throw new IllegalArgumentException(region + " was registered without MEMORY_WINDOW_BIND");
+    if (!region.access().contains(AccessFlag.MW_BIND)) {
+      throw new IllegalArgumentException(region + " was registered without MW_BIND");
     }
     for (AccessFlag flag : access) {
       if (!POSSIBLE.contains(flag)) {

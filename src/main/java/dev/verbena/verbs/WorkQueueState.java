@@ -7,9 +7,9 @@ public enum WorkQueueState implements Codes.Code {
   /** Nothing: it is new, or was reset. */
   RESET(rdma_h.IBV_WQS_RESET()),
   /** It receives. */
-  READY(rdma_h.IBV_WQS_RDY()),
+  RDY(rdma_h.IBV_WQS_RDY()),
   /** It failed, and flushes what is posted. */
-  ERROR(rdma_h.IBV_WQS_ERR()),
+  ERR(rdma_h.IBV_WQS_ERR()),
   /** A state that is newer than this library, or that the kernel does not tell. */
   UNKNOWN(rdma_h.IBV_WQS_UNKNOWN());
 

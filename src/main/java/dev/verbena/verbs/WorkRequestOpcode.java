@@ -19,23 +19,23 @@ public enum WorkRequestOpcode implements Codes.Code {
   /** Writes to the peer's memory. */
   RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND),
   /** Writes to the peer's memory, then completes a receive of the peer with 32 bits of its own. */
-  RDMA_WRITE_WITH_IMMEDIATE(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND),
+  RDMA_WRITE_WITH_IMM(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND),
   /** Sends a message into a receive of the peer. */
   SEND(rdma_h.IBV_WR_SEND(), UD, UC, RC, XRC_SEND, RAW_PACKET),
   /** Sends a message with 32 bits more, which arrive in the completion. */
-  SEND_WITH_IMMEDIATE(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND),
+  SEND_WITH_IMM(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND),
   /** Reads from the peer's memory. */
   RDMA_READ(rdma_h.IBV_WR_RDMA_READ(), RC, XRC_SEND),
   /** Exchanges 64 bits of the peer's memory if they have an expected value. */
-  COMPARE_AND_SWAP(rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), RC, XRC_SEND),
+  ATOMIC_CMP_AND_SWP(rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), RC, XRC_SEND),
   /** Adds to 64 bits of the peer's memory. */
-  FETCH_AND_ADD(rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD(), RC, XRC_SEND),
+  ATOMIC_FETCH_AND_ADD(rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD(), RC, XRC_SEND),
   /** Makes a key of the local side invalid. */
-  LOCAL_INVALIDATE(rdma_h.IBV_WR_LOCAL_INV(), UC, RC, XRC_SEND),
+  LOCAL_INV(rdma_h.IBV_WR_LOCAL_INV(), UC, RC, XRC_SEND),
   /** Binds a memory window of type 2 to a region. */
-  BIND_MEMORY_WINDOW(rdma_h.IBV_WR_BIND_MW(), UC, RC, XRC_SEND),
+  BIND_MW(rdma_h.IBV_WR_BIND_MW(), UC, RC, XRC_SEND),
   /** Sends a message and makes a key of the peer invalid. */
-  SEND_WITH_INVALIDATE(rdma_h.IBV_WR_SEND_WITH_INV(), UC, RC, XRC_SEND),
+  SEND_WITH_INV(rdma_h.IBV_WR_SEND_WITH_INV(), UC, RC, XRC_SEND),
   /** Sends a stream that the device cuts into TCP segments. */
   TSO(rdma_h.IBV_WR_TSO(), UD, RAW_PACKET),
   /** An operation of the device's own. */

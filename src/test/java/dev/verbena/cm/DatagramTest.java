@@ -39,7 +39,7 @@ class DatagramTest {
       assertTrue(client.isDatagram());
       client.resolveAddress(
           new InetSocketAddress(Rig.addressA(), 0), RdmaCmTest.at(listener, Rig.addressB()), SOON);
-      RdmaCmTest.next(active, EventType.ADDRESS_RESOLVED);
+      RdmaCmTest.next(active, EventType.ADDR_RESOLVED);
       client.resolveRoute(SOON);
       RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
       QueuePair clientPair = client.queues().createQueuePair(RdmaCmTest.SMALL);
@@ -143,7 +143,7 @@ class DatagramTest {
       ConnectionId client = active.createId(PortSpace.UDP);
       client.resolveAddress(
           new InetSocketAddress(Rig.addressA(), 0), RdmaCmTest.at(listener, Rig.addressB()), SOON);
-      RdmaCmTest.next(active, EventType.ADDRESS_RESOLVED);
+      RdmaCmTest.next(active, EventType.ADDR_RESOLVED);
       client.resolveRoute(SOON);
       RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
       client.queues().createQueuePair(RdmaCmTest.SMALL);
@@ -192,8 +192,8 @@ class DatagramTest {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = member(channel, Rig.addressA());
       assertThrows(VerbsException.class, () -> id.multicast().leave(group));
-      id.multicast().join(group, JoinFlag.FULL_MEMBER, 0x1234_5678_9abcL);
-      ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOINED);
+      id.multicast().join(group, JoinFlag.FULLMEMBER, 0x1234_5678_9abcL);
+      ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOIN);
       assertEquals(0x1234_5678_9abcL, joined.argument());
       assertEquals(0xff_ffff, joined.datagram().orElseThrow().queuePairNumber());
       id.multicast().leave(group);

@@ -40,8 +40,8 @@ class EventsTest {
   /** M12, M14 and M15 come from no software device. */
   @ParameterizedTest(name = "{0} is {1}, with status {2}")
   @CsvSource({
-    "0, ADDRESS_RESOLVED, 0, false, the address is resolved",
-    "1, ADDRESS_ERROR, -110, true, 'no way to the address over an RDMA device: is it routed there,"
+    "0, ADDR_RESOLVED, 0, false, the address is resolved",
+    "1, ADDR_ERROR, -110, true, 'no way to the address over an RDMA device: is it routed there,"
         + " and does the host answer?: Connection timed out (ETIMEDOUT)'",
     "1, ADDRESS_ERROR, -101, true, 'no way to the address over an RDMA device: is it routed there,"
         + " and does the host answer?: Network is unreachable (ENETUNREACH); this host has no route"
@@ -55,10 +55,10 @@ class EventsTest {
     "8, REJECTED, 28, true, refused: the program at the other end refuses",
     "10, DISCONNECTED, 0, false, the connection has ended",
     "11, DEVICE_REMOVAL, 0, true, the device is being removed",
-    "14, ADDRESS_CHANGE, 0, false, the network device's hardware address changed",
+    "14, ADDR_CHANGE, 0, false, the network device's hardware address changed",
     "15, TIMEWAIT_EXIT, 0, false, the queue pair may be used again",
-    "16, ADDRESS_INFO_RESOLVED, 0, false, the name is resolved",
-    "17, ADDRESS_INFO_ERROR, 2, true, 'the name could not be resolved: No such file or directory"
+    "16, ADDRINFO_RESOLVED, 0, false, the name is resolved",
+    "17, ADDRINFO_ERROR, 2, true, 'the name could not be resolved: No such file or directory"
         + " (ENOENT)'",
     "4711, UNKNOWN, 0, false, unknown to this library"
   })
@@ -148,7 +148,7 @@ class EventsTest {
       rdma_ud_param.private_data(ud, MemorySegment.ofAddress(0x1234_5678_9abcL));
 
       ConnectionEvent group = channel.poll();
-      assertEquals(joined ? EventType.MULTICAST_JOINED : EventType.MULTICAST_ERROR, group.type());
+      assertEquals(joined ? EventType.MULTICAST_JOIN : EventType.MULTICAST_ERROR, group.type());
       assertEquals(0x1234_5678_9abcL, group.argument());
       assertEquals(joined, group.datagram().isPresent());
       assertEquals(!joined, group.isFailure());

@@ -61,7 +61,7 @@ class JoinedGroupsTest {
   void closingLeaves() {
     ConnectionId id = bound();
     id.multicast().join(GROUP, 1);
-    id.multicast().join(GROUP, JoinFlag.FULL_MEMBER, 2);
+    id.multicast().join(GROUP, JoinFlag.FULLMEMBER, 2);
     id.multicast().join(OTHER, 3);
     id.multicast().leave(OTHER);
     assertEquals(List.of("rdma_leave_multicast"), leavingAndDestroying());
@@ -101,13 +101,13 @@ class JoinedGroupsTest {
       var late =
           assertThrows(
               VerbsException.class,
-              () -> endpoint.joinMulticast(GROUP, JoinFlag.FULL_MEMBER, Duration.ofMillis(50)));
+              () -> endpoint.joinMulticast(GROUP, JoinFlag.FULLMEMBER, Duration.ofMillis(50)));
       assertEquals(Errno.ETIMEDOUT, late.errno());
       assertEquals(List.of("rdma_leave_multicast"), leavingAndDestroying());
 
       FutureTask<DatagramParameters> joining =
           ConnectionTest.inBackground(
-              () -> endpoint.joinMulticast(OTHER, JoinFlag.FULL_MEMBER, Duration.ofSeconds(20)));
+              () -> endpoint.joinMulticast(OTHER, JoinFlag.FULLMEMBER, Duration.ofSeconds(20)));
       while (contexts.size() < 2) {
         Thread.sleep(1);
       }

@@ -23,7 +23,7 @@ final class MulticastMain {
   public static void main(String[] args) throws Exception {
     InetAddress own = InetAddress.getByName(args[1]);
     InetSocketAddress group = new InetSocketAddress(InetAddress.getByName(args[2]), 0);
-    try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULL_MEMBER, own);
+    try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULLMEMBER, own);
         AddressHandle toGroup = member.toGroup()) {
       System.out.println(JOINED);
       if (args[0].equals("receive")) {

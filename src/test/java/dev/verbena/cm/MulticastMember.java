@@ -17,7 +17,7 @@ record MulticastMember(EventChannel channel, Datagrams datagrams, ConnectionEven
       Datagrams datagrams = new Datagrams(id);
       id.multicast().join(group, flag, 7);
       return new MulticastMember(
-          channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOINED));
+          channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOIN));
     } catch (Throwable t) {
       channel.close();
       throw t;

@@ -41,7 +41,7 @@ class ResolutionTest {
   void anotherFailureEndsIt() {
     cm.resolutions.add(-Errno.ENODEV);
     var failed = assertThrows(ConnectionException.class, () -> resolve(Duration.ofMinutes(1)));
-    assertEquals(EventType.ADDRESS_ERROR, failed.event().type());
+    assertEquals(EventType.ADDR_ERROR, failed.event().type());
     assertEquals(List.of(250), cm.resolutionTimes);
   }
 

@@ -166,7 +166,7 @@ class TransfersTest {
 
       // What may be read may not be written.
       assertTrue(two.near().write(14, sink, 0, 4, source.start(), source.rkey()));
-      assertEquals(CompletionStatus.REMOTE_ACCESS_ERROR, sent(two.near()).status(0));
+      assertEquals(CompletionStatus.REM_ACCESS_ERR, sent(two.near()).status(0));
       assertEquals("abcdefghij", source.memory().getString(0));
     }
   }
@@ -200,7 +200,7 @@ class TransfersTest {
 
       // What may be written may not be read.
       assertTrue(two.near().read(16, source, 0, 4, sink.start(), sink.rkey()));
-      assertEquals(CompletionStatus.REMOTE_ACCESS_ERROR, sent(two.near()).status(0));
+      assertEquals(CompletionStatus.REM_ACCESS_ERR, sent(two.near()).status(0));
     }
   }
 
@@ -231,7 +231,7 @@ class TransfersTest {
       MemoryRegion messages = two.far().registerMessages(two.memory("secret"));
       MemoryRegion own = two.near().registerMessages(two.memory(""));
       assertTrue(two.near().read(1, own, 0, 6, messages.start(), messages.rkey()));
-      assertEquals(CompletionStatus.REMOTE_ACCESS_ERROR, sent(two.near()).status(0));
+      assertEquals(CompletionStatus.REM_ACCESS_ERR, sent(two.near()).status(0));
       assertEquals("", own.memory().getString(0));
     }
   }
@@ -267,7 +267,7 @@ class TransfersTest {
       for (long id = 31; id <= 32; id++) {
         assertEquals(1, far.awaitReceives(flushed, SOON));
         assertEquals(id, flushed.id(0));
-        assertEquals(CompletionStatus.FLUSHED, flushed.status(0));
+        assertEquals(CompletionStatus.WR_FLUSH_ERR, flushed.status(0));
         assertFalse(flushed.describe(0).contains("invalid"), flushed.describe(0));
       }
       assertEquals(EventType.DISCONNECTED, two.server().end().orElseThrow().type());

@@ -139,7 +139,7 @@ class PacketLoopTest {
       sniffer.startReceiving(ofSniffer.receives(8));
 
       try (FlowRule all = port.flow().type(FlowType.ALL_DEFAULT).create();
-          FlowRule groups = second.flow().type(FlowType.MULTICAST_DEFAULT).create()) {
+          FlowRule groups = second.flow().type(FlowType.MC_DEFAULT).create()) {
         wire.send(unicast, multicast, unicast);
         assertEquals(2, arrived());
         assertEquals(1, second.awaitReceived(SOON));
@@ -269,7 +269,7 @@ class PacketLoopTest {
       ReceiveRing ring = port.startReceiving(small.receives(2));
       wire.send(frame(1), Frames.udp(MAC, HERE, THERE, 3000, 2, 8));
       assertEquals(2, arrived());
-      assertEquals(CompletionStatus.LOCAL_LENGTH_ERROR, port.received().status(0));
+      assertEquals(CompletionStatus.LOC_LEN_ERR, port.received().status(0));
       assertEquals(1, ring.handle(port.received(), (batch, i, request) -> true));
       assertEquals(1, memory().waitingReceives());
       assertTrue(rule.isOpen());
@@ -286,9 +286,9 @@ class PacketLoopTest {
       wire.sendWithChecksum(frame);
       wire.sendWithChecksum(Frames.tagged(frame, 7));
       assertEquals(3, arrived());
-      assertFalse(port.received().has(0, CompletionFlag.CHECKSUM_OK));
-      assertTrue(port.received().has(1, CompletionFlag.CHECKSUM_OK));
-      assertTrue(port.received().has(2, CompletionFlag.CHECKSUM_OK));
+      assertFalse(port.received().has(0, CompletionFlag.IP_CSUM_OK));
+      assertTrue(port.received().has(1, CompletionFlag.IP_CSUM_OK));
+      assertTrue(port.received().has(2, CompletionFlag.IP_CSUM_OK));
       // Worked out by hand: 4500 005c 0000 0000 4011 0000 0a00 0001 0a00 0002.
       assertEquals(0x668f, number(1, 24));
       assertEquals(0x668f, number(2, 28));

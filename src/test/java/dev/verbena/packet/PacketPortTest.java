@@ -235,7 +235,7 @@ class PacketPortTest {
   void capabilities() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       DeviceAttributes can = port.context().deviceAttributes();
-      assertTrue(can.has(DeviceCapability.RAW_IP_CHECKSUM));
+      assertTrue(can.has(DeviceCapability.RAW_IP_CSUM));
       assertTrue(can.has(DeviceCapability.MANAGED_FLOW_STEERING));
       assertFalse(can.has(DeviceCapability.XRC));
       assertEquals(EnumSet.noneOf(RawPacketCapability.class), can.rawPacketCapabilities());

@@ -189,7 +189,7 @@ class PacketProgramsTest {
       "--dport 4001",
       "--dport 4000 --tcp",
       "--dport 4000 --priority 1",
-      "--rule multicast_default"
+      "--rule mc_default"
     };
     for (int i = 0; i < options.length; i++) {
       options[i] += " -t 2 -r 4";
@@ -228,7 +228,7 @@ class PacketProgramsTest {
       assertArrayEquals(expected, second);
       for (int i = 0; i < 4; i++) {
         assertEquals(60, port.received().byteLength(i));
-        assertTrue(port.received().has(i, CompletionFlag.CHECKSUM_OK), "packet " + i);
+        assertTrue(port.received().has(i, CompletionFlag.IP_CSUM_OK), "packet " + i);
       }
       assertTrue(rule.isOpen());
     }

@@ -71,7 +71,7 @@ class AddrTest {
 
       Completions received = pair.b.completion();
       assertTrue(received.isSuccess(0), received.describe(0));
-      assertTrue(received.has(0, CompletionFlag.GLOBAL_ROUTING_HEADER), "always on RoCE");
+      assertTrue(received.has(0, CompletionFlag.GRH), "always on RoCE");
       assertEquals(GRH + 8, received.byteLength(0));
       assertEquals(pair.a.queuePair.number(), received.sourceQueuePair(0));
       MemorySegment buffer = pair.b.memory.memory();

@@ -93,7 +93,7 @@ class AllocationTest {
                 .capacity(new QueuePairCapacity(8, 8, 2, 2, 16))
                 .create();
         ExtendedCompletionQueue told =
-            device.context.completionQueue(16).createExtended(CompletionField.BYTE_LENGTH);
+            device.context.completionQueue(16).createExtended(CompletionField.BYTE_LEN);
         Loop loop = new Loop(device, queue, region, pair, extended, told);
         long allocated = -1;
         // The first rounds warm up, until there is nothing left to compile, link or load.

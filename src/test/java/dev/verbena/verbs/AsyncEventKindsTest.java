@@ -34,28 +34,27 @@ class AsyncEventKindsTest extends StandIn {
     WorkQueue wq = pd.workQueue().completions(cq).create();
     AsyncEvent expected =
         switch (type) {
-          case COMPLETION_QUEUE_ERROR -> new AsyncEvent.OfCompletionQueue(type, cq);
-          case QUEUE_PAIR_FATAL,
-              QUEUE_PAIR_REQUEST_ERROR,
-              QUEUE_PAIR_ACCESS_ERROR,
-              COMMUNICATION_ESTABLISHED,
-              SEND_QUEUE_DRAINED,
-              PATH_MIGRATED,
-              PATH_MIGRATION_ERROR,
-              LAST_RECEIVE_REACHED ->
+          case CQ_ERR -> new AsyncEvent.OfCompletionQueue(type, cq);
+          case QP_FATAL,
+              QP_REQ_ERR,
+              QP_ACCESS_ERR,
+              COMM_EST,
+              SQ_DRAINED,
+              PATH_MIG,
+              PATH_MIG_ERR,
+              QP_LAST_WQE_REACHED ->
               new AsyncEvent.OfQueuePair(type, qp);
-          case SHARED_RECEIVE_QUEUE_ERROR, SHARED_RECEIVE_QUEUE_LIMIT ->
-              new AsyncEvent.OfSharedReceiveQueue(type, srq);
-          case WORK_QUEUE_FATAL -> new AsyncEvent.OfWorkQueue(type, wq);
+          case SRQ_ERR, SRQ_LIMIT_REACHED -> new AsyncEvent.OfSharedReceiveQueue(type, srq);
+          case WQ_FATAL -> new AsyncEvent.OfWorkQueue(type, wq);
           case DEVICE_FATAL -> new AsyncEvent.OfDevice(type, context.device());
           case PORT_ACTIVE,
-              PORT_ERROR,
+              PORT_ERR,
               LID_CHANGE,
               PKEY_CHANGE,
-              SUBNET_MANAGER_CHANGE,
+              SM_CHANGE,
               CLIENT_REREGISTER,
               GID_CHANGE,
-              SPEED_CHANGE ->
+              DEVICE_SPEED_CHANGE ->
               new AsyncEvent.OfPort(type, PORT);
           case UNKNOWN -> throw new AssertionError("not among the values");
         };

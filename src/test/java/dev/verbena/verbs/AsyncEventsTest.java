@@ -77,7 +77,7 @@ class AsyncEventsTest {
       CompletionQueue cq = overrun(context);
       var event =
           assertInstanceOf(AsyncEvent.OfCompletionQueue.class, context.asyncEvents().poll(LONG));
-      assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, event.type());
+      assertSame(AsyncEventType.CQ_ERR, event.type());
       assertSame(cq, event.completionQueue());
     }
   }
@@ -106,7 +106,7 @@ class AsyncEventsTest {
       loop.qp.drain(true);
       var event =
           assertInstanceOf(AsyncEvent.OfQueuePair.class, loop.context.asyncEvents().poll(LONG));
-      assertSame(AsyncEventType.SEND_QUEUE_DRAINED, event.type());
+      assertSame(AsyncEventType.SQ_DRAINED, event.type());
       assertSame(loop.qp, event.queuePair());
       loop.qp.close(); // C waits in here for the acknowledgement.
     }
@@ -135,7 +135,7 @@ class AsyncEventsTest {
       assertEquals(1, qp.post(sends));
       var event =
           assertInstanceOf(AsyncEvent.OfSharedReceiveQueue.class, context.asyncEvents().poll(LONG));
-      assertSame(AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT, event.type());
+      assertSame(AsyncEventType.SRQ_LIMIT_REACHED, event.type());
       assertSame(srq, event.queue());
     }
   }
@@ -147,7 +147,7 @@ class AsyncEventsTest {
       try (Context borrowed = Context.borrow(context.segment())) {
         var event =
             assertInstanceOf(AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
-        assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, event.type());
+        assertSame(AsyncEventType.CQ_ERR, event.type());
         assertEquals(cq.segment().address(), event.object().address());
       }
     }
@@ -215,7 +215,7 @@ class AsyncEventsTest {
         AsyncEvent event = heard.poll(LONG.toSeconds(), TimeUnit.SECONDS);
         if (event instanceof AsyncEvent.OfCompletionQueue(var type, var cq)
             && !failed.contains(cq)) {
-          assertSame(AsyncEventType.COMPLETION_QUEUE_ERROR, type);
+          assertSame(AsyncEventType.CQ_ERR, type);
           failed.add(cq);
         }
       }

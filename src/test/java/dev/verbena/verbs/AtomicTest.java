@@ -99,7 +99,7 @@ class AtomicTest {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
       pair.b.queuePair.bringUp().access(AccessFlag.REMOTE_WRITE);
       pair.connect();
-      pair.a.run(add(pair, counter, counter.rkey()), CompletionStatus.REMOTE_INVALID_REQUEST_ERROR);
+      pair.a.run(add(pair, counter, counter.rkey()), CompletionStatus.REM_INV_REQ_ERR);
       assertEquals(0, value(counter));
     }
   }
@@ -109,7 +109,7 @@ class AtomicTest {
   void theRegionMustAllowIt() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(AccessFlag.LOCAL_WRITE).register();
-      pair.a.run(add(pair, counter, counter.rkey()), CompletionStatus.REMOTE_ACCESS_ERROR);
+      pair.a.run(add(pair, counter, counter.rkey()), CompletionStatus.REM_ACCESS_ERR);
       assertEquals(0, value(counter));
     }
   }
@@ -135,7 +135,7 @@ class AtomicTest {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
       SendList list = add(pair, counter, counter.rkey());
       list.localUnchecked(0, 0, pair.a.memory.start(), 8, pair.a.memory.lkey() + 1);
-      pair.a.run(list, CompletionStatus.LOCAL_PROTECTION_ERROR);
+      pair.a.run(list, CompletionStatus.LOC_PROT_ERR);
     }
   }
 
@@ -144,7 +144,7 @@ class AtomicTest {
   void theRemoteKeyMustBeRight() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
-      pair.a.run(add(pair, counter, counter.rkey() + 1), CompletionStatus.REMOTE_ACCESS_ERROR);
+      pair.a.run(add(pair, counter, counter.rkey() + 1), CompletionStatus.REM_ACCESS_ERR);
       assertEquals(0, value(counter));
     }
   }

@@ -25,7 +25,7 @@ class AttachmentsTest extends StandIn {
   private MemoryRegion register(ProtectionDomain domain, Arena arena) {
     return domain
         .memory(arena.allocate(64))
-        .access(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND)
+        .access(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND)
         .closedWith(arena)
         .register();
   }

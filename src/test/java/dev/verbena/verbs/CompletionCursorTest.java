@@ -44,7 +44,7 @@ class CompletionCursorTest {
     try (CompletionCursor cursor = queue.startPolling()) {
       assertTrue(cursor.next());
       assertEquals(7, cursor.id());
-      assertEquals(CompletionStatus.FLUSHED, cursor.status());
+      assertEquals(CompletionStatus.WR_FLUSH_ERR, cursor.status());
       assertFalse(cursor.isSuccess());
       assertTrue(cursor.next());
       assertFalse(cursor.next());
@@ -104,8 +104,8 @@ class CompletionCursorTest {
     calls.returning("read_imm_data", 0x77);
     try (CompletionCursor cursor = queue.startPolling()) {
       assertTrue(cursor.next());
-      assertTrue(cursor.has(CompletionFlag.IMMEDIATE));
-      assertFalse(cursor.has(CompletionFlag.INVALIDATED));
+      assertTrue(cursor.has(CompletionFlag.WITH_IMM));
+      assertFalse(cursor.has(CompletionFlag.WITH_INV));
       assertEquals(0x77, cursor.invalidatedKey(), "C keeps it in the place of immediate data");
       assertEquals(0, cursor.tag());
       assertEquals(0, cursor.tagData());

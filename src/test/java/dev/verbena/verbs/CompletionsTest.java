@@ -42,7 +42,7 @@ class CompletionsTest {
     assertEquals(2, completions.id(2));
     assertTrue(completions.isSuccess(0));
     assertEquals(CompletionStatus.SUCCESS, completions.status(0));
-    assertEquals(CompletionOpcode.RECEIVE, completions.opcode(0));
+    assertEquals(CompletionOpcode.RECV, completions.opcode(0));
     assertTrue(completions.isReceive(0));
     assertEquals(1L << 31, completions.byteLength(0));
     assertEquals(0x01020304, completions.immediate(0));
@@ -53,8 +53,8 @@ class CompletionsTest {
     assertEquals(0, completions.serviceLevel(0));
     assertEquals(0, completions.destinationPathBits(0));
     assertEquals(0, completions.partitionKeyIndex(0));
-    assertTrue(completions.has(0, CompletionFlag.IMMEDIATE));
-    assertFalse(completions.has(0, CompletionFlag.CHECKSUM_OK));
+    assertTrue(completions.has(0, CompletionFlag.WITH_IMM));
+    assertFalse(completions.has(0, CompletionFlag.IP_CSUM_OK));
     assertEquals(2, completions.flags(0).size());
     assertThrows(IndexOutOfBoundsException.class, () -> completions.status(3));
     assertThrows(IndexOutOfBoundsException.class, () -> completions.status(-1));

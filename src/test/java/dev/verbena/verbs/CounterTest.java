@@ -109,7 +109,7 @@ class CounterTest extends StandIn {
     var caps = context.completionCounterCapabilities();
     assertEquals(8, caps.maxCounters());
     assertEquals(
-        Set.of(CompletionCounter.Operation.SEND, CompletionCounter.Operation.REMOTE_WRITE),
+        Set.of(CompletionCounter.Operation.SEND, CompletionCounter.Operation.REMOTE_RDMA_WRITE),
         caps.operations());
     CompletionCounter counter = context.createCompletionCounter(CompletionCounter.Type.BYTES);
     assertSame(CompletionCounter.Type.BYTES, counter.type());
@@ -121,7 +121,7 @@ class CounterTest extends StandIn {
     assertEquals(3, counter.errors());
     CompletionQueue cq = context.createCompletionQueue(1);
     QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
-    counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECEIVE);
+    counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECV);
     assertEquals(3, ibv_qp_attach_comp_cntr_attr.op_mask(attr));
   }
 
@@ -130,7 +130,7 @@ class CounterTest extends StandIn {
     try (Context context = Rig.a().open()) {
       Refusal.of(context::createFlowCounters, "no counters");
       Refusal.of(
-          () -> context.createCompletionCounter(CompletionCounter.Type.REQUESTS),
+          () -> context.createCompletionCounter(CompletionCounter.Type.WRS),
           "no completion counters");
       Refusal.of(context::completionCounterCapabilities);
     }
@@ -144,7 +144,7 @@ class CounterTest extends StandIn {
       WorkQueue.Builder builder = pd.workQueue();
       assertThrows(NullPointerException.class, builder::create);
       assertThrows(IllegalArgumentException.class, () -> builder.capacity(0, 1));
-      builder.completions(cq).flags(WorkQueueFlag.STRIP_VLAN);
+      builder.completions(cq).flags(WorkQueueFlag.CVLAN_STRIPPING);
       Refusal.of(builder::create, "no work queues");
       assertThrows(
           IllegalArgumentException.class, () -> context.createReceiveIndirectionTable(List.of()));

@@ -96,7 +96,7 @@ class CqTest {
       loop.qp.fail();
       loop.cq.resize(1000);
       assertTrue(loop.cq.capacity() >= 1000);
-      loop.complete(10, CompletionStatus.FLUSHED);
+      loop.complete(10, CompletionStatus.WR_FLUSH_ERR);
       assertThrows(IllegalArgumentException.class, () -> loop.cq.resize(0));
     }
   }
@@ -106,7 +106,7 @@ class CqTest {
     try (Loop loop = new Loop()) {
       post(loop, 64);
       loop.qp.fail();
-      loop.complete(1, CompletionStatus.FLUSHED); // By now all of them are there, or soon.
+      loop.complete(1, CompletionStatus.WR_FLUSH_ERR); // By now all of them are there, or soon.
       var thrown = assertThrows(VerbsException.class, () -> resizeSoon(loop.cq));
       assertEquals(Errno.EINVAL, thrown.errno());
       assertTrue(thrown.getMessage().contains("holds more"), thrown.getMessage());
@@ -172,13 +172,13 @@ class CqTest {
   void extendedQueuesTellWhatTheyWereMadeToTell() {
     try (Context context = Rig.a().open()) {
       CompletionField[] fields = {
-        CompletionField.BYTE_LENGTH,
-        CompletionField.IMMEDIATE,
-        CompletionField.QUEUE_PAIR_NUMBER,
-        CompletionField.SOURCE_QUEUE_PAIR,
-        CompletionField.SOURCE_LID,
-        CompletionField.SERVICE_LEVEL,
-        CompletionField.DESTINATION_PATH_BITS
+        CompletionField.BYTE_LEN,
+        CompletionField.IMM,
+        CompletionField.QP_NUM,
+        CompletionField.SRC_QP,
+        CompletionField.SLID,
+        CompletionField.SL,
+        CompletionField.DLID_PATH_BITS
       };
       CompletionChannel channel = context.createCompletionChannel();
       ExtendedCompletionQueue cq =
@@ -196,7 +196,9 @@ class CqTest {
   void extendedQueuesWithoutTimestampsAreRefusedWithReason() {
     try (Context context = Rig.a().open()) {
       for (CompletionField field :
-          Set.of(CompletionField.TIMESTAMP, CompletionField.WALL_CLOCK_TIMESTAMP)) {
+          Set.of(
+              CompletionField.COMPLETION_TIMESTAMP,
+              CompletionField.COMPLETION_TIMESTAMP_WALLCLOCK)) {
         var thrown =
             assertThrows(
                 VerbsException.class, () -> context.completionQueue(1).createExtended(field));

@@ -39,12 +39,7 @@ class DmahTest extends StandIn {
   @Test
   void dmaHandlesGoIntoRegistrations() {
     DmaHandle handle =
-        context
-            .dmaHandle()
-            .cpu(3)
-            .processingHint(2)
-            .memoryType(DmaHandle.MemoryType.PERSISTENT)
-            .create();
+        context.dmaHandle().cpu(3).processingHint(2).memoryType(DmaHandle.MemoryType.PM).create();
     assertEquals(7, ibv_dmah_init_attr.comp_mask(attr));
     assertEquals(3, ibv_dmah_init_attr.cpu_id(attr));
     assertEquals(2, ibv_dmah_init_attr.ph(attr));
@@ -78,7 +73,7 @@ class DmahTest extends StandIn {
       DmaHandle.Builder builder = context.dmaHandle();
       assertThrows(IllegalArgumentException.class, () -> builder.cpu(-1));
       assertThrows(IllegalArgumentException.class, () -> builder.processingHint(4));
-      builder.cpu(0).processingHint(1).memoryType(DmaHandle.MemoryType.VOLATILE);
+      builder.cpu(0).processingHint(1).memoryType(DmaHandle.MemoryType.VM);
       Refusal.of(builder::create);
     }
   }

@@ -52,7 +52,7 @@ class ErrorTourTest {
 
   /** A request that fails before it is sent is only flushed by Soft-RoCE since kernel 6.3. */
   private static CompletionStatus ofThisSide(CompletionStatus status) {
-    return Rig.labGuest().equals(Optional.of("bookworm")) ? status : CompletionStatus.FLUSHED;
+    return Rig.labGuest().equals(Optional.of("bookworm")) ? status : CompletionStatus.WR_FLUSH_ERR;
   }
 
   @DeviceTest
@@ -61,8 +61,8 @@ class ErrorTourTest {
     try (Pair pair = impatient()) {
       receive(pair.b, 8, pair.b.memory.lkey());
       // By the book it were S2-W10 here and S2-W02 there.
-      pair.a.run(send(pair, 64), CompletionStatus.REMOTE_OPERATION_ERROR);
-      pair.b.completion(CompletionStatus.LOCAL_QP_OPERATION_ERROR);
+      pair.a.run(send(pair, 64), CompletionStatus.REM_OP_ERR);
+      pair.b.completion(CompletionStatus.LOC_QP_OP_ERR);
       recovers(pair);
     }
   }
@@ -74,7 +74,7 @@ class ErrorTourTest {
       pair.b.receive(1);
       SendList list = send(pair, 8);
       list.localUnchecked(0, 0, pair.a.memory.start(), 8, pair.a.memory.lkey() + 1);
-      pair.a.run(list, ofThisSide(CompletionStatus.LOCAL_QP_OPERATION_ERROR));
+      pair.a.run(list, ofThisSide(CompletionStatus.LOC_QP_OP_ERR));
       recovers(pair);
     }
   }
@@ -84,8 +84,8 @@ class ErrorTourTest {
   void aReceiveWithAWrongKey() {
     try (Pair pair = impatient()) {
       receive(pair.b, 64, pair.b.memory.lkey() + 1);
-      pair.a.run(send(pair, 8), CompletionStatus.REMOTE_OPERATION_ERROR);
-      pair.b.completion(CompletionStatus.LOCAL_QP_OPERATION_ERROR);
+      pair.a.run(send(pair, 8), CompletionStatus.REM_OP_ERR);
+      pair.b.completion(CompletionStatus.LOC_QP_OP_ERR);
       recovers(pair);
     }
   }
@@ -97,10 +97,10 @@ class ErrorTourTest {
       MemoryRegion target = pair.b.memory;
       SendList list = new SendList(1, 1);
       list.write(0).local(pair.a.memory, 0, 8).remote(target.start(), target.rkey() + 1).signaled();
-      pair.a.run(list, CompletionStatus.REMOTE_ACCESS_ERROR);
+      pair.a.run(list, CompletionStatus.REM_ACCESS_ERR);
       recovers(pair);
       list.remote(0, target.start() + target.length() - 4, target.rkey());
-      pair.a.run(list, CompletionStatus.REMOTE_ACCESS_ERROR);
+      pair.a.run(list, CompletionStatus.REM_ACCESS_ERR);
       recovers(pair);
     }
   }
@@ -109,8 +109,7 @@ class ErrorTourTest {
   @DisplayName("S2-W07: a window that is bound already")
   void aWindowThatIsBoundAlready() {
     try (Pair pair = impatient()) {
-      MemoryRegion region =
-          pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND).register();
+      MemoryRegion region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).register();
       MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
       WindowBinding binding = new WindowBinding(region, 0, 64, Set.of(AccessFlag.REMOTE_READ));
       int rkey = MemoryWindow.nextKey(window.rkey());
@@ -118,7 +117,7 @@ class ErrorTourTest {
       list.bindMemoryWindow(0, window, rkey, binding).signaled();
       pair.a.run(list);
       list.bindMemoryWindow(0, window, MemoryWindow.nextKey(rkey), binding).signaled();
-      pair.a.run(list, ofThisSide(CompletionStatus.MEMORY_WINDOW_BIND_ERROR));
+      pair.a.run(list, ofThisSide(CompletionStatus.MW_BIND_ERR));
       recovers(pair);
     }
   }
@@ -127,7 +126,7 @@ class ErrorTourTest {
   @DisplayName("S2-W14, S2-K13: nobody posts a receive")
   void noReceive() {
     try (Pair pair = impatient()) {
-      pair.a.run(send(pair, 8), CompletionStatus.RNR_RETRY_EXCEEDED_ERROR);
+      pair.a.run(send(pair, 8), CompletionStatus.RNR_RETRY_EXC_ERR);
       recovers(pair);
     }
   }
@@ -137,9 +136,9 @@ class ErrorTourTest {
   void noPeer() {
     try (Pair pair = impatient()) {
       pair.b.queuePair.reset();
-      pair.a.run(send(pair, 8), CompletionStatus.RETRY_EXCEEDED_ERROR);
+      pair.a.run(send(pair, 8), CompletionStatus.RETRY_EXC_ERR);
       assertEquals(QueuePairState.ERR, pair.a.queuePair.state());
-      pair.a.run(send(pair, 8), CompletionStatus.FLUSHED);
+      pair.a.run(send(pair, 8), CompletionStatus.WR_FLUSH_ERR);
       pair.a.queuePair.reset();
       pair.b.queuePair.reset();
       recovers(pair);
@@ -156,11 +155,12 @@ class ErrorTourTest {
       list.send(1).id(1).local(pair.a.memory, 0, 8);
       list.send(2).id(2).local(pair.a.memory, 0, 8).signaled();
       assertEquals(3, pair.a.queuePair.post(list));
-      assertEquals(0, pair.a.completion(CompletionStatus.REMOTE_ACCESS_ERROR).id(0));
-      assertEquals(1, pair.a.completion(CompletionStatus.FLUSHED).id(0), "unsignaled, yet told");
-      assertEquals(2, pair.a.completion(CompletionStatus.FLUSHED).id(0));
+      assertEquals(0, pair.a.completion(CompletionStatus.REM_ACCESS_ERR).id(0));
+      assertEquals(
+          1, pair.a.completion(CompletionStatus.WR_FLUSH_ERR).id(0), "unsignaled, yet told");
+      assertEquals(2, pair.a.completion(CompletionStatus.WR_FLUSH_ERR).id(0));
       pair.b.queuePair.fail();
-      assertEquals(1, pair.b.completion(CompletionStatus.FLUSHED).id(0));
+      assertEquals(1, pair.b.completion(CompletionStatus.WR_FLUSH_ERR).id(0));
       recovers(pair);
     }
   }
@@ -170,7 +170,7 @@ class ErrorTourTest {
   void failuresAreDescribed() {
     try (Pair pair = impatient()) {
       pair.a.queuePair.post(send(pair, 8));
-      String text = pair.a.completion(CompletionStatus.RNR_RETRY_EXCEEDED_ERROR).describe(0);
+      String text = pair.a.completion(CompletionStatus.RNR_RETRY_EXC_ERR).describe(0);
       assertTrue(text.contains("RNR retry counter exceeded"), text);
       assertTrue(text.contains("the peer must post receives"), text);
     }

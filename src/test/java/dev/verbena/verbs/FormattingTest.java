@@ -46,7 +46,7 @@ class FormattingTest {
   }
 
   private MemoryRegion region(MemorySegment memory) {
-    return domain.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+    return domain.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
   }
 
   private static MemorySegment closed() {

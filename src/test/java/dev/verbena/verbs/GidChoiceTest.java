@@ -90,7 +90,7 @@ class GidChoiceTest {
 
   @Test
   void reachesInfiniBandByLid() {
-    List<GidEntry> table = table(GidType.INFINIBAND, "fe80::2:c903:1:2");
+    List<GidEntry> table = table(GidType.IB, "fe80::2:c903:1:2");
     GidChoice choice = GidChoice.ofInfiniBand(table, null, 17, "port 1");
     assertEquals(17, choice.lid());
     assertEquals(0, choice.index());

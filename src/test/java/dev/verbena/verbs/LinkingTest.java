@@ -54,7 +54,7 @@ class LinkingTest {
   @Test
   void whereCKeepsTheLockOfACompletionQueueAllIsPlain() throws IOException {
     Context context = on("mlx5_core");
-    context.completionQueue(1).createExtended(CompletionField.BYTE_LENGTH);
+    context.completionQueue(1).createExtended(CompletionField.BYTE_LEN);
     assertFalse(context.criticalCalls().areAllowed());
     context.close();
   }

@@ -43,7 +43,7 @@ final class Loop implements AutoCloseable {
             AccessFlag.LOCAL_WRITE,
             AccessFlag.REMOTE_READ,
             AccessFlag.REMOTE_WRITE,
-            AccessFlag.MEMORY_WINDOW_BIND);
+            AccessFlag.MW_BIND);
     qp.connect(peer.localAddress());
     peer.connect(qp.localAddress());
   }

@@ -148,7 +148,7 @@ class MemoryDeviceTest {
     list.write(0).local(nearRegion, 0, 2).remote(far.address() + SIZE - 1, farRegion.rkey());
     assertEquals(1, a.post(list));
     assertEquals(1, queue.poll(completions));
-    assertEquals(CompletionStatus.REMOTE_ACCESS_ERROR, completions.status(0));
+    assertEquals(CompletionStatus.REM_ACCESS_ERR, completions.status(0));
     assertEquals(QueuePairState.ERR, a.state());
     AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(10));
     assertSame(b, assertInstanceOf(AsyncEvent.OfQueuePair.class, event).queuePair());

@@ -43,7 +43,7 @@ class MrTest {
               Set.of(AccessFlag.REMOTE_READ),
               Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE),
               Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC),
-              Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND),
+              Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND),
               Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))) {
         MemoryRegion region = pd.registerMemory(memory, access);
         assertEquals(access, region.access());
@@ -92,7 +92,7 @@ class MrTest {
       ProtectionDomain pd = context.allocateProtectionDomain();
       MemorySegment memory = arena.allocate(64);
       for (AccessFlag flag :
-          Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGE_PAGES)) {
+          Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGETLB)) {
         var thrown =
             assertThrows(IllegalArgumentException.class, () -> pd.registerMemory(memory, flag));
         assertTrue(thrown.getMessage().startsWith(flag + " needs "), thrown.getMessage());
@@ -341,7 +341,7 @@ class MrTest {
       ProtectionDomain pd = context.allocateProtectionDomain();
       MemorySegment memory = arena.allocate(64);
       for (AccessFlag flag :
-          Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGE_PAGES)) {
+          Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGETLB)) {
         MemoryRegistration registration = pd.memory(memory).access(flag).extended();
         assertThrows(IllegalArgumentException.class, registration::register);
       }

@@ -37,7 +37,7 @@ class MwTest {
       assertEquals("shown", loop.region.memory().getString(Loop.HALF));
       window.unbind(loop.peer, 2);
       loop.complete(1);
-      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+      write(loop, rkey, CompletionStatus.REM_ACCESS_ERR);
     }
   }
 
@@ -59,7 +59,7 @@ class MwTest {
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);
       window.invalidated();
-      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+      write(loop, rkey, CompletionStatus.REM_ACCESS_ERR);
     }
   }
 
@@ -92,8 +92,7 @@ class MwTest {
     try (Loop loop = new Loop();
         Arena arena = Arena.ofShared()) {
       MemoryRegion plain = loop.pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
-      MemoryRegion readOnly =
-          loop.pd.registerMemory(arena.allocate(64), AccessFlag.MEMORY_WINDOW_BIND);
+      MemoryRegion readOnly = loop.pd.registerMemory(arena.allocate(64), AccessFlag.MW_BIND);
       assertThrows(IllegalArgumentException.class, () -> new WindowBinding(plain, 0, 64, Set.of()));
       assertThrows(IllegalArgumentException.class, () -> new WindowBinding(readOnly, 0, 64, WRITE));
       assertThrows(
@@ -140,7 +139,7 @@ class MwTest {
       list.sendWithInvalidate(0, rkey).signaled();
       assertEquals(1, loop.qp.post(list));
       loop.complete(2);
-      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+      write(loop, rkey, CompletionStatus.REM_ACCESS_ERR);
     }
   }
 
@@ -151,7 +150,7 @@ class MwTest {
       int rkey = window.rkey();
       write(loop, rkey, CompletionStatus.SUCCESS);
       window.close();
-      write(loop, rkey, CompletionStatus.REMOTE_ACCESS_ERROR);
+      write(loop, rkey, CompletionStatus.REM_ACCESS_ERR);
     }
   }
 
@@ -176,7 +175,7 @@ class MwTest {
               () ->
                   loop.pd
                       .memory(arena.allocate(Loop.SIZE))
-                      .access(AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND)
+                      .access(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND)
                       .extended()
                       .register());
       MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);

@@ -106,14 +106,14 @@ class OdpTest {
   @DeviceTest
   @DisplayName("S4-09: IBV_ACCESS_ON_DEMAND, sends and receives")
   void carriesMessages() {
-    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       sendAndReceive(pair, paged(pair.a), paged(pair.b));
     }
   }
 
   @DeviceTest
   void carriesMessagesOfRegionsMadeByTheExtendedFunction() {
-    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       MemoryRegion to = Rig.orSkip(() -> pair.b.page(ON_DEMAND).extended().register());
       sendAndReceive(pair, pair.a.page(ON_DEMAND).extended().register(), to);
     }
@@ -121,7 +121,7 @@ class OdpTest {
 
   @DeviceTest
   void mixesWithPinnedMemory() {
-    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       MemoryRegion from = paged(pair.a);
       MemoryRegion to = paged(pair.b);
       SendList list = new SendList(1, 2);
@@ -229,7 +229,7 @@ class OdpTest {
   @DeviceTest
   void receivesOfASharedQueue() {
     Pair unsure = new Pair();
-    try (Pair pair = requires(unsure, OdpCapabilities::rc, OdpOperation.SRQ_RECEIVE)) {
+    try (Pair pair = requires(unsure, OdpCapabilities::rc, OdpOperation.SRQ_RECV)) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(4);
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
@@ -254,7 +254,7 @@ class OdpTest {
   @DeviceTest
   @DisplayName("ibv_advise_mr: pages are brought in before, at once or in the background")
   void isPrefetched() {
-    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECEIVE)) {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       MemoryRegion from = paged(pair.a);
       MemoryRegion to = paged(pair.b);
       List<String> advised = new ArrayList<>();

@@ -37,7 +37,7 @@ class PortEventsTest {
             context.port(1).gidTable().stream()
                 .anyMatch(entry -> entry.gid().equals(Gid.parse("::ffff:10.77.0.1"))));
         run("ip link set " + INTERFACE + " down");
-        expect(context, AsyncEventType.PORT_ERROR);
+        expect(context, AsyncEventType.PORT_ERR);
         assertEquals(PortState.DOWN, context.port(1).attributes().state());
         run("ip link set " + INTERFACE + " up");
         expect(context, AsyncEventType.PORT_ACTIVE);

@@ -32,7 +32,7 @@ class PostTest {
   private final MemorySegment buffer = arena.allocate(4096, 8);
   private final MemoryRegion region =
       domain.registerMemory(
-          buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND, AccessFlag.REMOTE_WRITE);
+          buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND, AccessFlag.REMOTE_WRITE);
   private final QueuePair rc = queuePair(QueuePairType.RC);
 
   private QueuePair queuePair(QueuePairType type) {
@@ -433,7 +433,7 @@ class PostTest {
     MemoryWindow window = stranger.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryWindow own = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryRegion foreign =
-        stranger.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+        stranger.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
     QueuePair ud = queuePair(QueuePairType.UD);
     SendList sends = new SendList(1, 1);
     sends.send(0).local(region, 0, 8).to(handle, 1, 2);
@@ -557,15 +557,15 @@ class PostTest {
     for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {
       boolean reads =
           opcode == WorkRequestOpcode.RDMA_READ
-              || opcode == WorkRequestOpcode.COMPARE_AND_SWAP
-              || opcode == WorkRequestOpcode.FETCH_AND_ADD;
+              || opcode == WorkRequestOpcode.ATOMIC_CMP_AND_SWP
+              || opcode == WorkRequestOpcode.ATOMIC_FETCH_AND_ADD;
       assertTrue(!reads || !opcode.isFor(QueuePairType.UC), opcode.toString());
       boolean datagram =
           opcode == WorkRequestOpcode.SEND
-              || opcode == WorkRequestOpcode.SEND_WITH_IMMEDIATE
+              || opcode == WorkRequestOpcode.SEND_WITH_IMM
               || opcode == WorkRequestOpcode.TSO;
       assertEquals(datagram, opcode.isFor(QueuePairType.UD), opcode.toString());
-      assertTrue(!opcode.isFor(QueuePairType.XRC_RECEIVE), opcode.toString());
+      assertTrue(!opcode.isFor(QueuePairType.XRC_RECV), opcode.toString());
     }
   }
 }

@@ -37,7 +37,7 @@ class PostingTest {
   private final MemorySegment buffer = arena.allocate(256, 8);
   private final MemoryRegion region =
       domain.registerMemory(
-          buffer, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+          buffer, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.MW_BIND);
   private final QueuePair rc = queuePair(QueuePairType.RC, SendOperation.values());
 
   private QueuePair queuePair(QueuePairType type, SendOperation... operations) {
@@ -136,7 +136,7 @@ class PostingTest {
         taken.get(11));
     assertEquals("wr_complete()", taken.get(12));
 
-    QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TCP_SEGMENTATION);
+    QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TSO);
     try (Posting posting = raw.startPosting()) {
       posting.tso(header, 1460).local(region, 0, 256);
       assertEquals(1, posting.complete());
@@ -189,7 +189,7 @@ class PostingTest {
   @DisplayName("S3-F25: a request without data says so, which completes it on mlx5 and ionic")
   void thatThereIsNoDataIsSaid() {
     MemorySegment header = arena.allocate(54);
-    QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TCP_SEGMENTATION);
+    QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TSO);
     try (Posting posting = rc.startPosting();
         Posting segments = raw.startPosting()) {
       for (Runnable request :
@@ -255,7 +255,7 @@ class PostingTest {
         device.context.allocateProtectionDomain().createAddressHandle(AddressVector.local(1, 7));
     QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
     QueuePair xrc =
-        queuePair(QueuePairType.XRC_SEND, SendOperation.RDMA_WRITE, SendOperation.LOCAL_INVALIDATE);
+        queuePair(QueuePairType.XRC_SEND, SendOperation.RDMA_WRITE, SendOperation.LOCAL_INV);
     try (Posting posting = ud.startPosting()) {
       assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1));
       posting.send();
@@ -449,8 +449,7 @@ class PostingTest {
   void wrongDataIsRefusedBeforeCSeesIt() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     ProtectionDomain other = device.context.allocateProtectionDomain();
-    MemoryRegion foreign =
-        other.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MEMORY_WINDOW_BIND);
+    MemoryRegion foreign = other.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
     MemoryWindow window = other.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryWindow own = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemorySegment onHeap = MemorySegment.ofArray(new byte[8]);

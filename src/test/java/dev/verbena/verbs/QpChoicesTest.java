@@ -27,7 +27,7 @@ import org.junit.jupiter.api.function.Executable;
 class QpChoicesTest extends StandIn {
   private static final ReceiveHash HASH =
       new ReceiveHash(
-          ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.SOURCE_IPV4));
+          ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.SRC_IPV4));
 
   private EnhancedConnection agreed = new EnhancedConnection(0x15b3, 3);
   private int order;
@@ -96,7 +96,7 @@ class QpChoicesTest extends StandIn {
   @DisplayName("IBV_QP_INIT_ATTR_CREATE_FLAGS, also together with IBV_QP_CREATE_SOURCE_QPN")
   void flags() {
     builder(QueuePairType.UD)
-        .flags(QueuePairFlag.BLOCK_SELF_MULTICAST, QueuePairFlag.PCI_WRITE_END_PADDING)
+        .flags(QueuePairFlag.BLOCK_SELF_MCAST_LB, QueuePairFlag.PCI_WRITE_END_PADDING)
         .create();
     int flags =
         rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB() | rdma_h.IBV_QP_CREATE_PCI_WRITE_END_PADDING();
@@ -191,7 +191,7 @@ class QpChoicesTest extends StandIn {
     QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
     order = 3;
     assertEquals(
-        Set.of(DataInOrder.WHOLE_MESSAGE, DataInOrder.ALIGNED_128_BYTES),
+        Set.of(DataInOrder.WHOLE_MSG, DataInOrder.ALIGNED_128_BYTES),
         qp.dataInOrder(WorkRequestOpcode.RDMA_WRITE));
     assertEquals(WorkRequestOpcode.RDMA_WRITE.code(), arguments[0]);
     assertEquals(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS(), arguments[1]);
@@ -210,7 +210,7 @@ class QpChoicesTest extends StandIn {
       CompletionQueue queue = pair.a.completionQueue;
       for (QueuePairBuilder builder :
           List.of(
-              pair.a.builder(QueuePairType.UD).flags(QueuePairFlag.BLOCK_SELF_MULTICAST),
+              pair.a.builder(QueuePairType.UD).flags(QueuePairFlag.BLOCK_SELF_MCAST_LB),
               pair.a.builder(QueuePairType.UD).sourceNumber(0x1234),
               pair.a.builder(QueuePairType.UD).maxTsoHeader(64))) {
         Refusal.of(builder::create, "UD");

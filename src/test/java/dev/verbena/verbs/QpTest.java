@@ -107,7 +107,7 @@ class QpTest {
       assertThrows(
           IllegalArgumentException.class, () -> foreign.completions(pair.b.completionQueue));
       assertThrows(
-          IllegalArgumentException.class, () -> pair.a.domain.queuePair(QueuePairType.XRC_RECEIVE));
+          IllegalArgumentException.class, () -> pair.a.domain.queuePair(QueuePairType.XRC_RECV));
       assertThrows(IllegalArgumentException.class, () -> foreign.sourceNumber(1 << 24));
       assertThrows(IllegalArgumentException.class, () -> foreign.maxTsoHeader(1 << 16));
     }
@@ -247,7 +247,7 @@ class QpTest {
       pair.b.receive(1);
       pair.b.queuePair.fail();
       assertEquals(QueuePairState.ERR, pair.b.queuePair.state());
-      assertEquals(CompletionStatus.FLUSHED, pair.b.completion().status(0));
+      assertEquals(CompletionStatus.WR_FLUSH_ERR, pair.b.completion().status(0));
       var thrown = assertThrows(IllegalStateException.class, pair::connect);
       assertTrue(thrown.getMessage().contains("reset it"), thrown.getMessage());
       pair.a.queuePair.reset();
@@ -327,7 +327,7 @@ class QpTest {
       qp.drain(true);
       assertEquals(QueuePairState.SQD, qp.state());
       AsyncEvent drained = qp.context().asyncEvents().poll(Duration.ofSeconds(10));
-      assertSame(AsyncEventType.SEND_QUEUE_DRAINED, drained.type());
+      assertSame(AsyncEventType.SQ_DRAINED, drained.type());
       assertFalse(qp.query().isDraining());
       qp.resume();
       assertEquals(QueuePairState.RTS, qp.state());

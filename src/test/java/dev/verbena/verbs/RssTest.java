@@ -71,7 +71,7 @@ class RssTest extends StandIn {
         pd.workQueue()
             .completions(cq)
             .capacity(8, 2)
-            .flags(WorkQueueFlag.STRIP_VLAN, WorkQueueFlag.SCATTER_FCS)
+            .flags(WorkQueueFlag.CVLAN_STRIPPING, WorkQueueFlag.SCATTER_FCS)
             .create();
     assertEquals(cq.segment().address(), ibv_wq_init_attr.cq(attr).address());
     assertEquals(pd.segment().address(), ibv_wq_init_attr.pd(attr).address());
@@ -80,10 +80,10 @@ class RssTest extends StandIn {
     assertEquals(2, queue.maxEntries());
     assertEquals(5, queue.number());
     assertSame(WorkQueueState.RESET, queue.state());
-    queue.modify(WorkQueueState.READY);
-    assertSame(WorkQueueState.READY, queue.state());
+    queue.modify(WorkQueueState.RDY);
+    assertSame(WorkQueueState.RDY, queue.state());
     assertThrows(IllegalArgumentException.class, () -> queue.modify(WorkQueueState.UNKNOWN));
-    queue.modify(Set.of(WorkQueueFlag.DELAY_DROP), Set.of(WorkQueueFlag.STRIP_VLAN));
+    queue.modify(Set.of(WorkQueueFlag.DELAY_DROP), Set.of(WorkQueueFlag.CVLAN_STRIPPING));
     assertEquals(4, ibv_wq_attr.flags(attr));
     assertEquals(5, ibv_wq_attr.flags_mask(attr));
     assertThrows(
@@ -135,7 +135,7 @@ class RssTest extends StandIn {
         new ReceiveHash(
             ReceiveHashFunction.TOEPLITZ,
             key,
-            Set.of(ReceiveHashField.SOURCE_IPV4, ReceiveHashField.DESTINATION_IPV4));
+            Set.of(ReceiveHashField.SRC_IPV4, ReceiveHashField.DST_IPV4));
     MemorySegment conf = ibv_rx_hash_conf.allocate(arena);
     hash.writeTo(conf, arena);
     assertEquals(1, ibv_rx_hash_conf.rx_hash_function(conf));

@@ -94,12 +94,11 @@ class SrqTest {
       pair.a.queuePair.post(send);
       assertTrue(pair.b.completion().isSuccess(0));
       AsyncEvent event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
-      while (event != null && event.type() != AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT) {
+      while (event != null && event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
         event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
       }
       assertEquals(
-          new AsyncEvent.OfSharedReceiveQueue(AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT, srq),
-          event);
+          new AsyncEvent.OfSharedReceiveQueue(AsyncEventType.SRQ_LIMIT_REACHED, srq), event);
       assertEquals(0, srq.query().limit(), "an event disarms the limit");
     }
   }
@@ -166,7 +165,7 @@ class SrqTest {
         pair.a.run(send);
         pair.b.completion(CompletionStatus.SUCCESS);
         AsyncEvent event = null;
-        while (event == null || event.type() != AsyncEventType.SHARED_RECEIVE_QUEUE_LIMIT) {
+        while (event == null || event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
           event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
           assertTrue(event != null, "no event");
         }
@@ -207,7 +206,7 @@ class SrqTest {
       AsyncEvent event = pair.b.context.asyncEvents().poll(patience);
       assertEquals(
           tells
-              ? new AsyncEvent.OfQueuePair(AsyncEventType.LAST_RECEIVE_REACHED, pair.b.queuePair)
+              ? new AsyncEvent.OfQueuePair(AsyncEventType.QP_LAST_WQE_REACHED, pair.b.queuePair)
               : null,
           event);
     }

@@ -37,7 +37,7 @@ class StateTableTest {
     Set<QueuePairAttribute> reliable =
         Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN, MAX_DEST_RD_ATOMIC, MIN_RNR_TIMER);
     assertEquals(reliable, StateTable.required(QueuePairType.RC, INIT, RTR));
-    assertEquals(reliable, StateTable.required(QueuePairType.XRC_RECEIVE, INIT, RTR));
+    assertEquals(reliable, StateTable.required(QueuePairType.XRC_RECV, INIT, RTR));
     assertEquals(unreliable, StateTable.required(QueuePairType.UC, INIT, RTR));
     assertEquals(unreliable, StateTable.required(QueuePairType.XRC_SEND, INIT, RTR));
     assertEquals(Set.of(), StateTable.required(QueuePairType.UD, INIT, RTR));
@@ -53,7 +53,7 @@ class StateTableTest {
         Set.of(TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_QP_RD_ATOMIC);
     assertEquals(reliable, StateTable.required(QueuePairType.RC, RTR, RTS));
     assertEquals(reliable, StateTable.required(QueuePairType.XRC_SEND, RTR, RTS));
-    assertEquals(Set.of(TIMEOUT, SQ_PSN), StateTable.required(QueuePairType.XRC_RECEIVE, RTR, RTS));
+    assertEquals(Set.of(TIMEOUT, SQ_PSN), StateTable.required(QueuePairType.XRC_RECV, RTR, RTS));
     assertEquals(Set.of(SQ_PSN), StateTable.required(QueuePairType.UC, RTR, RTS));
     assertEquals(Set.of(SQ_PSN), StateTable.required(QueuePairType.UD, RTR, RTS));
     assertEquals(Set.of(), StateTable.required(QueuePairType.RAW_PACKET, RTR, RTS));

@@ -68,7 +68,7 @@ class TagMatchingTest extends StandIn {
   @Test
   void theQueueIsMadeForTags() {
     try (SharedReceiveQueue queue = queue()) {
-      assertEquals(SharedReceiveQueueType.TAG_MATCHING, queue.type());
+      assertEquals(SharedReceiveQueueType.TM, queue.type());
       assertEquals(rdma_h.IBV_SRQT_TM(), ibv_srq_init_attr_ex.srq_type(attr));
       assertEquals(16, ibv_tm_cap.max_num_tags(ibv_srq_init_attr_ex.tm_cap(attr)));
       assertEquals(4, ibv_tm_cap.max_ops(ibv_srq_init_attr_ex.tm_cap(attr)));
@@ -223,7 +223,7 @@ class TagMatchingTest extends StandIn {
       CompletionQueue completions = real.createCompletionQueue(4);
       Refusal.of(
           () -> domain.sharedReceiveQueue(8).tagMatching(completions, 16, 4).create(),
-          "TAG_MATCHING",
+          "TM",
           "not supported");
     }
   }

@@ -82,7 +82,7 @@ class TypesTest extends StandIn {
     assertEquals(4, QueuePairType.UD.code());
     assertEquals(8, QueuePairType.RAW_PACKET.code());
     assertEquals(9, QueuePairType.XRC_SEND.code(), "D-02: the old IBV_QPT_XRC is two types now");
-    assertEquals(10, QueuePairType.XRC_RECEIVE.code());
+    assertEquals(10, QueuePairType.XRC_RECV.code());
     assertCodes(QueuePairState.values(), 0, 1, 2, 3, 4, 5, 6);
     assertCodes(MigrationState.values(), 0, 1, 2);
   }
@@ -109,8 +109,8 @@ class TypesTest extends StandIn {
   void operations() {
     assertCodes(WorkRequestOpcode.values(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15);
     assertCodes(CompletionOpcode.values(), 0, 1, 2, 3, 4, 5);
-    assertEquals(1 << 7, CompletionOpcode.RECEIVE.code());
-    assertEquals((1 << 7) + 1, CompletionOpcode.RECEIVE_RDMA_WITH_IMMEDIATE.code());
+    assertEquals(1 << 7, CompletionOpcode.RECV.code());
+    assertEquals((1 << 7) + 1, CompletionOpcode.RECV_RDMA_WITH_IMM.code());
   }
 
   @Test
@@ -122,7 +122,7 @@ class TypesTest extends StandIn {
       texts.add(opcode.text());
     }
     assertEquals(WorkRequestOpcode.values().length, texts.size());
-    assertEquals("RDMA write with immediate", WorkRequestOpcode.RDMA_WRITE_WITH_IMMEDIATE.text());
+    assertEquals("RDMA write with immediate", WorkRequestOpcode.RDMA_WRITE_WITH_IMM.text());
     assertFalse(texts.contains("unknown"));
   }
 
@@ -132,8 +132,8 @@ class TypesTest extends StandIn {
     Device device = Device.list(provider).getFirst();
     assertEquals("memory0", device.name());
     assertEquals("uverbs-memory0", device.deviceName());
-    assertSame(NodeType.CHANNEL_ADAPTER, device.nodeType());
-    assertSame(TransportType.INFINIBAND, device.transportType());
+    assertSame(NodeType.CA, device.nodeType());
+    assertSame(TransportType.IB, device.transportType());
     assertEquals("", device.sysfsPath());
     assertEquals(0x0002_c903_00ab_cdefL, device.guid());
     try (Context second = device.open()) {

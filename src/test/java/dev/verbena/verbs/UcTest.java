@@ -29,7 +29,7 @@ class UcTest {
           .signaled();
       pair.a.run(list);
       Completions received = pair.b.completion(CompletionStatus.SUCCESS);
-      assertEquals(CompletionOpcode.RECEIVE_RDMA_WITH_IMMEDIATE, received.opcode(0));
+      assertEquals(CompletionOpcode.RECV_RDMA_WITH_IMM, received.opcode(0));
       assertEquals(0xbeef, received.immediate(0));
       assertEquals("unreliable", target.memory().getString(1024));
 

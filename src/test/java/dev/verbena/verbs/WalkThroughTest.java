@@ -149,8 +149,8 @@ class WalkThroughTest {
       assertTrue(device.maxSharedReceiveQueues() > 0);
       assertTrue(device.maxReadsAsInitiator() > 0);
       assertFalse(device.has(DeviceCapability.XRC));
-      assertEquals(AtomicScope.DEVICE, device.atomicScope());
-      assertEquals(TransportType.INFINIBAND, pair.a.context.device().transportType());
+      assertEquals(AtomicScope.HCA, device.atomicScope());
+      assertEquals(TransportType.IB, pair.a.context.device().transportType());
       assertEquals(LinkLayer.ETHERNET, pair.a.context.port(1).attributes().linkLayer(), "RoCE");
     }
   }

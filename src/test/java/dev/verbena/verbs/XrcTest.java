@@ -165,7 +165,7 @@ class XrcTest extends StandIn {
   @DisplayName("S2-V31, S2-V32, S2-V35, S2-Q05: the receiving end is moved by the masks of XRC")
   void theReceivingEndIsMovedAndQueried() {
     QueuePair receiver = context.openXrcDomain().createQueuePair();
-    assertSame(QueuePairType.XRC_RECEIVE, receiver.type());
+    assertSame(QueuePairType.XRC_RECV, receiver.type());
     assertEquals(rdma_h.IBV_QP_INIT_ATTR_XRCD(), ibv_qp_init_attr_ex.comp_mask(attr));
     assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.send_cq(attr));
     assertEquals(0x99, receiver.number());
@@ -212,7 +212,7 @@ class XrcTest extends StandIn {
             | rdma_h.IBV_QP_OPEN_ATTR_XRCD()
             | rdma_h.IBV_QP_OPEN_ATTR_TYPE(),
         ibv_qp_open_attr.comp_mask(attr));
-    assertSame(QueuePairType.XRC_RECEIVE, receiver.type());
+    assertSame(QueuePairType.XRC_RECV, receiver.type());
     assertThrows(IllegalArgumentException.class, () -> domain.openQueuePair(1 << 24));
     domain.close();
     assertFalse(receiver.isOpen(), "unregistered with its domain");
@@ -235,7 +235,7 @@ class XrcTest extends StandIn {
         ibv_send_wr.qp_type.xrc.remote_srqn(ibv_send_wr.qp_type.xrc(ibv_send_wr.qp_type(posted))));
     assertEquals(1, sender.startPosting().send().sharedReceiveQueue(NUMBER).complete());
     assertEquals(List.of("start", "send", "srqn " + NUMBER, "data 0"), built);
-    assertThrows(IllegalArgumentException.class, () -> pd.queuePair(QueuePairType.XRC_RECEIVE));
+    assertThrows(IllegalArgumentException.class, () -> pd.queuePair(QueuePairType.XRC_RECV));
   }
 
   @DeviceTest

@@ -50,7 +50,7 @@ final class Ring implements AutoCloseable {
     extendedRegion = region(extendedDomain);
     extendedCompletions = extendedContext.createCompletionQueue(256);
     extended =
-        extendedContext.completionQueue(256).vector(1).createExtended(CompletionField.BYTE_LENGTH);
+        extendedContext.completionQueue(256).vector(1).createExtended(CompletionField.BYTE_LEN);
     extendedPair =
         extendedDomain
             .queuePair(QueuePairType.RC)
