@@ -244,7 +244,7 @@ public final class ConnectionEvent {
     // The kernel's are negative, librdmacm's are not.
     int errno = Math.abs(status);
     String advice =
-        type == EventType.ADDRESS_ERROR || type == EventType.ROUTE_ERROR
+        type == EventType.ADDR_ERROR || type == EventType.ROUTE_ERROR
             ? AddressAdvice.on(errno, null)
             : "";
     return Errno.text(errno) + " (" + Errno.name(errno) + ")" + advice;

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Checks;
+import dev.verbena.internal.Arguments;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.RdmaCma;
@@ -43,7 +43,7 @@ public final class ConnectionId extends Resource {
   private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
 
   private final Librdmacm rdmacm;
-  private final Handle handle;
+  private final NativeId handle;
   private final MemorySegment struct;
   private final PortSpace portSpace;
   private final boolean datagram;
@@ -54,7 +54,7 @@ public final class ConnectionId extends Resource {
   private final Multicast multicast = new Multicast(this);
   private final SynchronousMode synchronous;
 
-  private ConnectionId(Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+  private ConnectionId(NativeId handle, ProtectionDomain domain, QueuePairCapacity capacity) {
     super(handle.address(), handle::destroy);
     this.rdmacm = handle.rdmacm();
     this.handle = handle;
@@ -68,7 +68,7 @@ public final class ConnectionId extends Resource {
 
   /** Takes charge of what C made, or gives it back if what it was made on is closed already. */
   private static ConnectionId of(
-      Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+      NativeId handle, ProtectionDomain domain, QueuePairCapacity capacity) {
     try {
       return make(
           List.of(parents(domain, handle.channel())),
@@ -93,7 +93,7 @@ public final class ConnectionId extends Resource {
             () -> {
               long address = newId(channel.rdmacm(), channel.segment().address(), portSpace);
               return new ConnectionId(
-                  new Handle(channel.rdmacm(), address, channel, false), null, null);
+                  new NativeId(channel.rdmacm(), address, channel, false), null, null);
             });
     channel.add(id.handle.address(), id);
     return id;
@@ -102,7 +102,7 @@ public final class ConnectionId extends Resource {
   /** An identifier that C made for a peer's request. */
   static ConnectionId requested(EventChannel channel, MemorySegment segment) {
     ConnectionId id =
-        of(new Handle(channel.rdmacm(), segment.address(), channel, false), null, null);
+        of(new NativeId(channel.rdmacm(), segment.address(), channel, false), null, null);
     channel.add(segment.address(), id);
     id.rename();
     return id;
@@ -110,7 +110,7 @@ public final class ConnectionId extends Resource {
 
   /** An identifier in synchronous mode that C made, with the queue pair that it may have made. */
   static ConnectionId synchronous(
-      Handle handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+      NativeId handle, ProtectionDomain domain, QueuePairCapacity capacity) {
     ConnectionId id = of(handle, domain, capacity);
     try {
       id.queues.adopt(capacity);
@@ -245,7 +245,7 @@ public final class ConnectionId extends Resource {
    * @param backlog how many requests may wait for being read; 0 leaves it to the kernel
    */
   public void listen(int backlog) {
-    Checks.range("backlog", backlog, 0, Integer.MAX_VALUE);
+    Arguments.range("backlog", backlog, 0, Integer.MAX_VALUE);
     call("listening", () -> rdmacm.rdma_listen(address(), backlog));
     listening = true;
     rename();
@@ -595,7 +595,7 @@ public final class ConnectionId extends Resource {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     synchronous.requireNobodyWaits();
   }
 

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Checks;
+import dev.verbena.internal.Arguments;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -21,7 +21,7 @@ public final class ConnectionOptions {
    * @return this
    */
   public ConnectionOptions typeOfService(int value) {
-    return setByte(rdma_h.RDMA_OPTION_ID_TOS(), Checks.range("type of service", value, 0, 255));
+    return setByte(rdma_h.RDMA_OPTION_ID_TOS(), Arguments.range("type of service", value, 0, 255));
   }
 
   /**
@@ -54,7 +54,7 @@ public final class ConnectionOptions {
    */
   public ConnectionOptions acknowledgeTimeout(int exponent) {
     return setByte(
-        rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT(), Checks.range("timeout exponent", exponent, 0, 31));
+        rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT(), Arguments.range("timeout exponent", exponent, 0, 31));
   }
 
   /**

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Checks;
+import dev.verbena.internal.Arguments;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -44,10 +44,10 @@ public record ConnectionParameters(
 
   /** Checks the ranges that the fields have in C. */
   public ConnectionParameters {
-    Checks.range("responderResources", responderResources, 0, MAXIMUM);
-    Checks.range("initiatorDepth", initiatorDepth, 0, MAXIMUM);
-    Checks.range("retryCount", retryCount, 0, 7);
-    Checks.range("receiverNotReadyRetryCount", receiverNotReadyRetryCount, 0, 7);
+    Arguments.range("responderResources", responderResources, 0, MAXIMUM);
+    Arguments.range("initiatorDepth", initiatorDepth, 0, MAXIMUM);
+    Arguments.range("retryCount", retryCount, 0, 7);
+    Arguments.range("receiverNotReadyRetryCount", receiverNotReadyRetryCount, 0, 7);
   }
 
   /**

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Checks;
+import dev.verbena.internal.Arguments;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
@@ -36,8 +36,8 @@ public record ConnectionSettings(
 
   /** Checks the numbers. */
   public ConnectionSettings {
-    Checks.range("messageSize", messageSize, 1, Integer.MAX_VALUE);
-    Checks.range("receives", receives, 1, 1 << 20);
+    Arguments.range("messageSize", messageSize, 1, Integer.MAX_VALUE);
+    Arguments.range("receives", receives, 1, 1 << 20);
     Objects.requireNonNull(parameters, "parameters");
     privateData = privateData.clone();
     Objects.requireNonNull(local, "local");

@@ -219,7 +219,7 @@ public final class EventChannel extends Resource {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     reading.lock();
     try {
       if (readiness != null) {

@@ -2,7 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.raw.ibv_ece;
 import dev.verbena.raw.ibv_qp_attr;
-import dev.verbena.verbs.EnhancedConnection;
+import dev.verbena.verbs.EnhancedConnectionEstablishment;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAttributes;
 import dev.verbena.verbs.QueuePairState;
@@ -68,7 +68,7 @@ public final class ForeignQueuePair {
    * @param local the options of the queue pair
    * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm knows
    */
-  public void localOptions(EnhancedConnection local) {
+  public void localOptions(EnhancedConnectionEstablishment local) {
     if (local.vendor() == 0) {
       throw new IllegalArgumentException("vendor 0 has no options");
     }
@@ -91,12 +91,12 @@ public final class ForeignQueuePair {
    * @return what came with the request or the response; zeros where nothing did
    * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm knows
    */
-  public EnhancedConnection remoteOptions() {
+  public EnhancedConnectionEstablishment remoteOptions() {
     id.requireNoQueuePair("librdmacm exchanges its options");
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment ece = ibv_ece.allocate(arena);
       id.call("asking for the vendor's options", () -> get(ece));
-      return new EnhancedConnection(ibv_ece.vendor_id(ece), ibv_ece.options(ece));
+      return new EnhancedConnectionEstablishment(ibv_ece.vendor_id(ece), ibv_ece.options(ece));
     }
   }
 

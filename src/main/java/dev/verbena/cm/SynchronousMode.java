@@ -56,7 +56,7 @@ public final class SynchronousMode {
 
   static ConnectionId createId(Librdmacm rdmacm, PortSpace portSpace) {
     long address = ConnectionId.newId(rdmacm, 0, Objects.requireNonNull(portSpace, "portSpace"));
-    return ConnectionId.synchronous(new Handle(rdmacm, address, null, false), null, null);
+    return ConnectionId.synchronous(new NativeId(rdmacm, address, null, false), null, null);
   }
 
   /**
@@ -86,7 +86,7 @@ public final class SynchronousMode {
         throw e.explained("making an endpoint " + info);
       }
       long address = pointer.get(ValueLayout.JAVA_LONG, 0);
-      return ConnectionId.synchronous(new Handle(rdmacm, address, null, true), domain, capacity);
+      return ConnectionId.synchronous(new NativeId(rdmacm, address, null, true), domain, capacity);
     }
   }
 
@@ -114,7 +114,7 @@ public final class SynchronousMode {
       MemorySegment made = Memory.at(address, rdma_cm_id.sizeof());
       ConnectionId request =
           ConnectionId.synchronous(
-              new Handle(id.rdmacm(), address, null, true),
+              new NativeId(id.rdmacm(), address, null, true),
               home.given(rdma_cm_id.verbs(made)),
               capacity);
       request.synchronous().keepEvent(id);

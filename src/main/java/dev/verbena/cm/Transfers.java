@@ -1,6 +1,5 @@
 package dev.verbena.cm;
 
-
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AddressHandle;

@@ -129,7 +129,7 @@ public final class Binding implements InvocationHandler {
   }
 
   /** A handle of the shape (capture, Object[])Object; without a symbol, the function goes first. */
-  private static MethodHandle link(Method method, Fails fails, MemorySegment symbol) {
+  private static MethodHandle link(Method method, ErrorConvention fails, MemorySegment symbol) {
     FunctionDescriptor descriptor = descriptor(method, fails);
     Linker.Option errno = Linker.Option.captureCallState("errno");
     int arity = method.getParameterCount();
@@ -143,13 +143,13 @@ public final class Binding implements InvocationHandler {
         .asType(symbol == null ? generic.insertParameterTypes(0, MemorySegment.class) : generic);
   }
 
-  private static FunctionDescriptor descriptor(Method method, Fails fails) {
+  private static FunctionDescriptor descriptor(Method method, ErrorConvention fails) {
     MemoryLayout[] parameters =
         Arrays.stream(method.getParameterTypes()).map(Binding::layout).toArray(MemoryLayout[]::new);
     Class<?> result = method.getReturnType();
     if (result == void.class) {
       // A function that returns only success or failure has no result in Java.
-      return fails == Fails.NEVER
+      return fails == ErrorConvention.NEVER
           ? FunctionDescriptor.ofVoid(parameters)
           : FunctionDescriptor.of(ValueLayout.JAVA_INT, parameters);
     }
@@ -169,7 +169,8 @@ public final class Binding implements InvocationHandler {
     throw new IllegalArgumentException("no C type for " + type);
   }
 
-  private static Object call(MethodHandle handle, Method method, Fails fails, Object[] arguments)
+  private static Object call(
+      MethodHandle handle, Method method, ErrorConvention fails, Object[] arguments)
       throws Throwable {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = arena.allocate(CAPTURE);

@@ -14,7 +14,7 @@ import java.lang.annotation.Target;
 @Target(ElementType.METHOD)
 @interface ContextOp {
   /** How the function reports failure. */
-  Fails fails();
+  ErrorConvention fails();
 
   /** The field of {@code verbs_context}; by default the method's name without {@code ibv_}. */
   String field() default "";

@@ -1,11 +1,11 @@
 package dev.verbena.internal;
 
-import static dev.verbena.internal.Fails.ERRNO;
-import static dev.verbena.internal.Fails.MINUS_ONE;
-import static dev.verbena.internal.Fails.NEGATIVE;
-import static dev.verbena.internal.Fails.NEGATIVE_ERRNO;
-import static dev.verbena.internal.Fails.NEVER;
-import static dev.verbena.internal.Fails.NULL;
+import static dev.verbena.internal.ErrorConvention.ERRNO;
+import static dev.verbena.internal.ErrorConvention.MINUS_ONE;
+import static dev.verbena.internal.ErrorConvention.NEGATIVE;
+import static dev.verbena.internal.ErrorConvention.NEGATIVE_ERRNO;
+import static dev.verbena.internal.ErrorConvention.NEVER;
+import static dev.verbena.internal.ErrorConvention.NULL;
 
 /**
  * What libibverbs exports: one line for each symbol, under its C name.

@@ -1,9 +1,9 @@
 package dev.verbena.internal;
 
-import static dev.verbena.internal.Fails.ADDRINFO;
-import static dev.verbena.internal.Fails.MINUS_ONE;
-import static dev.verbena.internal.Fails.NEVER;
-import static dev.verbena.internal.Fails.NULL;
+import static dev.verbena.internal.ErrorConvention.ADDRINFO;
+import static dev.verbena.internal.ErrorConvention.MINUS_ONE;
+import static dev.verbena.internal.ErrorConvention.NEVER;
+import static dev.verbena.internal.ErrorConvention.NULL;
 
 /** What librdmacm exports: one line for each symbol, under its C name, as in {@link Libibverbs}. */
 public interface Librdmacm {

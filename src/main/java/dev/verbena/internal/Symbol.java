@@ -10,7 +10,7 @@ import java.lang.annotation.Target;
 @Target(ElementType.METHOD)
 @interface Symbol {
   /** How the function reports failure. */
-  Fails fails();
+  ErrorConvention fails();
 
   /** The first rdma-core release that exports it; 0 where every release does. */
   int since() default 0;

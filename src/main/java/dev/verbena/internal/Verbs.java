@@ -2,8 +2,8 @@ package dev.verbena.internal;
 
 import static dev.verbena.internal.ContextOp.Of.CONTEXT;
 import static dev.verbena.internal.ContextOp.Of.FLOW;
-import static dev.verbena.internal.Fails.ERRNO;
-import static dev.verbena.internal.Fails.NULL;
+import static dev.verbena.internal.ErrorConvention.ERRNO;
+import static dev.verbena.internal.ErrorConvention.NULL;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;

@@ -113,7 +113,7 @@ public final class AsyncEvents {
     return resource == null ? null : event.apply(resource);
   }
 
-  void stopWaiting() {
+  void beforeClose() {
     events.stop();
   }
 

@@ -148,7 +148,7 @@ public final class CompletionChannel extends Resource {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     events.stop();
   }
 

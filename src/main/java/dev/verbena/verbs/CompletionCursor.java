@@ -85,14 +85,14 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   private void requireOwner() {
-    if (Checks.ON && !isOpenHere()) {
+    if (BoundsChecks.ON && !isOpenHere()) {
       throw new IllegalStateException("this thread has not opened the cursor of " + queue);
     }
   }
 
   private ExtendedCompletionQueueCalls current() {
     requireOwner();
-    if (Checks.ON && place != Place.AT) {
+    if (BoundsChecks.ON && place != Place.AT) {
       throw new IllegalStateException("the cursor of " + queue + " is at no completion");
     }
     return calls;

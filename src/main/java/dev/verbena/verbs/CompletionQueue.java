@@ -385,7 +385,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return how many were taken; 0 if there are none
    */
   public int poll(Completions completions, int limit) {
-    if (Checks.ON) {
+    if (BoundsChecks.ON) {
       requireOpen();
       Objects.checkFromIndexSize(0, limit, completions.capacity());
     }

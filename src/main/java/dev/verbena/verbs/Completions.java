@@ -90,7 +90,8 @@ public final class Completions {
   }
 
   private long at(int index, long field) {
-    return Block.known(address + (Checks.ON ? Objects.checkIndex(index, count) : index) * SIZE)
+    return Block.known(
+            address + (BoundsChecks.ON ? Objects.checkIndex(index, count) : index) * SIZE)
         + field;
   }
 

@@ -407,8 +407,8 @@ public final class Context extends Resource {
   }
 
   @Override
-  protected void stopWaiting() {
-    asyncEvents.stopWaiting();
+  protected void beforeClose() {
+    asyncEvents.beforeClose();
   }
 
   @Override

@@ -64,7 +64,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
    */
   @Override
   public int poll(Completions completions, int limit) {
-    if (Checks.ON) {
+    if (BoundsChecks.ON) {
       requireNoCursor("polling");
     }
     return super.poll(completions, limit);
@@ -101,7 +101,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     cursor.requireClosed();
   }
 

@@ -31,7 +31,7 @@ final class ModifyFailure {
   private String refusal(VerbsException failure) {
     QueuePairState from = actualState(failure);
     QueuePairState to = has(QueuePairAttribute.STATE) ? attributes.state() : from;
-    Optional<String> breach = StateTable.explain(queuePair.type(), from, to, attributes.meant());
+    Optional<String> breach = StateTable.explain(queuePair.type(), from, to, attributes.mask());
     if (breach.isEmpty() && from == QueuePairState.SQD) {
       return "the send queue was perhaps not drained yet: wait for SQ_DRAINED";
     }
@@ -48,7 +48,7 @@ final class ModifyFailure {
   }
 
   private boolean has(QueuePairAttribute attribute) {
-    return attributes.meant().contains(attribute);
+    return attributes.mask().contains(attribute);
   }
 
   private String path() {

@@ -95,7 +95,7 @@ public final class Posting implements AutoCloseable {
   }
 
   private void requireOwner() {
-    if (Checks.ON && !isOpenHere()) {
+    if (BoundsChecks.ON && !isOpenHere()) {
       throw new IllegalStateException("this thread has no posting open on " + queuePair);
     }
   }
@@ -179,7 +179,7 @@ public final class Posting implements AutoCloseable {
   /** Ends the request before, then tells C the number and the flags of the next one. */
   private ExtendedQueuePairCalls next(WorkRequestOpcode next) {
     requireOwner();
-    if (Checks.ON && !next.isFor(limits.type())) {
+    if (BoundsChecks.ON && !next.isFor(limits.type())) {
       throw new IllegalArgumentException(
           next + " cannot be posted to a queue pair of type " + limits.type());
     }
@@ -207,7 +207,7 @@ public final class Posting implements AutoCloseable {
     if (opcode == null) {
       return;
     }
-    if (Checks.ON) {
+    if (BoundsChecks.ON) {
       requireWhole();
     }
     if (entries == 1) {
@@ -453,7 +453,7 @@ public final class Posting implements AutoCloseable {
   }
 
   private void requireSameDomain(Resource named, ProtectionDomain domain) {
-    if (Checks.ON && !domain.isOneWith(limits.domain())) {
+    if (BoundsChecks.ON && !domain.isOneWith(limits.domain())) {
       throw new IllegalArgumentException(
           named + " is of another protection domain than " + queuePair);
     }
@@ -484,7 +484,7 @@ public final class Posting implements AutoCloseable {
     if (inlined) {
       throw new IllegalStateException(opcode + " was to have inline data");
     }
-    long address = Checks.ON ? region.addressOf(offset, length) : region.start() + offset;
+    long address = BoundsChecks.ON ? region.addressOf(offset, length) : region.start() + offset;
     requireSameDomain(region, region.domain());
     if (entries == limits.entries() || length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException(

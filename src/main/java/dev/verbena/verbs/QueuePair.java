@@ -191,10 +191,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     were taken, and {@link RequestList#refused} tells which it was
    */
   public int post(SendList list, int from, int count) {
-    if (Checks.ON) {
-      if (!list.isAdmitted(this, from, count)) {
+    if (BoundsChecks.ON) {
+      if (!list.isValidated(this, from, count)) {
         requireSendQueue();
-        list.admit(sends, from, count);
+        list.validate(sends, from, count);
       }
       requireNoPosting();
     }
@@ -252,11 +252,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
-    if (Checks.ON && !list.isAdmitted(this, from, count)) {
+    if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
       if (!receivesItself) {
         throw new IllegalStateException(this + " has no receive queue of its own");
       }
-      list.admit(receives, from, count);
+      list.validate(receives, from, count);
     }
     if (count == 0) {
       return 0;
@@ -430,7 +430,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /** A change that the state table is asked about before the device is. */
   void move(QueuePairState from, QueuePairAttributes attributes) {
-    StateTable.explain(type, from, attributes.state(), attributes.meant())
+    StateTable.explain(type, from, attributes.state(), attributes.mask())
         .ifPresent(
             fault -> {
               throw new IllegalStateException(this + ": " + fault);
@@ -448,12 +448,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public void modify(QueuePairAttributes attributes) {
     requireNoPosting();
-    if (attributes.meant().contains(QueuePairAttribute.STATE)
+    if (attributes.mask().contains(QueuePairAttribute.STATE)
         && attributes.state() == QueuePairState.RESET) {
       requireNoCursor("resetting " + this);
     }
     try {
-      context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.mask());
+      context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.maskBits());
     } catch (VerbsException e) {
       throw new ModifyFailure(this, attributes).explain(e);
     } finally {
@@ -515,11 +515,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *
    * @return the options for an enhanced connection, to be sent to the peer
    */
-  public EnhancedConnection enhancedConnection() {
+  public EnhancedConnectionEstablishment enhancedConnection() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment ece = ibv_ece.allocate(arena);
       context.verbs().ibv_query_ece(address(), ece.address());
-      return EnhancedConnection.readFrom(ece);
+      return EnhancedConnectionEstablishment.readFrom(ece);
     }
   }
 
@@ -529,7 +529,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *
    * @param options as the peer's queue pair told them
    */
-  public void enhancedConnection(EnhancedConnection options) {
+  public void enhancedConnection(EnhancedConnectionEstablishment options) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment ece = ibv_ece.allocate(arena);
       options.writeTo(ece);
@@ -668,7 +668,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     if (posting != null) {
       posting.requireClosed();
     }

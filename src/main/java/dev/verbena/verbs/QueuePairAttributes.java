@@ -353,11 +353,11 @@ public final class QueuePairAttributes {
    *
    * @return those that were set, or asked for
    */
-  public Set<QueuePairAttribute> meant() {
+  public Set<QueuePairAttribute> mask() {
     return meant;
   }
 
-  int mask() {
+  int maskBits() {
     return (int) Flags.mask(meant);
   }
 

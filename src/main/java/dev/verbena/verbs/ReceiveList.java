@@ -45,7 +45,7 @@ public final class ReceiveList extends RequestList {
   }
 
   @Override
-  void admitKind(QueueLimits limits, int request) {}
+  void validateKind(QueueLimits limits, int request) {}
 
   @Override
   String describe(int request) {

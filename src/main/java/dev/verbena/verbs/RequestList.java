@@ -50,13 +50,13 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   private int end;
 
   /** Which requests were found good for which queue, and until when that holds. */
-  private Resource admittedBy;
+  private Resource validatedBy;
 
-  private ProtectionDomain admittedDomain;
-  private int admittedAt;
-  private int admittedFrom;
-  private int admittedTo;
-  private int admittedInlineData;
+  private ProtectionDomain validatedDomain;
+  private int validatedAt;
+  private int validatedFrom;
+  private int validatedTo;
+  private int validatedInlineData;
 
   private int refused = -1;
 
@@ -158,7 +158,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    */
   public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
     long address =
-        Checks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
+        BoundsChecks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
     int index = entry(request, entry);
     name(index, region);
     put(index, address, (int) length, region.lkey());
@@ -192,7 +192,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   final int checked(int request) {
-    return Checks.ON ? Objects.checkIndex(request, used.length) : request;
+    return BoundsChecks.ON ? Objects.checkIndex(request, used.length) : request;
   }
 
   private static long checkedLength(long length) {
@@ -239,7 +239,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
 
   final void setEntryCount(int request, int count) {
     putInt(at(request) + ENTRY_COUNT, count);
-    admittedBy = null;
+    validatedBy = null;
   }
 
   final void put(int entry, long address, int length, int lkey) {
@@ -262,8 +262,8 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
 
   final void putInlineLength(int request, int length) {
     putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
-    if (length > admittedInlineData) {
-      admittedBy = null;
+    if (length > validatedInlineData) {
+      validatedBy = null;
     }
   }
 
@@ -271,8 +271,8 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   private void name(int index, MemoryRegion region) {
     if (named[index] != region) {
       named[index] = region;
-      if (region != null && region.domain() != admittedDomain) {
-        admittedBy = null;
+      if (region != null && region.domain() != validatedDomain) {
+        validatedBy = null;
       }
     }
   }
@@ -283,7 +283,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     int index = used.length * entriesEach + request * others + other;
     if (named[index] != resource) {
       named[index] = resource;
-      admittedBy = null;
+      validatedBy = null;
     }
   }
 
@@ -351,35 +351,35 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
 
   /** Whether a range was found good for a queue, and nothing happened since that could matter. */
   @SuppressWarnings("ReferenceEquality")
-  final boolean isAdmitted(Resource queue, int from, int count) {
-    return queue == admittedBy
-        && Resource.closings() == admittedAt
-        && from >= admittedFrom
+  final boolean isValidated(Resource queue, int from, int count) {
+    return queue == validatedBy
+        && Resource.closings() == validatedAt
+        && from >= validatedFrom
         && count >= 0
-        && count <= admittedTo - from;
+        && count <= validatedTo - from;
   }
 
   /** Looks at every request of a range, and remembers that all were good. */
-  final void admit(QueueLimits limits, int from, int count) {
+  final void validate(QueueLimits limits, int from, int count) {
     Objects.checkFromIndexSize(from, count, used.length);
     final int now = Resource.closings();
     limits.queue().requireOpen();
     for (int i = from; i < from + count; i++) {
-      admit(limits, i);
+      validate(limits, i);
     }
     boolean adjoins =
-        isAdmitted(limits.queue(), admittedFrom, 0)
-            && from <= admittedTo
-            && from + count >= admittedFrom;
-    admittedFrom = adjoins ? Math.min(admittedFrom, from) : from;
-    admittedTo = adjoins ? Math.max(admittedTo, from + count) : from + count;
-    admittedBy = limits.queue();
-    admittedDomain = limits.domain();
-    admittedInlineData = limits.inlineData();
-    admittedAt = now;
+        isValidated(limits.queue(), validatedFrom, 0)
+            && from <= validatedTo
+            && from + count >= validatedFrom;
+    validatedFrom = adjoins ? Math.min(validatedFrom, from) : from;
+    validatedTo = adjoins ? Math.max(validatedTo, from + count) : from + count;
+    validatedBy = limits.queue();
+    validatedDomain = limits.domain();
+    validatedInlineData = limits.inlineData();
+    validatedAt = now;
   }
 
-  private void admit(QueueLimits limits, int request) {
+  private void validate(QueueLimits limits, int request) {
     if (used[request] > limits.entries()) {
       throw new IllegalArgumentException(
           describe(request)
@@ -392,14 +392,14 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     }
     for (int entry = 0; entry < used[request]; entry++) {
       if (named[request * entriesEach + entry] instanceof MemoryRegion region) {
-        admit(limits, request, region, region.domain());
+        validate(limits, request, region, region.domain());
       }
     }
-    admitKind(limits, request);
+    validateKind(limits, request);
   }
 
   /** Refuses an object that is closed, or of another domain than the queue. */
-  final void admit(QueueLimits limits, int request, Resource named, ProtectionDomain domain) {
+  final void validate(QueueLimits limits, int request, Resource named, ProtectionDomain domain) {
     if (!named.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + named + ", which is closed");
     }
@@ -414,7 +414,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   /** Checks what only this kind of list knows. */
-  abstract void admitKind(QueueLimits limits, int request);
+  abstract void validateKind(QueueLimits limits, int request);
 
   /** The state from which on a queue pair takes such requests. */
   abstract QueuePairState firstState();

@@ -188,7 +188,7 @@ public abstract class Resource implements AutoCloseable {
     }
     boolean released = false;
     try {
-      stopWaiting();
+      beforeClose();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
         child.close();
         detach(child); // Whoever closed it may not have come to that yet.
@@ -206,7 +206,7 @@ public abstract class Resource implements AutoCloseable {
    * thread is inside. Called when closing begins, before anything is released; nobody can begin to
    * use the object any more.
    */
-  protected void stopWaiting() {}
+  protected void beforeClose() {}
 
   /** True for the one thread that is to close; others wait until that one is done. */
   private synchronized boolean beginClosing() {

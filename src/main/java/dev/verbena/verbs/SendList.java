@@ -546,7 +546,7 @@ public final class SendList extends RequestList {
   }
 
   @Override
-  void admitKind(QueueLimits limits, int request) {
+  void validateKind(QueueLimits limits, int request) {
     WorkRequestOpcode opcode = opcodes[request];
     if (opcode == null) {
       throw unfit(request, "post");
@@ -572,9 +572,9 @@ public final class SendList extends RequestList {
     for (int other = 0; other < OTHERS; other++) {
       switch (named(request, other, OTHERS)) {
         case null -> {}
-        case AddressHandle handle -> admit(limits, request, handle, handle.domain());
-        case MemoryWindow window -> admit(limits, request, window, window.domain());
-        case MemoryRegion region -> admit(limits, request, region, region.domain());
+        case AddressHandle handle -> validate(limits, request, handle, handle.domain());
+        case MemoryWindow window -> validate(limits, request, window, window.domain());
+        case MemoryRegion region -> validate(limits, request, region, region.domain());
         case Resource unforeseen -> throw new AssertionError(unforeseen);
       }
     }

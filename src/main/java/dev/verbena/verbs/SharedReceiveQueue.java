@@ -352,8 +352,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
-    if (Checks.ON && !list.isAdmitted(this, from, count)) {
-      list.admit(limits, from, count);
+    if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
+      list.validate(limits, from, count);
     }
     if (count == 0) {
       return 0;
@@ -379,7 +379,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     if (type != SharedReceiveQueueType.TM) {
       throw new IllegalStateException(this + " is of type " + type + " and matches no tags");
     }
-    operations.admit(limits);
+    operations.validate(limits);
     int errno = verbs().ibv_post_srq_ops(address(), operations.first(), operations.refusedWord());
     operations.memory.keep();
     return errno == 0 ? operations.size() : operations.taken(errno, this);
@@ -399,7 +399,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor("closing " + this));
   }
 

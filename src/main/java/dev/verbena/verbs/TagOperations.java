@@ -217,7 +217,7 @@ public final class TagOperations {
   }
 
   /** Looks at every operation before C does. */
-  void admit(QueueLimits limits) {
+  void validate(QueueLimits limits) {
     for (int i = 0; i < size; i++) {
       if (!formatted[i]) {
         throw new IllegalStateException(describe(i) + " is not formatted");

@@ -157,8 +157,8 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
-    if (Checks.ON && !list.isAdmitted(this, from, count)) {
-      list.admit(limits, from, count);
+    if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
+      list.validate(limits, from, count);
     }
     if (count == 0) {
       return 0;
@@ -268,7 +268,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   @Override
-  protected void stopWaiting() {
+  protected void beforeClose() {
     completions.requireNoCursor("closing " + this);
   }
 

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * raises.
  */
 class EventsTest {
-  private final PlayedCm cm = new PlayedCm();
+  private final FakeRdmacm cm = new FakeRdmacm();
   private final EventChannel channel = cm.channel();
   private final ConnectionId connection = channel.createId(PortSpace.TCP);
   private final ConnectionId service = channel.createId(PortSpace.UDP);
@@ -43,7 +43,7 @@ class EventsTest {
     "0, ADDR_RESOLVED, 0, false, the address is resolved",
     "1, ADDR_ERROR, -110, true, 'no way to the address over an RDMA device: is it routed there,"
         + " and does the host answer?: Connection timed out (ETIMEDOUT)'",
-    "1, ADDRESS_ERROR, -101, true, 'no way to the address over an RDMA device: is it routed there,"
+    "1, ADDR_ERROR, -101, true, 'no way to the address over an RDMA device: is it routed there,"
         + " and does the host answer?: Network is unreachable (ENETUNREACH); this host has no route"
         + " to that address from a network interface with an RDMA device: ''ip route get'' shows"
         + " the route, ''rdma link'' the interfaces'",

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 class HandoverTest {
   private static final int EMFILE = 24;
 
-  private final PlayedCm cm = new PlayedCm();
+  private final FakeRdmacm cm = new FakeRdmacm();
   private final EventChannel source = cm.channel();
 
   @AfterEach

@@ -29,7 +29,7 @@ class JoinedGroupsTest {
   private static final InetSocketAddress GROUP = new InetSocketAddress("239.7.8.9", 0);
   private static final InetSocketAddress OTHER = new InetSocketAddress("239.7.8.10", 0);
 
-  private final PlayedCm cm = new PlayedCm();
+  private final FakeRdmacm cm = new FakeRdmacm();
   private final EventChannel channel = cm.channel();
   private final List<Long> contexts = new CopyOnWriteArrayList<>();
 

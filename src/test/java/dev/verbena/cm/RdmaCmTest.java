@@ -19,7 +19,7 @@ import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.EnhancedConnection;
+import dev.verbena.verbs.EnhancedConnectionEstablishment;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -450,7 +450,8 @@ class RdmaCmTest {
       ConnectionEvent request = next(passive, EventType.CONNECT_REQUEST);
       assertEquals(clientPair.number(), request.connection().orElseThrow().queuePairNumber());
       ConnectionId server = request.id();
-      assertEquals(new EnhancedConnection(0, 0), server.foreignQueuePair().remoteOptions());
+      assertEquals(
+          new EnhancedConnectionEstablishment(0, 0), server.foreignQueuePair().remoteOptions());
       QueuePair serverPair = external(server);
       serverPair.modify(server.foreignQueuePair().attributesFor(QueuePairState.RTR));
       serverPair.modify(server.foreignQueuePair().attributesFor(QueuePairState.RTS));

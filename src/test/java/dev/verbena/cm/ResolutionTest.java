@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ResolutionTest {
   private static final InetSocketAddress PEER = new InetSocketAddress("10.0.0.1", 7471);
 
-  private final PlayedCm cm = new PlayedCm();
+  private final FakeRdmacm cm = new FakeRdmacm();
 
   @AfterEach
   void close() {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 /** What becomes of the events that C waits for by itself, over a played librdmacm (P-11). */
 @Timeout(60)
 class SynchronousEventsTest {
-  private final PlayedCm cm = new PlayedCm();
+  private final FakeRdmacm cm = new FakeRdmacm();
   private final ConnectionId id = SynchronousMode.createId(cm.rdmacm, PortSpace.TCP);
 
   @BeforeEach

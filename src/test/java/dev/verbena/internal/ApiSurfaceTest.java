@@ -142,8 +142,8 @@ class ApiSurfaceTest {
     Symbol symbol = method.getAnnotation(Symbol.class);
     ContextOp op = method.getAnnotation(ContextOp.class);
     if (symbol != null || op != null) {
-      Fails fails = symbol != null ? symbol.fails() : op.fails();
-      boolean onlyStatus = method.getReturnType() == void.class && fails != Fails.NEVER;
+      ErrorConvention fails = symbol != null ? symbol.fails() : op.fails();
+      boolean onlyStatus = method.getReturnType() == void.class && fails != ErrorConvention.NEVER;
       assertEquals(
           function.returnType(), onlyStatus ? int.class : method.getReturnType(), "result");
     }

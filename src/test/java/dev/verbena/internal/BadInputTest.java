@@ -103,7 +103,7 @@ class BadInputTest {
 
   @Test
   void errnoZeroIsNoSuccess() {
-    VerbsException e = Fails.NULL.failure("ibv_open_device", 0, 0);
+    VerbsException e = ErrorConvention.NULL.failure("ibv_open_device", 0, 0);
     assertEquals(Errno.EIO, e.errno());
   }
 

@@ -60,7 +60,7 @@ class ErrorConventionTest {
     return methods(Verbs.class).filter(m -> m.isAnnotationPresent(ContextOp.class)).toList();
   }
 
-  private static List<Failure> failures(Fails fails) {
+  private static List<Failure> failures(ErrorConvention fails) {
     return switch (fails) {
       case NEVER -> List.of();
       case NULL ->
@@ -88,7 +88,7 @@ class ErrorConventionTest {
   }
 
   /** A result that is no failure, whatever lies in errno. */
-  private static long success(Fails fails) {
+  private static long success(ErrorConvention fails) {
     return switch (fails) {
       case NULL -> 0x7fffL;
       case NEVER -> -1;
@@ -100,8 +100,8 @@ class ErrorConventionTest {
   @ParameterizedTest
   @MethodSource("symbols")
   void symbol(Method method) throws Throwable {
-    Fails fails = method.getAnnotation(Symbol.class).fails();
-    var function = new PlayedFunction(upcalls, method, fails != Fails.NEVER);
+    ErrorConvention fails = method.getAnnotation(Symbol.class).fails();
+    var function = new RecordingFunction(upcalls, method, fails != ErrorConvention.NEVER);
     Map<String, MemorySegment> exports = Map.of(method.getName(), function.pointer());
     Library library = Library.of("test", name -> Optional.ofNullable(exports.get(name)));
     check(function, fails, method, Binding.toLibrary(method.getDeclaringClass(), library), 0);
@@ -111,7 +111,7 @@ class ErrorConventionTest {
   @MethodSource("contextOps")
   void contextOp(Method method) throws Throwable {
     ContextOp op = method.getAnnotation(ContextOp.class);
-    var function = new PlayedFunction(upcalls, method, op.fails() != Fails.NEVER);
+    var function = new RecordingFunction(upcalls, method, op.fails() != ErrorConvention.NEVER);
     try (Arena arena = Arena.ofConfined()) {
       long context = context(arena);
       putPointer(context, op, method, function.pointer().address());
@@ -121,9 +121,9 @@ class ErrorConventionTest {
   }
 
   private static void check(
-      PlayedFunction function, Fails fails, Method method, Object caller, long first)
+      RecordingFunction function, ErrorConvention fails, Method method, Object caller, long first)
       throws Throwable {
-    Object[] arguments = PlayedFunction.distinctArguments(method, first);
+    Object[] arguments = RecordingFunction.distinctArguments(method, first);
     for (Failure failure : failures(fails)) {
       function.returns(failure.result, failure.errno);
       VerbsException e =
@@ -152,7 +152,7 @@ class ErrorConventionTest {
     VerbsException e =
         assertThrows(
             VerbsException.class,
-            () -> call(caller, method, PlayedFunction.distinctArguments(method, 0)));
+            () -> call(caller, method, RecordingFunction.distinctArguments(method, 0)));
     assertEquals(method.getName(), e.function());
     assertTrue(e.isUnsupported());
     assertTrue(e.getMessage().contains("libold.so"), e.getMessage());
@@ -187,7 +187,10 @@ class ErrorConventionTest {
         assertThrows(
             VerbsException.class,
             () ->
-                call(verbs("libold.so"), method, PlayedFunction.distinctArguments(method, first)));
+                call(
+                    verbs("libold.so"),
+                    method,
+                    RecordingFunction.distinctArguments(method, first)));
     assertEquals(method.getName(), e.function());
     assertTrue(e.isUnsupported());
     assertTrue(e.getMessage().contains(message), e.getMessage());
@@ -203,7 +206,7 @@ class ErrorConventionTest {
   @ParameterizedTest
   @MethodSource("withPointers")
   void nullAsFirstArgument(Method method) {
-    Object[] arguments = PlayedFunction.distinctArguments(method, 1);
+    Object[] arguments = RecordingFunction.distinctArguments(method, 1);
     arguments[0] = 0L;
     Class<?> functions =
         method.getDeclaringClass() == Librdmacm.class ? Librdmacm.class : Verbs.class;
@@ -229,13 +232,14 @@ class ErrorConventionTest {
             "ibv_init_ah_from_wc",
             "ibv_dm_export_dmabuf_fd",
             "ibv_export_buf_dmabuf_fd"),
-        named(Libibverbs.class, Fails.MINUS_ONE));
-    assertEquals(Set.of("ibv_rereg_mr"), named(Libibverbs.class, Fails.NEGATIVE));
-    assertEquals(Set.of("_ibv_query_gid_table"), named(Libibverbs.class, Fails.NEGATIVE_ERRNO));
+        named(Libibverbs.class, ErrorConvention.MINUS_ONE));
+    assertEquals(Set.of("ibv_rereg_mr"), named(Libibverbs.class, ErrorConvention.NEGATIVE));
+    assertEquals(
+        Set.of("_ibv_query_gid_table"), named(Libibverbs.class, ErrorConvention.NEGATIVE_ERRNO));
     assertEquals(
         Set.of("rdma_getaddrinfo", "rdma_resolve_addrinfo"),
-        named(Librdmacm.class, Fails.ADDRINFO));
-    assertEquals(Set.of(), named(Librdmacm.class, Fails.ERRNO));
+        named(Librdmacm.class, ErrorConvention.ADDRINFO));
+    assertEquals(Set.of(), named(Librdmacm.class, ErrorConvention.ERRNO));
     // Functions with a result that cannot fail: texts, numbers, and NULL as an answer.
     assertEquals(
         Set.of(
@@ -257,7 +261,7 @@ class ErrorConventionTest {
             "rdma_get_dst_port"),
         symbols().stream()
             .filter(m -> m.getReturnType() != void.class)
-            .filter(m -> m.getAnnotation(Symbol.class).fails() == Fails.NEVER)
+            .filter(m -> m.getAnnotation(Symbol.class).fails() == ErrorConvention.NEVER)
             .map(Method::getName)
             .collect(Collectors.toSet()));
   }
@@ -267,7 +271,7 @@ class ErrorConventionTest {
     Method method =
         Librdmacm.class.getMethod(
             "rdma_getaddrinfo", long.class, long.class, long.class, long.class);
-    var function = new PlayedFunction(upcalls, method, true).returns(-2, 0);
+    var function = new RecordingFunction(upcalls, method, true).returns(-2, 0);
     Librdmacm rdmacm =
         Binding.toLibrary(
             Librdmacm.class, Library.of("test", name -> Optional.of(function.pointer())));
@@ -276,7 +280,7 @@ class ErrorConventionTest {
     assertTrue(e.getMessage().contains("Name or service not known (EAI_NONAME)"), e.getMessage());
   }
 
-  private static Set<String> named(Class<?> library, Fails fails) {
+  private static Set<String> named(Class<?> library, ErrorConvention fails) {
     return methods(library)
         .filter(m -> m.getAnnotation(Symbol.class).fails() == fails)
         .map(Method::getName)

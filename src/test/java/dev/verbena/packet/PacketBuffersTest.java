@@ -7,14 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_mr;
-import dev.verbena.testing.MemoryProvider;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.FlowType;
-import dev.verbena.verbs.MemoryDevices;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.ReceiveList;
@@ -34,11 +34,11 @@ class PacketBuffersTest {
   private static final Duration LONG = Duration.ofSeconds(10);
 
   private final Arena arena = Arena.ofShared();
-  private final MemoryProvider provider = new MemoryProvider();
+  private final FakeProvider provider = new FakeProvider();
   private final PacketPort port =
-      PacketPort.on(MemoryDevices.of(provider), 1).sends(8).entries(3, 3).open();
+      PacketPort.on(FakeDevices.of(provider), 1).sends(8).entries(3, 3).open();
   private final PacketPort peer =
-      PacketPort.on(MemoryDevices.of(provider), 2).receives(8).entries(3, 3).open();
+      PacketPort.on(FakeDevices.of(provider), 2).receives(8).entries(3, 3).open();
 
   @AfterEach
   void close() {

@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeDevice;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Frames;
-import dev.verbena.testing.MemoryDevice;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
@@ -224,7 +224,7 @@ class PacketLoopTest {
     }
   }
 
-  private MemoryDevice memory() {
+  private FakeDevice memory() {
     return wire.provider.device();
   }
 

@@ -9,19 +9,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryProvider;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.DeviceAttributes;
 import dev.verbena.verbs.DeviceCapability;
-import dev.verbena.verbs.MemoryDevices;
+import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairState;
 import dev.verbena.verbs.QueuePairType;
@@ -40,8 +40,8 @@ import org.junit.jupiter.api.Timeout;
 class PacketPortTest {
   private static final Duration SOON = Duration.ofMillis(20);
 
-  private final MemoryProvider provider = new MemoryProvider();
-  private final Device device = MemoryDevices.of(provider);
+  private final FakeProvider provider = new FakeProvider();
+  private final Device device = FakeDevices.of(provider);
 
   @AfterEach
   void nothingIsLeftOpen() {
@@ -139,7 +139,7 @@ class PacketPortTest {
   @DisplayName("S0-05: a port that is not active is refused, unless it is wanted all the same")
   void inactivePorts() {
     provider.play(new DownPort());
-    Device down = MemoryDevices.of(provider);
+    Device down = FakeDevices.of(provider);
     IllegalStateException e =
         assertThrows(IllegalStateException.class, () -> PacketPort.on(down, 1).open());
     assertTrue(e.getMessage().startsWith("port 1 of memory0 is not active but down:"));

@@ -3,9 +3,9 @@ package dev.verbena.packet;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.MemoryProvider;
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.MemoryDevices;
+import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -15,8 +15,8 @@ final class Wire implements AutoCloseable {
   static final int FRAME = 256;
   static final int DEPTH = 16;
 
-  final MemoryProvider provider = new MemoryProvider();
-  final Device device = MemoryDevices.of(provider);
+  final FakeProvider provider = new FakeProvider();
+  final Device device = FakeDevices.of(provider);
   private final PacketPort sender = PacketPort.on(device, 1).sends(DEPTH).open();
   private final PacketBuffers outgoing = sender.packets(1).fragment(FRAME, 0).create();
 

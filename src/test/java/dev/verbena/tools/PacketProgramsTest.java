@@ -5,18 +5,18 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
-import dev.verbena.testing.MemoryProvider;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.FlowType;
-import dev.verbena.verbs.MemoryDevices;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -45,8 +45,8 @@ import picocli.CommandLine.IFactory;
 class PacketProgramsTest {
   private static final String MAC = "02:00:00:00:00:0a";
 
-  private final MemoryProvider provider = new MemoryProvider();
-  private final Device device = MemoryDevices.of(provider);
+  private final FakeProvider provider = new FakeProvider();
+  private final Device device = FakeDevices.of(provider);
 
   @AfterEach
   void nothingIsLeftOpen() {

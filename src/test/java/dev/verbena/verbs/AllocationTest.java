@@ -25,7 +25,7 @@ class AllocationTest {
 
   /** Posts and polls everything, failed completions included, in a JVM of its own. */
   static final class Loop implements CompletionHandler, ReceiveHandler {
-    private final PlayedDevice device;
+    private final RecordingDevice device;
     private final CompletionQueue queue;
     private final MemoryRegion region;
     private final QueuePair pair;
@@ -39,7 +39,7 @@ class AllocationTest {
     private long sum;
 
     private Loop(
-        PlayedDevice device,
+        RecordingDevice device,
         CompletionQueue queue,
         MemoryRegion region,
         QueuePair pair,
@@ -75,7 +75,7 @@ class AllocationTest {
     public static void main(String[] arguments) throws Throwable {
       MethodHandle allocatedBytes = allocatedBytes();
       try (Arena arena = Arena.ofShared();
-          PlayedDevice device = new PlayedDevice()) {
+          RecordingDevice device = new RecordingDevice()) {
         ProtectionDomain domain = device.context.allocateProtectionDomain();
         CompletionQueue queue = device.context.createCompletionQueue(16);
         MemoryRegion region = domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);

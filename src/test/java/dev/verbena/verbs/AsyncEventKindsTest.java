@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Every asynchronous event of C, also those that no software device raises. */
-class AsyncEventKindsTest extends StandIn {
+class AsyncEventKindsTest extends FakeDeviceFixture {
   private static final int PORT = 1;
 
   public long create_wq(long context, long attributes) {

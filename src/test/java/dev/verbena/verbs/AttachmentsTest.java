@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
  * What keeps C from giving an object back, besides what was made on it: windows that are bound to a
  * region, multicast groups that a queue pair is attached to.
  */
-class AttachmentsTest extends StandIn {
+class AttachmentsTest extends FakeDeviceFixture {
   private static final Gid GROUP = Gid.parse("::ffff:239.7.7.7");
   private static final Gid OTHER_GROUP = Gid.parse("::ffff:239.7.7.8");
 

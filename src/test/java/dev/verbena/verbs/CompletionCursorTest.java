@@ -8,11 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.RecordingFunctions;
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.RecordedCalls;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -24,8 +24,8 @@ import org.junit.jupiter.api.function.Executable;
 
 /** What a cursor asks of C, call by call, and what it refuses before C hears of it. */
 class CompletionCursorTest {
-  private final RecordedCalls calls = new RecordedCalls();
-  private final PlayedDevice device = new PlayedDevice(calls);
+  private final RecordingFunctions calls = new RecordingFunctions();
+  private final RecordingDevice device = new RecordingDevice(calls);
   private final ExtendedCompletionQueue queue =
       device.context.completionQueue(16).createExtended(CompletionField.values());
 

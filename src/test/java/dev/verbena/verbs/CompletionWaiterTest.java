@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.testing.DeviceTest;
-import dev.verbena.testing.MemoryProvider;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
@@ -24,7 +24,7 @@ class CompletionWaiterTest {
   private static final Duration SHORT = Duration.ofMillis(50);
 
   private final Arena arena = Arena.ofShared();
-  private final MemoryProvider provider = new MemoryProvider();
+  private final FakeProvider provider = new FakeProvider();
   private final Context context = Device.list(provider).getFirst().open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionChannel channel = context.createCompletionChannel();

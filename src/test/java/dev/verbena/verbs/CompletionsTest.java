@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** Polling, and what completions tell (S2-V38, S2-W01 to S2-W22). */
 class CompletionsTest {
-  private final PlayedDevice device = new PlayedDevice();
+  private final RecordingDevice device = new RecordingDevice();
   private final CompletionQueue queue = device.context.createCompletionQueue(16);
   private final Completions completions = new Completions(4);
 

@@ -19,7 +19,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Counters of flows and of completions: on a stand-in, and on Soft-RoCE, which has none. */
-class CounterTest extends StandIn {
+class CounterTest extends FakeDeviceFixture {
   private long counter;
   private long errors;
 

@@ -11,7 +11,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 /** What completion queues can be asked for, as C gets it. */
-class CqChoicesTest extends StandIn {
+class CqChoicesTest extends FakeDeviceFixture {
   public int modify_cq(long cq, long attributes) {
     attr = copied(attributes, ibv_modify_cq_attr.sizeof());
     return 0;

@@ -14,7 +14,7 @@ import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
 /** Device memory: on a stand-in that has some, and on Soft-RoCE, which has none. */
-class DeviceMemoryTest extends StandIn {
+class DeviceMemoryTest extends FakeDeviceFixture {
   private final byte[] deviceMemory = new byte[256];
 
   public long alloc_dm(long context, long attributes) {

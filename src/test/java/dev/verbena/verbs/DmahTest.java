@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
  * DMA handles, as rdma-core's test_dmah.py tests them: on a stand-in, and on Soft-RoCE, which has
  * none.
  */
-class DmahTest extends StandIn {
+class DmahTest extends FakeDeviceFixture {
   public long ibv_alloc_dmah(long context, long attributes) {
     attr = copied(attributes, ibv_dmah_init_attr.sizeof());
     return made(ibv_dmah.layout(), context);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ib_uverbs_flow_action_esp;
 import dev.verbena.raw.ib_uverbs_flow_action_esp_encap;
@@ -20,7 +21,6 @@ import dev.verbena.raw.ibv_flow_spec_action_tag;
 import dev.verbena.raw.ibv_flow_spec_eth;
 import dev.verbena.raw.ibv_flow_spec_ipv6;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -41,7 +41,7 @@ class FlowTest {
 
   private final Arena arena = Arena.ofShared();
   private final Played played = new Played();
-  private final MemoryProvider provider = new MemoryProvider().play(played);
+  private final FakeProvider provider = new FakeProvider().play(played);
   private final Context context = Device.list(provider).getFirst().open();
   private final QueuePair qp =
       context

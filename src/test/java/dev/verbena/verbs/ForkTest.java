@@ -16,7 +16,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves (P-23). */
-class ForkTest extends StandIn {
+class ForkTest extends FakeDeviceFixture {
   private int status = rdma_h.IBV_FORK_DISABLED();
 
   public void ibv_fork_init() {

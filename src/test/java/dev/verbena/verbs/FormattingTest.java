@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.MemoryProvider;
+import dev.verbena.fake.FakeProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -23,8 +23,8 @@ class FormattingTest {
   private static final int INLINE = 32;
 
   private final Arena arena = Arena.ofShared();
-  private final MemoryProvider provider = new MemoryProvider();
-  private final Context context = MemoryDevices.of(provider).open();
+  private final FakeProvider provider = new FakeProvider();
+  private final Context context = FakeDevices.of(provider).open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionQueue queue = context.completionQueue(8).create();
   private final QueuePair queuePair =

@@ -15,7 +15,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What other processes made, imported from them: on a stand-in, and refused by Soft-RoCE. */
-class ImportTest extends StandIn {
+class ImportTest extends FakeDeviceFixture {
   public long ibv_import_dm(long context, int handle) {
     return made(ibv_dm.layout(), context);
   }

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class LinkingTest {
   @TempDir private Path sysfs;
 
-  private final PlayedDevice device = new PlayedDevice();
+  private final RecordingDevice device = new RecordingDevice();
 
   @AfterEach
   void close() {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Objects that are made while others close what they are made on (S1-05, P-24). */
 @Timeout(60)
-class MakingTest extends StandIn {
+class MakingTest extends FakeDeviceFixture {
   private final CountDownLatch inside = new CountDownLatch(1);
   private final CountDownLatch goOn = new CountDownLatch(1);
   private final List<String> calls = Collections.synchronizedList(new ArrayList<>());

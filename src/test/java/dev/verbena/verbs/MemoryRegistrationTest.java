@@ -18,7 +18,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Registrations as C gets them, and what its refusals are turned into. */
-class MemoryRegistrationTest extends StandIn {
+class MemoryRegistrationTest extends FakeDeviceFixture {
   private VerbsException refusal;
 
   public void ibv_dereg_mr(long mr) {

@@ -12,7 +12,7 @@ import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
 /** What libraries of different ages tell of ports. */
-class PortQueriesTest extends StandIn {
+class PortQueriesTest extends FakeDeviceFixture {
   private boolean hasTable = true;
   private long speed = -1;
 

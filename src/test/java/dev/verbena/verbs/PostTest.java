@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Lists of requests, posted through C's function pointers (S2-V40, S2-V41, S2-K13, S4-10). */
 class PostTest {
   private final Arena arena = Arena.ofShared();
-  private final PlayedDevice device = new PlayedDevice();
+  private final RecordingDevice device = new RecordingDevice();
   private final ProtectionDomain domain = device.context.allocateProtectionDomain();
   private final CompletionQueue completions = device.context.createCompletionQueue(16);
   private final MemorySegment buffer = arena.allocate(4096, 8);

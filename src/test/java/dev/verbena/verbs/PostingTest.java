@@ -8,11 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.RecordingFunctions;
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.RecordedCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -30,8 +30,8 @@ class PostingTest {
   private static final long FLAGS = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_flags");
 
   private final Arena arena = Arena.ofShared();
-  private final RecordedCalls calls = new RecordedCalls().noting(PostingTest::idAndFlags);
-  private final PlayedDevice device = new PlayedDevice(calls);
+  private final RecordingFunctions calls = new RecordingFunctions().noting(PostingTest::idAndFlags);
+  private final RecordingDevice device = new RecordingDevice(calls);
   private final ProtectionDomain domain = device.context.allocateProtectionDomain();
   private final CompletionQueue completions = device.context.createCompletionQueue(16);
   private final MemorySegment buffer = arena.allocate(256, 8);

@@ -24,12 +24,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 /** What queue pairs can be asked for beyond the basics: on a stand-in, and refused by Soft-RoCE. */
-class QpChoicesTest extends StandIn {
+class QpChoicesTest extends FakeDeviceFixture {
   private static final ReceiveHash HASH =
       new ReceiveHash(
           ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.SRC_IPV4));
 
-  private EnhancedConnection agreed = new EnhancedConnection(0x15b3, 3);
+  private EnhancedConnectionEstablishment agreed = new EnhancedConnectionEstablishment(0x15b3, 3);
   private int order;
   private byte[] hashKey;
 
@@ -57,7 +57,7 @@ class QpChoicesTest extends StandIn {
   }
 
   public void ibv_set_ece(long qp, long ece) {
-    agreed = EnhancedConnection.readFrom(Memory.at(ece, ibv_ece.sizeof()));
+    agreed = EnhancedConnectionEstablishment.readFrom(Memory.at(ece, ibv_ece.sizeof()));
   }
 
   public int modify_qp_rate_limit(long qp, long attributes) {
@@ -166,9 +166,9 @@ class QpChoicesTest extends StandIn {
   @DisplayName("ibv_query_ece, ibv_set_ece: what the peer told is handed to the provider")
   void enhancedConnections() {
     QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
-    assertEquals(new EnhancedConnection(0x15b3, 3), qp.enhancedConnection());
-    qp.enhancedConnection(new EnhancedConnection(0x15b3, 1));
-    assertEquals(new EnhancedConnection(0x15b3, 1), qp.enhancedConnection());
+    assertEquals(new EnhancedConnectionEstablishment(0x15b3, 3), qp.enhancedConnection());
+    qp.enhancedConnection(new EnhancedConnectionEstablishment(0x15b3, 1));
+    assertEquals(new EnhancedConnectionEstablishment(0x15b3, 1), qp.enhancedConnection());
   }
 
   @Test

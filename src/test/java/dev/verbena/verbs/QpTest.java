@@ -347,7 +347,7 @@ class QpTest {
           assertEquals(0, all.pkeyIndex());
           assertFalse(all.isDraining());
           QueuePairAttributes one = qp.query(QueuePairAttribute.PORT);
-          assertEquals(Set.of(QueuePairAttribute.PORT), one.meant());
+          assertEquals(Set.of(QueuePairAttribute.PORT), one.mask());
           assertThrows(IllegalStateException.class, one::pkeyIndex);
         });
   }
@@ -376,7 +376,7 @@ class QpTest {
         QueuePairType.RC,
         qp -> {
           assertTrue(assertThrows(VerbsException.class, qp::enhancedConnection).isUnsupported());
-          EnhancedConnection options = new EnhancedConnection(1, 2);
+          EnhancedConnectionEstablishment options = new EnhancedConnectionEstablishment(1, 2);
           assertTrue(
               assertThrows(VerbsException.class, () -> qp.enhancedConnection(options))
                   .isUnsupported());

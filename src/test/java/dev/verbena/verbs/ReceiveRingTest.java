@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class ReceiveRingTest {
   private final Arena arena = Arena.ofShared();
-  private final PlayedDevice device = new PlayedDevice();
+  private final RecordingDevice device = new RecordingDevice();
   private final ProtectionDomain domain = device.context.allocateProtectionDomain();
   private final CompletionQueue queue = device.context.createCompletionQueue(16);
   private final MemoryRegion region =

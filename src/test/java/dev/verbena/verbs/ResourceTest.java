@@ -163,7 +163,7 @@ class ResourceTest {
       }
 
       @Override
-      protected void stopWaiting() {
+      protected void beforeClose() {
         built.add("stop waiting");
       }
     }
@@ -251,7 +251,7 @@ class ResourceTest {
       }
 
       @Override
-      protected void stopWaiting() {
+      protected void beforeClose() {
         assertFalse(isOpen());
         order.add("stop waiting");
       }

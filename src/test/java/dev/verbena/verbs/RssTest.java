@@ -21,7 +21,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Work queues, and the tables and hashes that spread packets over them, against a stand-in. */
-class RssTest extends StandIn {
+class RssTest extends FakeDeviceFixture {
   public long create_wq(long context, long attributes) {
     attr = copied(attributes, ibv_wq_init_attr.sizeof());
     MemorySegment given = Memory.at(attributes, ibv_wq_init_attr.sizeof());

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.verbena.testing.MemoryProvider;
+import dev.verbena.fake.FakeProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -21,8 +21,8 @@ class SegmentsTest {
   private static final int GRH = 40;
 
   private final Arena arena = Arena.ofShared();
-  private final MemoryProvider provider = new MemoryProvider();
-  private final Context context = MemoryDevices.of(provider).open();
+  private final FakeProvider provider = new FakeProvider();
+  private final Context context = FakeDevices.of(provider).open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionChannel channel = context.createCompletionChannel();
   private final CompletionQueue queue = context.completionQueue(8).create();

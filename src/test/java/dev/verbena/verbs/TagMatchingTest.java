@@ -21,7 +21,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Tag matching, as rdma-core's test_tag_matching.py tests it, against a stand-in. */
-class TagMatchingTest extends StandIn {
+class TagMatchingTest extends FakeDeviceFixture {
   private static final int HANDLE = 40;
 
   private final List<MemorySegment> posted = new ArrayList<>();

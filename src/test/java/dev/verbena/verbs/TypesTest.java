@@ -23,7 +23,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** The types of C as Java has them: their members, their numbers, their texts. */
-class TypesTest extends StandIn {
+class TypesTest extends FakeDeviceFixture {
   public void ibv_modify_qp(long qp, long attributes, int mask) {
     attr = copied(attributes, ibv_qp_attr.sizeof());
     arguments = new long[] {mask};
@@ -276,7 +276,7 @@ class TypesTest extends StandIn {
     assertEquals(attributes.capacity(), back.capacity());
     EnumSet<QueuePairAttribute> all = EnumSet.allOf(QueuePairAttribute.class);
     all.remove(QueuePairAttribute.RATE_LIMIT);
-    assertEquals(all, back.meant());
+    assertEquals(all, back.mask());
   }
 
   @Test

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
  * functions of S2-V28 to S2-V35 did is done by domains, shared receive queues and queue pairs that
  * are numbered, passed on and opened again (P-20, S2-T18).
  */
-class XrcTest extends StandIn {
+class XrcTest extends FakeDeviceFixture {
   private static final int NUMBER = 0x1234;
 
   private final List<Integer> masks = new ArrayList<>();

@@ -10,7 +10,7 @@ import java.lang.invoke.MethodType;
  * {@code ibv_wr_complete} or {@code ibv_wr_abort}. Whatever takes such a lock while it is kept
  * would spin for ever in C; here it fails. For tests in which one thread does everything.
  */
-final class PlayedLocks {
+final class FakeLocks {
   private static final int MOST = 8;
   private static final MethodHandle KEEP = method("keep", void.class, long.class);
   private static final MethodHandle FREE = method("free", void.class, long.class);
@@ -23,7 +23,7 @@ final class PlayedLocks {
   private static MethodHandle method(String name, Class<?> result, Class<?>... parameters) {
     try {
       MethodType type = MethodType.methodType(result, parameters);
-      return MethodHandles.lookup().findVirtual(PlayedLocks.class, name, type);
+      return MethodHandles.lookup().findVirtual(FakeLocks.class, name, type);
     } catch (ReflectiveOperationException e) {
       throw new LinkageError(name, e);
     }

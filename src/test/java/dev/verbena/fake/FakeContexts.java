@@ -1,4 +1,4 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -10,18 +10,19 @@ import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.verbs_context;
+import dev.verbena.testing.Pipe;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** The device list, contexts, and what can be asked of the device. */
-final class MemoryContexts {
+final class FakeContexts {
   private static final int GIDS = 2;
 
-  private final MemoryDevice device;
-  private final MemoryProvider provider;
+  private final FakeDevice device;
+  private final FakeProvider provider;
 
-  MemoryContexts(MemoryDevice device, MemoryProvider provider) {
+  FakeContexts(FakeDevice device, FakeProvider provider) {
     this.device = device;
     this.provider = provider;
   }
@@ -44,7 +45,7 @@ final class MemoryContexts {
   }
 
   public long ibv_get_device_guid(long ibvDevice) {
-    return Long.reverseBytes(MemoryDevice.GUID);
+    return Long.reverseBytes(FakeDevice.GUID);
   }
 
   public int ibv_get_device_index(long ibvDevice) {
@@ -60,7 +61,7 @@ final class MemoryContexts {
         .putLong("device", ibvDevice)
         .putInt("cmd_fd", -1)
         .putInt("async_fd", events.readEnd())
-        .putInt("num_comp_vectors", MemoryDevice.COMPLETION_VECTORS)
+        .putInt("num_comp_vectors", FakeDevice.COMPLETION_VECTORS)
         .putLong("abi_compat", rdma_h.__VERBS_ABI_IS_EXTENDED().address());
     for (MemoryLayout field : ibv_context_ops.layout().memberLayouts()) {
       String name = field.name().orElse("");
@@ -90,16 +91,16 @@ final class MemoryContexts {
   public void ibv_query_device(long context, long attr) {
     CStruct.at(attr, ibv_device_attr.layout())
         .putString("fw_ver", "memory 1.0")
-        .putLong("node_guid", Long.reverseBytes(MemoryDevice.GUID))
-        .putLong("sys_image_guid", Long.reverseBytes(MemoryDevice.GUID))
+        .putLong("node_guid", Long.reverseBytes(FakeDevice.GUID))
+        .putLong("sys_image_guid", Long.reverseBytes(FakeDevice.GUID))
         .putLong("max_mr_size", Long.MAX_VALUE)
         .putLong("page_size_cap", 4096)
         .putInt("max_qp", 1024)
-        .putInt("max_qp_wr", MemoryDevice.MAX_WR)
-        .putInt("max_sge", MemoryDevice.MAX_SGE)
-        .putInt("max_sge_rd", MemoryDevice.MAX_SGE)
+        .putInt("max_qp_wr", FakeDevice.MAX_WR)
+        .putInt("max_sge", FakeDevice.MAX_SGE)
+        .putInt("max_sge_rd", FakeDevice.MAX_SGE)
         .putInt("max_cq", 1024)
-        .putInt("max_cqe", MemoryDevice.MAX_CQE)
+        .putInt("max_cqe", FakeDevice.MAX_CQE)
         .putInt("max_mr", 1024)
         .putInt("max_pd", 1024)
         .putInt("max_qp_rd_atom", 16)
@@ -108,13 +109,13 @@ final class MemoryContexts {
         .putInt("atomic_cap", rdma_h.IBV_ATOMIC_HCA())
         .putInt("max_ah", 1024)
         .putInt("max_srq", 1024)
-        .putInt("max_srq_wr", MemoryDevice.MAX_WR)
-        .putInt("max_srq_sge", MemoryDevice.MAX_SGE)
+        .putInt("max_srq_wr", FakeDevice.MAX_WR)
+        .putInt("max_srq_sge", FakeDevice.MAX_SGE)
         .putShort("max_pkeys", 1)
         .putInt(
             "device_cap_flags",
             rdma_h.IBV_DEVICE_RAW_IP_CSUM() | rdma_h.IBV_DEVICE_MANAGED_FLOW_STEERING())
-        .putByte("phys_port_cnt", MemoryDevice.PORTS);
+        .putByte("phys_port_cnt", FakeDevice.PORTS);
   }
 
   /** The pointer behind {@code ibv_query_port}. */
@@ -154,7 +155,7 @@ final class MemoryContexts {
 
   public long _ibv_query_gid_table(
       long context, long entries, long max, int flags, long entrySize) {
-    int all = MemoryDevice.PORTS * GIDS;
+    int all = FakeDevice.PORTS * GIDS;
     if (max < all) {
       throw new VerbsException("_ibv_query_gid_table", Errno.EINVAL);
     }
@@ -183,11 +184,11 @@ final class MemoryContexts {
     Memory.putLong(address, Long.reverseBytes(index == 0 ? 0xfe80_0000_0000_0000L : 0));
     Memory.putLong(
         address + Long.BYTES,
-        Long.reverseBytes(index == 0 ? MemoryDevice.GUID : 0x0000_ffff_0a00_0001L));
+        Long.reverseBytes(index == 0 ? FakeDevice.GUID : 0x0000_ffff_0a00_0001L));
   }
 
   private static void checkPort(String function, int port) {
-    if (port < 1 || port > MemoryDevice.PORTS) {
+    if (port < 1 || port > FakeDevice.PORTS) {
       throw new VerbsException(function, Errno.EINVAL, "port " + port);
     }
   }

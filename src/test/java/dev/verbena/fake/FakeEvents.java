@@ -1,15 +1,16 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_async_event;
+import dev.verbena.testing.Pipe;
 
 /** Asynchronous events: the bytes of a {@code struct ibv_async_event} through a pipe. */
-final class MemoryEvents {
-  private final MemoryDevice device;
+final class FakeEvents {
+  private final FakeDevice device;
   private int unacknowledged;
 
-  MemoryEvents(MemoryDevice device) {
+  FakeEvents(FakeDevice device) {
     this.device = device;
   }
 

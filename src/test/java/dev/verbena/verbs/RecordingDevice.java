@@ -44,12 +44,12 @@ import java.util.function.Consumer;
  * copy of the requests that it takes, refuses what it is told to refuse, and completes what the
  * test wants completed. Nothing allocates between a post and a poll.
  */
-final class PlayedDevice implements AutoCloseable {
+final class RecordingDevice implements AutoCloseable {
   private static final int KEPT = 64;
 
   private final Arena arena = Arena.ofShared();
   private final Upcalls upcalls = new Upcalls();
-  private final PlayedLocks locks = new PlayedLocks();
+  private final FakeLocks locks = new FakeLocks();
   private final BiFunction<String, MethodType, MethodHandle> extended;
   private final MemorySegment struct = ibv_context.allocate(arena);
   private final MemorySegment sends = arena.allocate(KEPT * ibv_send_wr.sizeof(), 8);
@@ -87,12 +87,12 @@ final class PlayedDevice implements AutoCloseable {
   long nextId;
 
   /** The pointers of extended queue pairs and completion queues do nothing, and return 0. */
-  PlayedDevice() {
+  RecordingDevice() {
     this((name, type) -> MethodHandles.empty(type));
   }
 
   /** What stands behind the pointers of extended queue pairs and completion queues is given. */
-  PlayedDevice(BiFunction<String, MethodType, MethodHandle> extended) {
+  RecordingDevice(BiFunction<String, MethodType, MethodHandle> extended) {
     this.extended = extended;
     MemorySegment device = ibv_device.allocate(arena);
     ibv_device.name(device).setString(0, "played");
@@ -110,7 +110,7 @@ final class PlayedDevice implements AutoCloseable {
   private MemorySegment upcall(String method, Class<?>... parameters) {
     MethodType type = MethodType.methodType(int.class, parameters);
     try {
-      MethodHandle handle = MethodHandles.lookup().findVirtual(PlayedDevice.class, method, type);
+      MethodHandle handle = MethodHandles.lookup().findVirtual(RecordingDevice.class, method, type);
       return upcalls.stub(handle.bindTo(this));
     } catch (ReflectiveOperationException e) {
       throw new LinkageError("no such method", e);

@@ -1,4 +1,4 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
  * Functions that keep a record of their calls and return what they are told to. The first argument,
  * the object that the function belongs to, is left out of the record.
  */
-public final class RecordedCalls implements BiFunction<String, MethodType, MethodHandle> {
+public final class RecordingFunctions implements BiFunction<String, MethodType, MethodHandle> {
   private static final MethodHandle CALLED;
 
   static {
@@ -23,7 +23,7 @@ public final class RecordedCalls implements BiFunction<String, MethodType, Metho
       CALLED =
           MethodHandles.lookup()
               .findVirtual(
-                  RecordedCalls.class,
+                  RecordingFunctions.class,
                   "called",
                   MethodType.methodType(Object.class, String.class, Object[].class));
     } catch (ReflectiveOperationException e) {
@@ -36,13 +36,13 @@ public final class RecordedCalls implements BiFunction<String, MethodType, Metho
   private BiFunction<String, Long, String> note = (name, object) -> "";
 
   /** Lets a function return some values, one after the other, and the last one for ever. */
-  public RecordedCalls returning(String function, Object... values) {
+  public RecordingFunctions returning(String function, Object... values) {
     results.put(function, new ArrayList<>(List.of(values)));
     return this;
   }
 
   /** Adds something to the record of each call, that depends on the function and its object. */
-  public RecordedCalls noting(BiFunction<String, Long, String> noted) {
+  public RecordingFunctions noting(BiFunction<String, Long, String> noted) {
     note = noted;
     return this;
   }

@@ -1,4 +1,4 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -8,10 +8,10 @@ import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_pd;
 
 /** Protection domains, memory regions, address handles. */
-final class MemoryRegions {
-  private final MemoryDevice device;
+final class FakeRegions {
+  private final FakeDevice device;
 
-  MemoryRegions(MemoryDevice device) {
+  FakeRegions(FakeDevice device) {
     this.device = device;
   }
 
@@ -64,7 +64,7 @@ final class MemoryRegions {
               .putInt("lkey", lkey)
               .putInt("rkey", rkey);
       device.regions.add(mr.address(), mr);
-      var region = new MemoryDevice.Region(pd, address, length, iova, access);
+      var region = new FakeDevice.Region(pd, address, length, iova, access);
       device.keys.put(lkey, region);
       device.keys.put(rkey, region);
       return mr.address();

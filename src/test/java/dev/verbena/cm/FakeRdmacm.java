@@ -26,7 +26,7 @@ import java.util.function.Consumer;
  * librdmacm played by Java, for events that no software device raises: it hands out the events that
  * a test wrote, and keeps account of what is given back.
  */
-final class PlayedCm implements AutoCloseable {
+final class FakeRdmacm implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final Pipe pipe = new Pipe();
   private final Deque<MemorySegment> events = new ConcurrentLinkedDeque<>();

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * One {@code rdma_cm_id}: the channel that C reports its events on, the groups it is in, and how it
  * is given back.
  */
-final class Handle {
+final class NativeId {
   private final Librdmacm rdmacm;
   private final long address;
   private final boolean endpoint;
@@ -16,7 +16,7 @@ final class Handle {
   /** Null in synchronous mode, where C waits on a channel of its own. */
   private volatile EventChannel channel;
 
-  Handle(Librdmacm rdmacm, long address, EventChannel channel, boolean endpoint) {
+  NativeId(Librdmacm rdmacm, long address, EventChannel channel, boolean endpoint) {
     this.rdmacm = rdmacm;
     this.address = address;
     this.channel = channel;

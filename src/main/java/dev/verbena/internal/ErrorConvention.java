@@ -4,7 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 
 /** The ways in which C functions say that they failed. */
-public enum Fails {
+public enum ErrorConvention {
   /** Cannot fail, or what it returns is an answer in any case. */
   NEVER,
   /** NULL, and the reason in errno. */

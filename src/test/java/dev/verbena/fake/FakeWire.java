@@ -1,37 +1,36 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
+import dev.verbena.fake.FakeDevice.Completion;
+import dev.verbena.fake.FakeDevice.Cq;
+import dev.verbena.fake.FakeDevice.Piece;
+import dev.verbena.fake.FakeDevice.Qp;
+import dev.verbena.fake.FakeDevice.Receive;
+import dev.verbena.fake.FakeDevice.ReceiveQueue;
+import dev.verbena.fake.FakeDevice.Region;
+import dev.verbena.fake.FakeDevice.Request;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryDevice.Completion;
-import dev.verbena.testing.MemoryDevice.Cq;
-import dev.verbena.testing.MemoryDevice.Piece;
-import dev.verbena.testing.MemoryDevice.Qp;
-import dev.verbena.testing.MemoryDevice.Receive;
-import dev.verbena.testing.MemoryDevice.ReceiveQueue;
-import dev.verbena.testing.MemoryDevice.Region;
-import dev.verbena.testing.MemoryDevice.Request;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
 /** Carries out what was posted, under the device's lock. */
-final class MemoryWire {
+final class FakeWire {
   /** No status: a send waits until its peer has a receive for it. */
   private static final int WAIT = -1;
 
   private static final int GRH = 40;
 
-  private final MemoryDevice device;
-  private final MemoryCompletions completions;
-  private final MemoryEvents events;
-  private final MemoryFlows flows;
+  private final FakeDevice device;
+  private final FakeCompletions completions;
+  private final FakeEvents events;
+  private final FakeFlows flows;
 
-  MemoryWire(
-      MemoryDevice device, MemoryCompletions completions, MemoryEvents events, MemoryFlows flows) {
+  FakeWire(FakeDevice device, FakeCompletions completions, FakeEvents events, FakeFlows flows) {
     this.device = device;
     this.completions = completions;
     this.events = events;
@@ -281,15 +280,15 @@ final class MemoryWire {
       return rdma_h.IBV_WC_LOC_PROT_ERR();
     }
     byte[] data = data(request);
-    if (data.length < MemoryFrame.SHORTEST) {
+    if (data.length < FakeFrame.SHORTEST) {
       return rdma_h.IBV_WC_LOC_LEN_ERR();
     }
-    MemoryFrame frame = new MemoryFrame(data);
+    FakeFrame frame = new FakeFrame(data);
     if ((request.flags() & rdma_h.IBV_SEND_IP_CSUM()) != 0) {
       frame.fillChecksums();
     }
     int flags = frame.checksumsAreRight() ? rdma_h.IBV_WC_IP_CSUM_OK() : 0;
-    int port = MemoryDevice.PORTS + 1 - qp.attributes.getByte("port_num");
+    int port = FakeDevice.PORTS + 1 - qp.attributes.getByte("port_num");
     for (Qp peer : flows.receivers(frame, port)) {
       if (takes(peer)) {
         deliver(peer, frame.bytes(), request, flags, 0);

@@ -9,7 +9,7 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 
 /** A C function that returns what a test wants, leaves an errno, and keeps its arguments. */
-final class PlayedFunction {
+final class RecordingFunction {
   private static final MethodHandle CALLED;
 
   static {
@@ -17,7 +17,7 @@ final class PlayedFunction {
       CALLED =
           MethodHandles.lookup()
               .findVirtual(
-                  PlayedFunction.class,
+                  RecordingFunction.class,
                   "called",
                   MethodType.methodType(Object.class, Object[].class));
     } catch (ReflectiveOperationException e) {
@@ -36,7 +36,7 @@ final class PlayedFunction {
    *
    * @param status whether the method's {@code void} is a C {@code int}
    */
-  PlayedFunction(Upcalls upcalls, Method method, boolean status) {
+  RecordingFunction(Upcalls upcalls, Method method, boolean status) {
     resultType =
         status && method.getReturnType() == void.class ? int.class : method.getReturnType();
     MethodType type = MethodType.methodType(resultType, method.getParameterTypes());
@@ -62,7 +62,7 @@ final class PlayedFunction {
     return null;
   }
 
-  PlayedFunction returns(long result, int errno) {
+  RecordingFunction returns(long result, int errno) {
     this.result = result;
     this.errno = errno;
     return this;

@@ -9,9 +9,9 @@ import java.lang.foreign.MemorySegment;
  * @param vendor the vendor whose options these are; 0 for none
  * @param options what only that vendor knows the meaning of
  */
-public record EnhancedConnection(int vendor, int options) {
-  static EnhancedConnection readFrom(MemorySegment ece) {
-    return new EnhancedConnection(ibv_ece.vendor_id(ece), ibv_ece.options(ece));
+public record EnhancedConnectionEstablishment(int vendor, int options) {
+  static EnhancedConnectionEstablishment readFrom(MemorySegment ece) {
+    return new EnhancedConnectionEstablishment(ibv_ece.vendor_id(ece), ibv_ece.options(ece));
   }
 
   void writeTo(MemorySegment ece) {

@@ -1,7 +1,10 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeDevice.Flow;
+import dev.verbena.fake.FakeDevice.FlowHeader;
+import dev.verbena.fake.FakeDevice.Qp;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_flow;
 import dev.verbena.raw.ibv_flow_attr;
@@ -10,9 +13,6 @@ import dev.verbena.raw.ibv_flow_spec_ipv4;
 import dev.verbena.raw.ibv_flow_spec_ipv4_ext;
 import dev.verbena.raw.ibv_flow_spec_tcp_udp;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryDevice.Flow;
-import dev.verbena.testing.MemoryDevice.FlowHeader;
-import dev.verbena.testing.MemoryDevice.Qp;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -22,10 +22,10 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /** Rules that bring frames to queue pairs. */
-final class MemoryFlows {
-  private final MemoryDevice device;
+final class FakeFlows {
+  private final FakeDevice device;
 
-  MemoryFlows(MemoryDevice device) {
+  FakeFlows(FakeDevice device) {
     this.device = device;
   }
 
@@ -34,7 +34,7 @@ final class MemoryFlows {
       Qp target = device.queuePairs.at(qp);
       MemorySegment attr = Memory.at(attributes, ibv_flow_attr.sizeof());
       int port = ibv_flow_attr.port(attr);
-      if (target.type != rdma_h.IBV_QPT_RAW_PACKET() || port < 1 || port > MemoryDevice.PORTS) {
+      if (target.type != rdma_h.IBV_QPT_RAW_PACKET() || port < 1 || port > FakeDevice.PORTS) {
         throw new VerbsException("ibv_create_flow", Errno.EINVAL);
       }
       if (ibv_flow_attr.flags(attr) != 0) {
@@ -102,7 +102,7 @@ final class MemoryFlows {
   }
 
   /** Who gets a frame that arrives at a port, each once. */
-  Collection<Qp> receivers(MemoryFrame frame, int port) {
+  Collection<Qp> receivers(FakeFrame frame, int port) {
     LinkedHashSet<Qp> receivers = new LinkedHashSet<>();
     int best =
         device.flows.all().stream()
@@ -129,7 +129,7 @@ final class MemoryFlows {
     return flow.type() == type && flow.port() == port;
   }
 
-  private static boolean steers(Flow flow, MemoryFrame frame, int port) {
+  private static boolean steers(Flow flow, FakeFrame frame, int port) {
     return isOf(flow, rdma_h.IBV_FLOW_ATTR_NORMAL(), port)
         && flow.headers().stream().allMatch(header -> matches(header, frame.header(header.type())));
   }

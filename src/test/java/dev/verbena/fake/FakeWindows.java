@@ -1,13 +1,13 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 
 /** Memory windows, which keep their region from being deregistered. */
-final class MemoryWindows {
-  private final MemoryDevice device;
+final class FakeWindows {
+  private final FakeDevice device;
 
-  MemoryWindows(MemoryDevice device) {
+  FakeWindows(FakeDevice device) {
     this.device = device;
   }
 

@@ -1,4 +1,4 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -7,6 +7,7 @@ import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
+import dev.verbena.testing.Upcalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationHandler;
@@ -27,32 +28,32 @@ import java.util.List;
  * Tests add parts for what the device does not do by itself; a later part goes before an earlier
  * one. What no part plays fails as unsupported.
  */
-public final class MemoryProvider implements Provider, AutoCloseable {
+public final class FakeProvider implements Provider, AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final Upcalls upcalls = new Upcalls();
   private final List<Object> parts = new ArrayList<>();
-  private final MemoryDevice device = new MemoryDevice(arena);
+  private final FakeDevice device = new FakeDevice(arena);
   private final Verbs verbs = Binding.toJava(Verbs.class, dispatch(Libibverbs.class));
-  private final MemoryEvents events = new MemoryEvents(device);
+  private final FakeEvents events = new FakeEvents(device);
   private final Librdmacm rdmacm = Binding.toJava(Librdmacm.class, dispatch(Librdmacm.class));
 
   /** Makes a provider with one device, {@code memory0}, whose two ports a wire joins. */
-  public MemoryProvider() {
-    MemoryCompletions completions = new MemoryCompletions(device, events);
-    MemoryFlows flows = new MemoryFlows(device);
-    MemoryWire wire = new MemoryWire(device, completions, events, flows);
-    play(new MemoryContexts(device, this));
+  public FakeProvider() {
+    FakeCompletions completions = new FakeCompletions(device, events);
+    FakeFlows flows = new FakeFlows(device);
+    FakeWire wire = new FakeWire(device, completions, events, flows);
+    play(new FakeContexts(device, this));
     play(events);
-    play(new MemoryRegions(device));
-    play(new MemoryWindows(device));
+    play(new FakeRegions(device));
+    play(new FakeWindows(device));
     play(completions);
     play(flows);
-    play(new MemorySharedQueues(device, wire));
-    play(new MemoryQueuePairs(device, wire));
+    play(new FakeSharedQueues(device, wire));
+    play(new FakeQueuePairs(device, wire));
   }
 
   /** Adds an object that plays C functions. Pointers reach contexts that are opened after. */
-  public MemoryProvider play(Object part) {
+  public FakeProvider play(Object part) {
     parts.addFirst(part);
     return this;
   }
@@ -63,7 +64,7 @@ public final class MemoryProvider implements Provider, AutoCloseable {
   }
 
   /** The device, for what its tests want to see or do behind C's back. */
-  public MemoryDevice device() {
+  public FakeDevice device() {
     return device;
   }
 

@@ -1,19 +1,19 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeDevice.ReceiveQueue;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryDevice.ReceiveQueue;
 
 /** Shared receive queues. */
-final class MemorySharedQueues {
-  private final MemoryDevice device;
-  private final MemoryWire wire;
+final class FakeSharedQueues {
+  private final FakeDevice device;
+  private final FakeWire wire;
 
-  MemorySharedQueues(MemoryDevice device, MemoryWire wire) {
+  FakeSharedQueues(FakeDevice device, FakeWire wire) {
     this.device = device;
     this.wire = wire;
   }
@@ -23,7 +23,7 @@ final class MemorySharedQueues {
       CStruct init = CStruct.at(initAttr, ibv_srq_init_attr.layout());
       int capacity = init.getInt("attr.max_wr");
       int sge = init.getInt("attr.max_sge");
-      if (capacity > MemoryDevice.MAX_WR || sge > MemoryDevice.MAX_SGE) {
+      if (capacity > FakeDevice.MAX_WR || sge > FakeDevice.MAX_SGE) {
         throw new VerbsException("ibv_create_srq", Errno.EINVAL);
       }
       CStruct struct =

@@ -1,11 +1,11 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.raw.rdma_h;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /** An Ethernet frame on its way, seen as the headers that flow rules know. */
-final class MemoryFrame {
+final class FakeFrame {
   static final int SHORTEST = 14;
 
   private static final int IPV4 = 0x0800;
@@ -25,7 +25,7 @@ final class MemoryFrame {
 
   private final int transport;
 
-  MemoryFrame(byte[] bytes) {
+  FakeFrame(byte[] bytes) {
     this.bytes = bytes;
     this.buffer = ByteBuffer.wrap(bytes);
     this.tagged = number(12) == VLAN;

@@ -1,7 +1,11 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeDevice.Cq;
+import dev.verbena.fake.FakeDevice.Qp;
+import dev.verbena.fake.FakeDevice.ReceiveQueue;
+import dev.verbena.fake.FakeDevice.Request;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
@@ -9,16 +13,12 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryDevice.Cq;
-import dev.verbena.testing.MemoryDevice.Qp;
-import dev.verbena.testing.MemoryDevice.ReceiveQueue;
-import dev.verbena.testing.MemoryDevice.Request;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.util.Map;
 
 /** Queue pairs: their states, and what is posted to them. */
-final class MemoryQueuePairs {
+final class FakeQueuePairs {
   private static final int RC_INIT =
       rdma_h.IBV_QP_PKEY_INDEX() | rdma_h.IBV_QP_PORT() | rdma_h.IBV_QP_ACCESS_FLAGS();
   private static final int UD_INIT =
@@ -55,10 +55,10 @@ final class MemoryQueuePairs {
           Map.entry(rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic"),
           Map.entry(rdma_h.IBV_QP_DEST_QPN(), "dest_qp_num"));
 
-  private final MemoryDevice device;
-  private final MemoryWire wire;
+  private final FakeDevice device;
+  private final FakeWire wire;
 
-  MemoryQueuePairs(MemoryDevice device, MemoryWire wire) {
+  FakeQueuePairs(FakeDevice device, FakeWire wire) {
     this.device = device;
     this.wire = wire;
   }
@@ -66,15 +66,15 @@ final class MemoryQueuePairs {
   public long ibv_create_qp(long pd, long initAttr) {
     synchronized (device) {
       CStruct asked = CStruct.at(initAttr, ibv_qp_init_attr.layout());
-      if (asked.getInt("cap.max_send_wr") > MemoryDevice.MAX_WR
-          || asked.getInt("cap.max_recv_wr") > MemoryDevice.MAX_WR
-          || asked.getInt("cap.max_send_sge") > MemoryDevice.MAX_SGE
-          || asked.getInt("cap.max_recv_sge") > MemoryDevice.MAX_SGE
-          || asked.getInt("cap.max_inline_data") > MemoryDevice.MAX_INLINE) {
+      if (asked.getInt("cap.max_send_wr") > FakeDevice.MAX_WR
+          || asked.getInt("cap.max_recv_wr") > FakeDevice.MAX_WR
+          || asked.getInt("cap.max_send_sge") > FakeDevice.MAX_SGE
+          || asked.getInt("cap.max_recv_sge") > FakeDevice.MAX_SGE
+          || asked.getInt("cap.max_inline_data") > FakeDevice.MAX_INLINE) {
         throw new VerbsException("ibv_create_qp", Errno.EINVAL);
       }
       CStruct init = CStruct.in(device.arena, ibv_qp_init_attr.layout());
-      MemoryRegions.copy(initAttr, init.address(), ibv_qp_init_attr.sizeof());
+      FakeRegions.copy(initAttr, init.address(), ibv_qp_init_attr.sizeof());
       Cq sendCq = device.completionQueues.at(asked.getLong("send_cq"));
       Cq recvCq = device.completionQueues.at(asked.getLong("recv_cq"));
       long srq = asked.getLong("srq");
@@ -160,7 +160,7 @@ final class MemoryQueuePairs {
           (bit, field) -> {
             if ((mask & bit) != 0) {
               long size = field(field).byteSize();
-              MemoryRegions.copy(attr.addressOf(field), qp.attributes.addressOf(field), size);
+              FakeRegions.copy(attr.addressOf(field), qp.attributes.addressOf(field), size);
             }
           });
       qp.state = next;
@@ -205,11 +205,11 @@ final class MemoryQueuePairs {
   public void ibv_query_qp(long address, long attributes, int mask, long initAttr) {
     synchronized (device) {
       Qp qp = device.queuePairs.at(address);
-      MemoryRegions.copy(qp.attributes.address(), attributes, ibv_qp_attr.sizeof());
-      MemoryRegions.copy(qp.init.address(), initAttr, ibv_qp_init_attr.sizeof());
+      FakeRegions.copy(qp.attributes.address(), attributes, ibv_qp_attr.sizeof());
+      FakeRegions.copy(qp.init.address(), initAttr, ibv_qp_init_attr.sizeof());
       CStruct attr = CStruct.at(attributes, ibv_qp_attr.layout());
       attr.putInt("qp_state", qp.state).putInt("cur_qp_state", qp.state);
-      MemoryRegions.copy(qp.init.addressOf("cap"), attr.addressOf("cap"), field("cap").byteSize());
+      FakeRegions.copy(qp.init.addressOf("cap"), attr.addressOf("cap"), field("cap").byteSize());
     }
   }
 
@@ -251,7 +251,7 @@ final class MemoryQueuePairs {
     if (struct.getInt("num_sge") > qp.capacity("max_send_sge")) {
       return Errno.EINVAL;
     }
-    Request request = MemoryWire.request(struct, qp.type == rdma_h.IBV_QPT_UD());
+    Request request = FakeWire.request(struct, qp.type == rdma_h.IBV_QPT_UD());
     if (request.inline() != null && request.inline().byteSize() > qp.capacity("max_inline_data")) {
       return Errno.EINVAL;
     }

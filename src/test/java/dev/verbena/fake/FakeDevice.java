@@ -1,7 +1,8 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.raw.ibv_device;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Pipe;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
@@ -18,7 +19,7 @@ import java.util.stream.Stream;
  * What the device in memory consists of. Its parts work on it under its own lock, since C's callers
  * may be many threads.
  */
-public final class MemoryDevice {
+public final class FakeDevice {
   static final String NAME = "memory0";
   static final long GUID = 0x0002_c903_00ab_cdefL;
   static final int MAX_WR = 4096;
@@ -57,7 +58,7 @@ public final class MemoryDevice {
   /** A completion queue. */
   static final class Cq {
     final CStruct struct;
-    final MemoryCompletions.Channel channel;
+    final FakeCompletions.Channel channel;
     final Deque<Completion> entries = new ArrayDeque<>();
     int capacity;
     boolean armed;
@@ -65,7 +66,7 @@ public final class MemoryDevice {
     int unacknowledged;
     int users;
 
-    Cq(CStruct struct, MemoryCompletions.Channel channel, int capacity) {
+    Cq(CStruct struct, FakeCompletions.Channel channel, int capacity) {
       this.struct = struct;
       this.channel = channel;
       this.capacity = capacity;
@@ -163,7 +164,7 @@ public final class MemoryDevice {
   final Live<CStruct> domains = new Live<>("protection domain");
   final Live<CStruct> regions = new Live<>("memory region");
   final Live<CStruct> addressHandles = new Live<>("address handle");
-  final Live<MemoryCompletions.Channel> channels = new Live<>("completion channel");
+  final Live<FakeCompletions.Channel> channels = new Live<>("completion channel");
   final Live<Cq> completionQueues = new Live<>("completion queue");
   final Live<ReceiveQueue> sharedQueues = new Live<>("shared receive queue");
   final Live<Qp> queuePairs = new Live<>("queue pair");
@@ -179,7 +180,7 @@ public final class MemoryDevice {
   private boolean held;
   private int completionMemory = MAX_CQE;
 
-  MemoryDevice(Arena arena) {
+  FakeDevice(Arena arena) {
     this.arena = arena;
     struct =
         CStruct.in(arena, ibv_device.layout())

@@ -2,10 +2,10 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mr;
-import dev.verbena.testing.MemoryProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemorySegment;
@@ -18,9 +18,9 @@ import org.junit.jupiter.api.BeforeEach;
  * device in memory plays what it can; a test's own public methods, named like C's functions, play
  * the rest.
  */
-abstract class StandIn {
+abstract class FakeDeviceFixture {
   final Arena arena = Arena.ofShared();
-  final MemoryProvider provider = new MemoryProvider().play(this);
+  final FakeProvider provider = new FakeProvider().play(this);
   Context context;
   ProtectionDomain pd;
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.raw.ibv_comp_channel;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_qp_attr;
@@ -18,7 +19,6 @@ import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** The seam alone, through real function pointers, on any machine. */
-class MemoryProviderTest {
+class FakeProviderTest {
   private static final int SIZE = 256;
   private static final int ALL_ACCESS =
       rdma_h.IBV_ACCESS_LOCAL_WRITE()
@@ -37,7 +37,7 @@ class MemoryProviderTest {
           | rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
 
   private final Arena arena = Arena.ofShared();
-  private final MemoryProvider provider = new MemoryProvider();
+  private final FakeProvider provider = new FakeProvider();
   private final Verbs verbs = provider.verbs();
   private final MemorySegment near = arena.allocate(SIZE, 8);
   private final MemorySegment far = arena.allocate(SIZE, 8);

@@ -6,8 +6,8 @@ package dev.verbena.verbs;
  * <p>{@code -Ddev.verbena.checks=false} turns them off, for programs that have proved themselves: a
  * wrong index, a closed object or an entry outside its region then reaches C.
  */
-final class Checks {
+final class BoundsChecks {
   static final boolean ON = !"false".equals(System.getProperty("dev.verbena.checks"));
 
-  private Checks() {}
+  private BoundsChecks() {}
 }

@@ -1,4 +1,4 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import java.util.Collection;
 import java.util.LinkedHashMap;

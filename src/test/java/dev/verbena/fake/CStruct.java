@@ -1,4 +1,4 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 

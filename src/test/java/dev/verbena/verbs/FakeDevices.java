@@ -1,14 +1,14 @@
 package dev.verbena.verbs;
 
-import dev.verbena.testing.MemoryProvider;
+import dev.verbena.fake.FakeProvider;
 
 /** Gives tests of the floors above the device in memory. */
-public final class MemoryDevices {
-  private MemoryDevices() {}
+public final class FakeDevices {
+  private FakeDevices() {}
 
   /** The one device of a provider. */
   @SuppressWarnings("exports") // Tests are in the module.
-  public static Device of(MemoryProvider provider) {
+  public static Device of(FakeProvider provider) {
     return Device.list(provider).getFirst();
   }
 }

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.MemoryProvider;
+import dev.verbena.fake.FakeProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -19,11 +19,11 @@ import org.junit.jupiter.api.Timeout;
 
 /** The verbs floor over the device in memory, where no RDMA device is needed. */
 @Timeout(30)
-class MemoryDeviceTest {
+class FakeDeviceTest {
   private static final int SIZE = 4096;
 
   private final Arena arena = Arena.ofShared();
-  private final MemoryProvider provider = new MemoryProvider();
+  private final FakeProvider provider = new FakeProvider();
   private final Context context = Device.list(provider).getFirst().open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionChannel channel = context.createCompletionChannel();
@@ -36,7 +36,7 @@ class MemoryDeviceTest {
   private final QueuePair b = queuePair();
   private final Completions completions = new Completions(8);
 
-  MemoryDeviceTest() {
+  FakeDeviceTest() {
     QueuePairAddress addressOfB = b.localAddress();
     b.connect(a.localAddress());
     a.connect(addressOfB);

@@ -1,8 +1,8 @@
 package dev.verbena.internal;
 
 /** Checks of numbers that C would silently cut. */
-public final class Checks {
-  private Checks() {}
+public final class Arguments {
+  private Arguments() {}
 
   /**
    * Checks that a number lies in a range.

@@ -1,27 +1,28 @@
-package dev.verbena.testing;
+package dev.verbena.fake;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeDevice.Completion;
+import dev.verbena.fake.FakeDevice.Cq;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_comp_channel;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.MemoryDevice.Completion;
-import dev.verbena.testing.MemoryDevice.Cq;
+import dev.verbena.testing.Pipe;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** Completion channels and completion queues. */
-final class MemoryCompletions {
+final class FakeCompletions {
   /** A completion channel: the addresses of queues through a pipe. */
   record Channel(CStruct struct, Pipe pipe) {}
 
-  private final MemoryDevice device;
-  private final MemoryEvents events;
+  private final FakeDevice device;
+  private final FakeEvents events;
 
-  MemoryCompletions(MemoryDevice device, MemoryEvents events) {
+  FakeCompletions(FakeDevice device, FakeEvents events) {
     this.device = device;
     this.events = events;
   }
@@ -54,9 +55,9 @@ final class MemoryCompletions {
     synchronized (device) {
       device.contexts.at(context);
       if (cqe < 1
-          || cqe > MemoryDevice.MAX_CQE
+          || cqe > FakeDevice.MAX_CQE
           || vector < 0
-          || vector >= MemoryDevice.COMPLETION_VECTORS) {
+          || vector >= FakeDevice.COMPLETION_VECTORS) {
         throw new VerbsException("ibv_create_cq", Errno.EINVAL);
       }
       if (!device.hasMemoryFor(cqe)) {
@@ -85,7 +86,7 @@ final class MemoryCompletions {
   public void ibv_resize_cq(long address, int cqe) {
     synchronized (device) {
       Cq cq = device.completionQueues.at(address);
-      if (cqe < Math.max(1, cq.entries.size()) || cqe > MemoryDevice.MAX_CQE) {
+      if (cqe < Math.max(1, cq.entries.size()) || cqe > FakeDevice.MAX_CQE) {
         throw new VerbsException("ibv_resize_cq", Errno.EINVAL);
       }
       cq.capacity = cqe;
