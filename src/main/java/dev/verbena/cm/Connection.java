@@ -61,7 +61,7 @@ public final class Connection implements AutoCloseable {
     this.endpoint = endpoint;
     this.messageSize = settings.messageSize();
     ConnectionId id = endpoint.id();
-    id.queues().createQueuePair(new QueuePairCapacity(1, settings.receives(), 1, 1, 0));
+    id.queues().createQueuePair(QueuePairCapacity.of(1).withReceiveRequests(settings.receives()));
     this.transfers = id.queues().transfers();
     this.received =
         transfers.registerMessages(

@@ -38,7 +38,7 @@ public record RemoteMemory(long address, long length, int rkey) {
    * @param bytes what {@link #toBytes} made, perhaps with something behind it
    * @return the description
    */
-  public static RemoteMemory from(byte[] bytes) {
+  public static RemoteMemory fromBytes(byte[] bytes) {
     if (bytes.length < SIZE) {
       throw new IllegalArgumentException(
           "remote memory is described in " + SIZE + " bytes, not " + bytes.length);

@@ -129,7 +129,7 @@ public final class Transfers {
 
   private SendList inline() {
     if (inline == null) {
-      inline = new SendList(1, 1, Math.max(1, queuePair.capacity().inlineData()));
+      inline = new SendList(1, 1, Math.max(1, queuePair.capacity().maxInlineData()));
     }
     return inline;
   }

@@ -212,7 +212,7 @@ public final class PacketPort implements AutoCloseable {
   private void raise(QueuePairState target) {
     QueuePairState state = queuePair.state();
     if (state == QueuePairState.RESET) {
-      queuePair.bringUp().port(port.number()).init();
+      queuePair.setup().port(port.number()).init();
       state = QueuePairState.INIT;
     }
     if (state == QueuePairState.INIT && target != QueuePairState.INIT) {

@@ -185,18 +185,18 @@ public final class PacketPortBuilder {
     requireActive(port);
     DeviceAttributes limits = context.deviceAttributes();
     QueuePairCapacity capacity =
-        new QueuePairCapacity(
-            real(sends, limits.maxQueuePairRequests()),
-            real(receives, limits.maxQueuePairRequests()),
-            real(sendEntries, limits.maxScatterGatherEntries()),
-            real(receiveEntries, limits.maxScatterGatherEntries()),
-            inlineData);
+        QueuePairCapacity.of(0)
+            .withSendRequests(real(sends, limits.maxQueuePairRequests()))
+            .withReceiveRequests(real(receives, limits.maxQueuePairRequests()))
+            .withSendSges(real(sendEntries, limits.maxScatterGatherEntries()))
+            .withReceiveSges(real(receiveEntries, limits.maxScatterGatherEntries()))
+            .withMaxInlineData(inlineData);
     ProtectionDomain domain = context.allocateProtectionDomain();
     CompletionQueue sendQueue = queue(context, limits, sendCompletions, capacity.sendRequests());
     CompletionQueue receiveQueue =
         queue(context, limits, receiveCompletions, capacity.receiveRequests());
     QueuePair queuePair = queuePair(domain, sendQueue, receiveQueue, capacity);
-    queuePair.bringUp().port(number).init();
+    queuePair.setup().port(number).init();
     announce(sendQueue, ofSends);
     announce(receiveQueue, ofReceives);
     return new PacketPort(port, queuePair, sendQueue, receiveQueue);

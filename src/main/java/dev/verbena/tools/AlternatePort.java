@@ -91,7 +91,7 @@ record AlternatePort(int number, int lid) {
             path.rate());
     queuePair.modify(
         QueuePairAttributes.builder()
-            .alternatePath(new AlternatePath(alternate, now.pkeyIndex(), now.timeout()))
+            .alternatePath(new AlternatePath(alternate, now.pkeyIndex(), now.ackTimeout()))
             .migrationState(MigrationState.REARM)
             .build());
   }

@@ -1,7 +1,7 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.BringUp;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairSetup;
 import picocli.CommandLine.Option;
 
 /** Which device, port and GID to use. */
@@ -30,8 +30,8 @@ final class DeviceOptions extends PortOptions {
   }
 
   /** Sets port and GID of a queue pair. */
-  BringUp apply(QueuePair queuePair) {
-    BringUp bringUp = queuePair.bringUp().port(port());
+  QueuePairSetup apply(QueuePair queuePair) {
+    QueuePairSetup bringUp = queuePair.setup().port(port());
     return hasGidIndex() ? bringUp.gid(gidIndex) : bringUp;
   }
 }

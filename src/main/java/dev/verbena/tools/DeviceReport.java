@@ -215,7 +215,7 @@ final class DeviceReport {
 
   /** All eight groups, as show_gids and the files in sysfs write a GID. */
   private static String colons(Gid gid) {
-    byte[] bytes = gid.bytes();
+    byte[] bytes = gid.toBytes();
     StringJoiner text = new StringJoiner(":");
     for (int i = 0; i < bytes.length; i += 2) {
       text.add(String.format("%02x%02x", bytes[i], bytes[i + 1]));

@@ -33,7 +33,7 @@ final class GroupMember {
     this.queuePair =
         Failure.attempt(
             "unable to create QP: %d",
-            () -> id.queues().createQueuePair(new QueuePairCapacity(messages, messages, 1, 1, 0)));
+            () -> id.queues().createQueuePair(QueuePairCapacity.of(messages)));
     this.transfers = id.queues().transfers();
     this.region =
         Failure.attempt(

@@ -75,7 +75,7 @@ final class Link implements AutoCloseable {
     return domain
         .queuePair(QueuePairType.RC)
         .completions(queue)
-        .capacity(new QueuePairCapacity(DEPTH, DEPTH, 1, 1, 0));
+        .capacity(QueuePairCapacity.of(DEPTH));
   }
 
   /** Sets how long completions may take to come. */

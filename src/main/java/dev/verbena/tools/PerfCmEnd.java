@@ -46,7 +46,7 @@ final class PerfCmEnd extends PerfEnd {
       PerfCmEnd end = new PerfCmEnd(endpoint, task);
       byte[] answer =
           endpoint.connect(ConnectionParameters.DEFAULT, task.bytes(), PATIENCE).privateData();
-      end.knows(RemoteMemory.from(answer));
+      end.knows(RemoteMemory.fromBytes(answer));
       return end;
     } catch (Throwable t) {
       endpoint.close();

@@ -58,12 +58,14 @@ final class PerfTcpEnd extends PerfEnd {
   private void exchange() throws IOException {
     byte[] own =
         ByteBuffer.allocate(QueuePairAddress.SIZE + RemoteMemory.SIZE)
-            .put(link().address().bytes())
+            .put(link().address().toBytes())
             .put(RemoteMemory.of(link().region()).toBytes())
             .array();
     byte[] other = peer.exchange(own);
-    knows(RemoteMemory.from(Arrays.copyOfRange(other, QueuePairAddress.SIZE, other.length)));
-    link().queuePair().connect(QueuePairAddress.of(Arrays.copyOf(other, QueuePairAddress.SIZE)));
+    knows(RemoteMemory.fromBytes(Arrays.copyOfRange(other, QueuePairAddress.SIZE, other.length)));
+    link()
+        .queuePair()
+        .connect(QueuePairAddress.fromBytes(Arrays.copyOf(other, QueuePairAddress.SIZE)));
     peer.meetAt('C');
   }
 

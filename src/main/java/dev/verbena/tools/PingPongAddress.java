@@ -24,7 +24,7 @@ final class PingPongAddress {
                 address.lid(),
                 address.number(),
                 address.psn(),
-                HexFormat.of().formatHex(address.gid().bytes()));
+                HexFormat.of().formatHex(address.gid().toBytes()));
     return line.getBytes(StandardCharsets.US_ASCII);
   }
 
@@ -35,15 +35,12 @@ final class PingPongAddress {
     if (parts.length != 4) {
       throw new IOException("not the address of a queue pair: " + line);
     }
-    Gid gid = Gid.of(HexFormat.of().parseHex(parts[3]));
-    return new QueuePairAddress(
-        Integer.parseInt(parts[1], 16),
-        Integer.parseInt(parts[2], 16),
-        Integer.parseInt(parts[0], 16),
-        gid.isZero() ? new Gid(local.subnetPrefix(), 0) : gid,
-        mtu,
-        1,
-        0);
+    Gid gid = Gid.fromBytes(HexFormat.of().parseHex(parts[3]));
+    return QueuePairAddress.of(
+            Integer.parseInt(parts[1], 16), gid.isZero() ? new Gid(local.subnetPrefix(), 0) : gid)
+        .withPsn(Integer.parseInt(parts[2], 16))
+        .withLid(Integer.parseInt(parts[0], 16))
+        .withMtu(mtu);
   }
 
   static String describe(QueuePairAddress address) {

@@ -31,8 +31,8 @@ final class PingPongDatagrams extends PingPongEnd {
   }
 
   private static AddressVector path(QueuePair queuePair, QueuePairAddress remote) {
-    GidChoice local = queuePair.bringUp().choice();
-    int port = queuePair.bringUp().port().number();
+    GidChoice local = queuePair.setup().choice();
+    int port = queuePair.setup().port().number();
     return local.isGlobal()
         ? AddressVector.global(port, new GlobalRoute(remote.gid(), local.index()))
         : AddressVector.local(port, remote.lid());

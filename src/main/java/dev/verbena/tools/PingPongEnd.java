@@ -80,10 +80,10 @@ class PingPongEnd {
   private QueuePair queuePair(ProtectionDomain domain, QueuePairType type) {
     QueuePairBuilder builder = domain.queuePair(type).completions(completions);
     return shared == null
-        ? builder.capacity(new QueuePairCapacity(1, depth, 1, 1, 0)).create()
+        ? builder.capacity(QueuePairCapacity.of(1).withReceiveRequests(depth)).create()
         : builder
             .sharedReceiveQueue(shared)
-            .capacity(new QueuePairCapacity(1, 0, 1, 0, 0))
+            .capacity(QueuePairCapacity.of(1).withReceiveRequests(0).withReceiveSges(0))
             .create();
   }
 

@@ -2,10 +2,10 @@ package dev.verbena.tools;
 
 import static dev.verbena.tools.Failure.usage;
 
-import dev.verbena.verbs.BringUp;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Mtu;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.QueuePairType;
 import java.lang.foreign.Arena;
 import picocli.CommandLine.ArgGroup;
@@ -129,7 +129,7 @@ final class PingPongOptions {
   }
 
   /** Sets how a queue pair is to be brought up. */
-  BringUp apply(QueuePair queuePair) {
+  QueuePairSetup apply(QueuePair queuePair) {
     return device.apply(queuePair).mtu(mtu()).serviceLevel(serviceLevel).access().reads(1);
   }
 

@@ -49,7 +49,10 @@ final class PingPongXrc {
         domain
             .queuePair(QueuePairType.XRC_SEND)
             .sendCompletions(sent)
-            .capacity(new QueuePairCapacity(options.iterations(), 0, 1, 0, 0))
+            .capacity(
+                QueuePairCapacity.of(options.iterations())
+                    .withReceiveRequests(0)
+                    .withReceiveSges(0))
             .create();
     options.apply(receiver).access(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ).init();
     options.apply(sender).psn(receiver.localAddress().psn()).init();
@@ -73,7 +76,7 @@ final class PingPongXrc {
   }
 
   private XrcAddress address() {
-    GidChoice choice = receiver.bringUp().choice();
+    GidChoice choice = receiver.setup().choice();
     return new XrcAddress(
         choice.lid(),
         receiver.number(),

@@ -4,6 +4,7 @@ import static dev.verbena.tools.Failure.attempt;
 
 import dev.verbena.VerbsException;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
@@ -14,6 +15,7 @@ import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.RnrTimer;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -199,12 +201,14 @@ final class RcExample implements Callable<Integer> {
         .psn(0)
         .access(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE)
         .reads(1)
-        .minRnrTimer(0x12)
-        .retries(0x12, 6, 0);
+        .minRnrTimer(RnrTimer.ofCode(0x12))
+        .ackTimeout(AckTimeout.ofCode(0x12))
+        .retryCount(6)
+        .rnrRetryCount(0);
     GidChoice choice =
         attempt(
             "could not get gid for port " + options.port() + ", index " + options.gidIndex(),
-            () -> queuePair.bringUp().choice());
+            () -> queuePair.setup().choice());
     out.printf("%nLocal LID = 0x%x%n", choice.lid());
     RcExchange remote =
         exchange(
@@ -216,9 +220,9 @@ final class RcExample implements Callable<Integer> {
     out.printf("Remote QP number = 0x%x%n", remote.number());
     out.printf("Remote LID = 0x%x%n", remote.lid());
     if (options.hasGidIndex()) {
-      out.println("Remote GID = " + HexFormat.ofDelimiter(":").formatHex(remote.gid().bytes()));
+      out.println("Remote GID = " + HexFormat.ofDelimiter(":").formatHex(remote.gid().toBytes()));
     }
-    attempt("failed to modify QP state to INIT", queuePair.bringUp()::init);
+    attempt("failed to modify QP state to INIT", queuePair.setup()::init);
     if (!isServer()) {
       ReceiveList receive = new ReceiveList(1, 1);
       receive.local(0, region, 0, MESSAGE_SIZE);

@@ -23,7 +23,7 @@ record RcExchange(long address, int rkey, int number, int lid, Gid gid) {
         .putInt(rkey)
         .putInt(number)
         .putShort((short) lid)
-        .put(gid.bytes())
+        .put(gid.toBytes())
         .array();
   }
 
@@ -35,12 +35,12 @@ record RcExchange(long address, int rkey, int number, int lid, Gid gid) {
     int lid = Short.toUnsignedInt(buffer.getShort());
     byte[] gid = new byte[16];
     buffer.get(gid);
-    return new RcExchange(address, rkey, number, lid, Gid.of(gid));
+    return new RcExchange(address, rkey, number, lid, Gid.fromBytes(gid));
   }
 
   /** The queue pair's address, with what the example does not exchange but fixes. */
   QueuePairAddress queuePair(Gid local) {
     Gid reachable = gid.isZero() ? new Gid(local.subnetPrefix(), 0) : gid;
-    return new QueuePairAddress(number, 0, lid, reachable, Mtu.MTU_256, 1, 0);
+    return QueuePairAddress.of(number, reachable).withLid(lid).withMtu(Mtu.MTU_256);
   }
 }

@@ -81,7 +81,7 @@ final class SharedReceives implements AutoCloseable {
                 .sendCompletions(sent)
                 .receiveCompletions(received)
                 .sharedReceiveQueue(queue)
-                .capacity(new QueuePairCapacity(1, 0, 1, 0, 0)));
+                .capacity(QueuePairCapacity.of(1).withReceiveRequests(0).withReceiveSges(0)));
     return connection;
   }
 

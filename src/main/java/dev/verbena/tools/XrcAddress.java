@@ -27,7 +27,7 @@ record XrcAddress(int lid, int receiver, int sender, int psn, int sharedQueue, G
     String line =
         "%04x:%06x:%06x:%06x:%06x:%s\0"
             .formatted(
-                lid, receiver, sender, psn, sharedQueue, HexFormat.of().formatHex(gid.bytes()));
+                lid, receiver, sender, psn, sharedQueue, HexFormat.of().formatHex(gid.toBytes()));
     return line.getBytes(StandardCharsets.US_ASCII);
   }
 
@@ -43,7 +43,7 @@ record XrcAddress(int lid, int receiver, int sender, int psn, int sharedQueue, G
         number(parts[2]),
         number(parts[3]),
         number(parts[4]),
-        Gid.of(HexFormat.of().parseHex(parts[5])));
+        Gid.fromBytes(HexFormat.of().parseHex(parts[5])));
   }
 
   private static int number(String hex) {
@@ -52,12 +52,12 @@ record XrcAddress(int lid, int receiver, int sender, int psn, int sharedQueue, G
 
   /** What the sender at the other end must know. */
   QueuePairAddress ofReceiver(Mtu mtu) {
-    return new QueuePairAddress(receiver, psn, lid, gid, mtu, 1, 0);
+    return QueuePairAddress.of(receiver, gid).withPsn(psn).withLid(lid).withMtu(mtu);
   }
 
   /** What the receiver at the other end must know. */
   QueuePairAddress ofSender(Mtu mtu) {
-    return new QueuePairAddress(sender, psn, lid, gid, mtu, 1, 0);
+    return QueuePairAddress.of(sender, gid).withPsn(psn).withLid(lid).withMtu(mtu);
   }
 
   @Override

@@ -3,18 +3,22 @@ package dev.verbena.verbs;
 import java.util.Objects;
 
 /**
- * The path that a connection changes to when its first one fails.
+ * An alternate path for automatic path migration (APM): the path that a connection migrates to when
+ * its primary path fails ({@code alt_ah_attr} and others of {@code struct ibv_qp_attr}).
  *
- * @param path the path, with the port it leaves from
- * @param pkeyIndex the partition, as a place in that port's table
- * @param timeout how long to wait for an acknowledgement: n, for 4.096 microseconds times 2 to the
- *     power of n; 0 for ever
+ * @param path the address vector, with the local port
+ * @param pkeyIndex the index of the partition in the P_Key table of that port
+ * @param timeout the local ACK timeout on this path
  */
-public record AlternatePath(AddressVector path, int pkeyIndex, int timeout) {
-  /** Checks that each number fits its field. */
+public record AlternatePath(AddressVector path, int pkeyIndex, AckTimeout timeout) {
+  /**
+   * Creates an alternate path.
+   *
+   * @throws IllegalArgumentException if the P_Key index does not fit into 16 bits
+   */
   public AlternatePath {
     Objects.requireNonNull(path, "path");
     Ranges.bits(pkeyIndex, Short.SIZE, "a P_Key index");
-    Ranges.bits(timeout, 5, "a timeout");
+    Objects.requireNonNull(timeout, "timeout");
   }
 }

@@ -26,8 +26,8 @@ final class CapacityFailure {
     StringJoiner faults = new StringJoiner(", ");
     atMost(faults, "send requests", capacity.sendRequests(), device.maxQueuePairRequests());
     atMost(faults, "receive requests", capacity.receiveRequests(), device.maxQueuePairRequests());
-    atMost(faults, "send entries", capacity.sendEntries(), device.maxScatterGatherEntries());
-    atMost(faults, "receive entries", capacity.receiveEntries(), device.maxScatterGatherEntries());
+    atMost(faults, "send entries", capacity.sendSges(), device.maxScatterGatherEntries());
+    atMost(faults, "receive entries", capacity.receiveSges(), device.maxScatterGatherEntries());
     return faults.length() == 0
         ? "the type is not supported, or " + capacity + " is too much together"
         : "more than the device can do: " + faults;

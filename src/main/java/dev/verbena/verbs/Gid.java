@@ -10,8 +10,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * A global identifier: {@code union ibv_gid}. It is an IPv6 address; RoCE ports have one for each
- * of their IP addresses, an IPv4 address standing in it as {@code ::ffff:a.b.c.d}.
+ * A global identifier (GID): {@code union ibv_gid}. It has the form of an IPv6 address; a RoCE port
+ * has a GID for each of its IP addresses, with an IPv4 address mapped to {@code ::ffff:a.b.c.d}.
  *
  * @param subnetPrefix the upper 64 bits, as a number
  * @param interfaceId the lower 64 bits, as a number
@@ -28,44 +28,44 @@ public record Gid(long subnetPrefix, long interfaceId) {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
   /**
-   * A GID from its bytes.
+   * Returns the GID of its bytes.
    *
-   * @param bytes 16 bytes in network order, as C and packets have them
+   * @param bytes 16 bytes in network byte order, as in C structs and packets
    * @return the GID
    */
-  public static Gid of(byte[] bytes) {
+  public static Gid fromBytes(byte[] bytes) {
     if (bytes.length != SIZE) {
-      throw new IllegalArgumentException("a GID has 16 bytes, not " + bytes.length);
+      throw new IllegalArgumentException("GID must have 16 bytes: " + bytes.length);
     }
     ByteBuffer buffer = ByteBuffer.wrap(bytes);
     return new Gid(buffer.getLong(), buffer.getLong());
   }
 
   /**
-   * The GID that a RoCE port has for an IP address.
+   * Returns the GID that a RoCE port has for an IP address.
    *
-   * @param address IPv6, taken as it is, or IPv4, taken as {@code ::ffff:a.b.c.d}
+   * @param address an IPv6 address, or an IPv4 address, which is mapped to {@code ::ffff:a.b.c.d}
    * @return the GID
    */
   public static Gid of(InetAddress address) {
     byte[] bytes = address.getAddress();
     return address instanceof Inet4Address
         ? new Gid(0, IPV4_MAPPED | Integer.toUnsignedLong(ByteBuffer.wrap(bytes).getInt()))
-        : of(bytes);
+        : fromBytes(bytes);
   }
 
   /**
-   * Reads a GID as {@link #toString} writes it.
+   * Returns the GID of its text form.
    *
-   * @param text an IPv6 or IPv4 address in any of the usual notations, without an interface
+   * @param text an IPv6 or IPv4 address in any of the usual notations, without a scope
    * @return the GID
    * @throws IllegalArgumentException if the text is not an address
    */
   public static Gid parse(String text) {
     if (text.indexOf('%') >= 0) {
-      throw new IllegalArgumentException("a GID names no interface: " + text);
+      throw new IllegalArgumentException("GID must not have a scope: " + text);
     }
-    // Of IPv4 the JDK also reads forms with fewer numbers, which nobody writes for a GID.
+    // The JDK also parses IPv4 addresses of fewer than four numbers.
     if (text.indexOf(':') < 0 && text.split("\\.", -1).length != 4) {
       throw new IllegalArgumentException("not an IP address: " + text);
     }
@@ -82,16 +82,16 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   /**
-   * The bytes of the GID.
+   * Returns the bytes of this GID.
    *
-   * @return 16 bytes in network order
+   * @return 16 bytes in network byte order
    */
-  public byte[] bytes() {
+  public byte[] toBytes() {
     return ByteBuffer.allocate(SIZE).putLong(subnetPrefix).putLong(interfaceId).array();
   }
 
   /**
-   * Whether this is the GID of an empty table entry.
+   * Returns whether this is the GID of an empty table entry.
    *
    * @return true for all zeros
    */
@@ -100,7 +100,7 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   /**
-   * Whether an IPv4 address stands in the GID.
+   * Returns whether this is an IPv4-mapped GID.
    *
    * @return true for {@code ::ffff:a.b.c.d}
    */
@@ -109,7 +109,7 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   /**
-   * Whether the GID is only known on its own link.
+   * Returns whether this GID is link-local.
    *
    * @return true for {@code fe80::/10}
    */
@@ -118,28 +118,32 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   /**
-   * Whether the GID names a multicast group.
+   * Returns whether this is the GID of a multicast group.
    *
-   * @return true for {@code ff00::/8}, and for an IPv4 group in it, {@code ::ffff:224.0.0.0/100}
+   * @return true for {@code ff00::/8} and for a mapped IPv4 group, {@code ::ffff:224.0.0.0/100}
    */
   public boolean isMulticast() {
     return subnetPrefix >>> 56 == 0xff || (isIpv4Mapped() && ((int) interfaceId >>> 28) == 0xe);
   }
 
   /**
-   * The GID as an IP address.
+   * Returns this GID as an IP address.
    *
-   * @return an {@link Inet4Address} if the GID {@linkplain #isIpv4Mapped holds one}
+   * @return an {@link Inet4Address} if the GID is {@linkplain #isIpv4Mapped IPv4-mapped}, otherwise
+   *     an IPv6 address
    */
   public InetAddress toInetAddress() {
     try {
-      return InetAddress.getByAddress(bytes());
+      return InetAddress.getByAddress(toBytes());
     } catch (UnknownHostException e) {
       throw new AssertionError("16 bytes are always an address", e);
     }
   }
 
-  /** The GID as IPv6 addresses are written, such as {@code fe80::2a} or {@code ::ffff:10.9.0.1}. */
+  /**
+   * Returns this GID in the notation of IPv6 addresses, such as {@code fe80::2a} or {@code
+   * ::ffff:10.9.0.1}.
+   */
   @Override
   public String toString() {
     return isIpv4Mapped()
@@ -148,7 +152,7 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   private int[] groups() {
-    ByteBuffer bytes = ByteBuffer.wrap(bytes());
+    ByteBuffer bytes = ByteBuffer.wrap(toBytes());
     int[] groups = new int[SIZE / Short.BYTES];
     Arrays.setAll(groups, i -> Short.toUnsignedInt(bytes.getShort(i * Short.BYTES)));
     return groups;

@@ -101,10 +101,10 @@ final class ModifyFailure {
               .formatted(attributes.pathMtu().bytes(), port, now.activeMtu().bytes()));
     }
     if (path.route().isEmpty() && now.linkLayer() == LinkLayer.ETHERNET) {
-      faults.add("on Ethernet the path needs a global route");
+      faults.add("a path on Ethernet needs a global routing header (GRH)");
     }
     path.route()
-        .map(GlobalRoute::sourceIndex)
+        .map(GlobalRoute::sourceGidIndex)
         .filter(index -> port.gidTable().stream().noneMatch(entry -> entry.index() == index))
         .ifPresent(index -> faults.add("%s has no GID at index %d".formatted(port, index)));
   }

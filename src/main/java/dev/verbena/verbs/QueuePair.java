@@ -35,7 +35,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final Set<SendOperation> sendOperations;
   private final MulticastGroups groups;
   private final QueuePairCalls calls;
-  private final BringUp bringUp = new BringUp(this);
+  private final QueuePairSetup setup = new QueuePairSetup(this);
   private final QueueLimits sends;
   private final QueueLimits receives;
   private final boolean sendsItself;
@@ -83,8 +83,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.number = ibv_qp.qp_num(qp);
     this.calls = new QueuePairCalls(made.address(), context.criticalCalls());
     ProtectionDomain root = domain == null ? null : domain.root();
-    this.sends = new QueueLimits(this, root, type, capacity.sendEntries(), capacity.inlineData());
-    this.receives = new QueueLimits(this, root, null, capacity.receiveEntries(), 0);
+    this.sends = new QueueLimits(this, root, type, capacity.sendSges(), capacity.maxInlineData());
+    this.receives = new QueueLimits(this, root, null, capacity.receiveSges(), 0);
     this.sendsItself = !made.spreads() && ibv_qp.send_cq(qp).address() != 0;
     this.receivesItself =
         !made.spreads()
@@ -156,7 +156,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                     context,
                     null,
                     qp,
-                    new QueuePairCapacity(0, 0, 0, 0, 0),
+                    QueuePairCapacity.NONE,
                     Set.of(),
                     false,
                     () -> context.verbs().ibv_destroy_qp(qp)));
@@ -329,17 +329,17 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *
    * @return the settings behind {@link #localAddress}, {@link #connect} and {@link #activate}
    */
-  public BringUp bringUp() {
-    return bringUp;
+  public QueuePairSetup setup() {
+    return setup;
   }
 
   /**
    * What a peer must know to talk to this queue pair.
    *
-   * @return its address by the settings of {@link #bringUp}
+   * @return its address by the settings of {@link #setup}
    */
   public QueuePairAddress localAddress() {
-    return bringUp.address();
+    return setup.address();
   }
 
   /**
@@ -348,12 +348,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @param remote the peer's {@link #localAddress}
    */
   public void connect(QueuePairAddress remote) {
-    bringUp.connect(remote);
+    setup.connect(remote);
   }
 
   /** Brings a queue pair without a single peer (UD, RAW_PACKET) into use: from RESET to RTS. */
   public void activate() {
-    bringUp.activate();
+    setup.activate();
   }
 
   /**

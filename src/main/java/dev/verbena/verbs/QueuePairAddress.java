@@ -8,43 +8,169 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * All that a peer must know of a queue pair to talk to it. To be exchanged by whatever means, as
- * {@linkplain #bytes 32 bytes} or as {@linkplain #toString text}.
+ * The address of a queue pair: all that a remote queue pair needs to connect to it, or to send
+ * datagrams to it.
  *
- * @param number the queue pair's number
- * @param psn the number of the first packet that it will send
- * @param lid its port's LID; 0 on Ethernet
- * @param gid its port's GID
- * @param mtu the largest packet that its port takes
- * @param reads how many RDMA reads and atomics it serves at a time
- * @param queueKey the key that datagrams to it must carry; 0 for connections
+ * <p>{@link QueuePair#localAddress} returns it. The application sends it to the other side, over
+ * TCP for example, as {@linkplain #toBytes bytes} or as {@linkplain #toString text}.
  */
-public record QueuePairAddress(
-    int number, int psn, int lid, Gid gid, Mtu mtu, int reads, int queueKey) {
-
-  /** How many bytes {@link #bytes} has. */
+public final class QueuePairAddress {
+  /** The length of {@link #toBytes} in bytes. */
   public static final int SIZE = 32;
 
   private static final Set<String> KEYS =
       Set.of("qpn", "psn", "lid", "gid", "mtu", "reads", "qkey");
 
-  /** Checks that each number fits its field. */
-  public QueuePairAddress {
-    Ranges.bits(number, 24, "a QPN");
-    Ranges.bits(psn, 24, "a PSN");
-    Ranges.bits(lid, Short.SIZE, "a LID");
-    Objects.requireNonNull(gid, "gid");
-    Objects.requireNonNull(mtu, "mtu");
-    Ranges.bits(reads, Byte.SIZE, "a number of reads");
+  private final int number;
+  private final int psn;
+  private final int lid;
+  private final Gid gid;
+  private final Mtu mtu;
+  private final int reads;
+  private final int queueKey;
+
+  private QueuePairAddress(
+      int number, int psn, int lid, Gid gid, Mtu mtu, int reads, int queueKey) {
+    this.number = Ranges.bits(number, 24, "a QPN");
+    this.psn = Ranges.bits(psn, 24, "a PSN");
+    this.lid = Ranges.bits(lid, Short.SIZE, "a LID");
+    this.gid = Objects.requireNonNull(gid, "gid");
+    this.mtu = Objects.requireNonNull(mtu, "mtu");
+    this.reads = Ranges.bits(reads, Byte.SIZE, "a number of RDMA reads");
+    this.queueKey = queueKey;
   }
 
   /**
-   * The address as bytes, the same on every machine.
+   * Returns an address with PSN 0, LID 0, an MTU of 1024 bytes, one RDMA read and Q_Key 0.
    *
-   * @return {@value #SIZE} bytes: QPN, PSN and Q_Key of 4 bytes each, LID of 2, MTU code and reads
-   *     of 1 each, all in network order, then the GID
+   * @param number the queue pair number
+   * @param gid the GID of the port
+   * @return the address
    */
-  public byte[] bytes() {
+  public static QueuePairAddress of(int number, Gid gid) {
+    return new QueuePairAddress(number, 0, 0, gid, Mtu.MTU_1024, 1, 0);
+  }
+
+  /**
+   * Returns this address with another PSN.
+   *
+   * @param first the packet sequence number of the first packet that the queue pair sends
+   * @return the address
+   */
+  public QueuePairAddress withPsn(int first) {
+    return new QueuePairAddress(number, first, lid, gid, mtu, reads, queueKey);
+  }
+
+  /**
+   * Returns this address with another LID.
+   *
+   * @param local the LID of the port; 0 on Ethernet
+   * @return the address
+   */
+  public QueuePairAddress withLid(int local) {
+    return new QueuePairAddress(number, psn, local, gid, mtu, reads, queueKey);
+  }
+
+  /**
+   * Returns this address with another MTU.
+   *
+   * @param limit the largest MTU that the queue pair supports
+   * @return the address
+   */
+  public QueuePairAddress withMtu(Mtu limit) {
+    return new QueuePairAddress(number, psn, lid, gid, limit, reads, queueKey);
+  }
+
+  /**
+   * Returns this address with another number of RDMA reads.
+   *
+   * @param limit the maximum number of outstanding RDMA reads and atomics as the target
+   * @return the address
+   */
+  public QueuePairAddress withReads(int limit) {
+    return new QueuePairAddress(number, psn, lid, gid, mtu, limit, queueKey);
+  }
+
+  /**
+   * Returns this address with another Q_Key.
+   *
+   * @param key the Q_Key that datagrams must carry; 0 for connected queue pairs
+   * @return the address
+   */
+  public QueuePairAddress withQueueKey(int key) {
+    return new QueuePairAddress(number, psn, lid, gid, mtu, reads, key);
+  }
+
+  /**
+   * Returns the queue pair number (QPN).
+   *
+   * @return 24 bits
+   */
+  public int number() {
+    return number;
+  }
+
+  /**
+   * Returns the packet sequence number of the first packet that the queue pair sends.
+   *
+   * @return 24 bits
+   */
+  public int psn() {
+    return psn;
+  }
+
+  /**
+   * Returns the LID of the port.
+   *
+   * @return 16 bits; 0 on Ethernet
+   */
+  public int lid() {
+    return lid;
+  }
+
+  /**
+   * Returns the GID of the port.
+   *
+   * @return the GID
+   */
+  public Gid gid() {
+    return gid;
+  }
+
+  /**
+   * Returns the largest MTU that the queue pair supports.
+   *
+   * @return the MTU
+   */
+  public Mtu mtu() {
+    return mtu;
+  }
+
+  /**
+   * Returns the maximum number of outstanding RDMA reads and atomics as the target.
+   *
+   * @return 0 to 255
+   */
+  public int reads() {
+    return reads;
+  }
+
+  /**
+   * Returns the Q_Key that datagrams must carry.
+   *
+   * @return the Q_Key; 0 for connected queue pairs
+   */
+  public int queueKey() {
+    return queueKey;
+  }
+
+  /**
+   * Returns this address as bytes, in a format that does not depend on the machine.
+   *
+   * @return {@value #SIZE} bytes: QPN, PSN and Q_Key of 4 bytes each, LID of 2, MTU code and number
+   *     of RDMA reads of 1 each, all in network byte order, then the GID
+   */
+  public byte[] toBytes() {
     return ByteBuffer.allocate(SIZE)
         .putInt(number)
         .putInt(psn)
@@ -52,21 +178,21 @@ public record QueuePairAddress(
         .putShort((short) lid)
         .put((byte) mtu.code())
         .put((byte) reads)
-        .put(gid.bytes())
+        .put(gid.toBytes())
         .array();
   }
 
   /**
-   * Reads what {@link #bytes} wrote.
+   * Returns the address that {@link #toBytes} converted.
    *
    * @param bytes {@value #SIZE} bytes
    * @return the address
    * @throws IllegalArgumentException if the bytes are not an address
    */
-  public static QueuePairAddress of(byte[] bytes) {
+  public static QueuePairAddress fromBytes(byte[] bytes) {
     if (bytes.length != SIZE) {
       throw new IllegalArgumentException(
-          "a queue pair's address has " + SIZE + " bytes, not " + bytes.length);
+          "address of a queue pair must have " + SIZE + " bytes: " + bytes.length);
     }
     ByteBuffer buffer = ByteBuffer.wrap(bytes);
     int number = buffer.getInt();
@@ -77,23 +203,23 @@ public record QueuePairAddress(
     int reads = Byte.toUnsignedInt(buffer.get());
     byte[] gid = new byte[Gid.SIZE];
     buffer.get(gid);
-    return new QueuePairAddress(number, psn, lid, Gid.of(gid), mtuOf(mtu), reads, queueKey);
+    return new QueuePairAddress(number, psn, lid, Gid.fromBytes(gid), mtuOf(mtu), reads, queueKey);
   }
 
   private static Mtu mtuOf(int code) {
     return Arrays.stream(Mtu.values())
         .filter(mtu -> mtu.code() == code)
         .findFirst()
-        .orElseThrow(() -> new IllegalArgumentException(code + " is no code of an MTU"));
+        .orElseThrow(() -> new IllegalArgumentException("unknown MTU code: " + code));
   }
 
   /**
-   * Reads what {@link #toString} wrote.
+   * Returns the address that {@link #toString} converted.
    *
    * @param text such as {@code qpn=0x11,psn=0x5e1f2a,lid=0,gid=::ffff:10.9.0.1,mtu=1024,reads=16,
    *     qkey=0x0}, in any order
    * @return the address
-   * @throws IllegalArgumentException naming what is missing, unknown or no number
+   * @throws IllegalArgumentException if a part is missing, unknown, repeated or not a number
    */
   public static QueuePairAddress parse(String text) {
     Map<String, String> values = new HashMap<>();
@@ -101,11 +227,12 @@ public record QueuePairAddress(
       String[] pair = part.strip().split("=", 2);
       if (pair.length != 2 || !KEYS.contains(pair[0]) || values.put(pair[0], pair[1]) != null) {
         throw new IllegalArgumentException(
-            "not, or not only once, a part of a queue pair's address: " + part);
+            "unknown or repeated part of a queue pair address: " + part);
       }
     }
     if (values.size() != KEYS.size()) {
-      throw new IllegalArgumentException("a queue pair's address has " + KEYS + ", not " + text);
+      throw new IllegalArgumentException(
+          "queue pair address must have the parts " + KEYS + ": " + text);
     }
     return new QueuePairAddress(
         number(values, "qpn"),
@@ -125,7 +252,24 @@ public record QueuePairAddress(
     return (int) number;
   }
 
-  /** The address as one line of text that {@link #parse} reads. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof QueuePairAddress that
+        && that.number == number
+        && that.psn == psn
+        && that.lid == lid
+        && that.gid.equals(gid)
+        && that.mtu == mtu
+        && that.reads == reads
+        && that.queueKey == queueKey;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(number, psn, lid, gid, mtu, reads, queueKey);
+  }
+
+  /** Returns this address as one line of text that {@link #parse} reads. */
   @Override
   public String toString() {
     return "qpn=0x%x,psn=0x%x,lid=%d,gid=%s,mtu=%d,reads=%d,qkey=0x%x"

@@ -10,28 +10,28 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Attributes of a queue pair: {@code struct ibv_qp_attr} and the mask that says which of them are
- * meant.
+ * Attributes of a queue pair: {@code struct ibv_qp_attr} with its attribute mask.
  *
- * <p>Made with a {@link Builder} to change a queue pair, or {@linkplain QueuePair#query asked of
- * one}. Which attributes a change of state needs and takes, {@link StateTable} knows; {@link
- * QueuePair#connect} and {@link QueuePair#activate} give them all.
+ * <p>A {@link Builder} collects the attributes for {@link QueuePair#modify}; {@link
+ * QueuePair#query} returns those of a queue pair. The manual page of {@code ibv_modify_qp(3)} lists
+ * the attributes that each state transition requires and allows. {@link QueuePair#connect} and
+ * {@link QueuePair#activate} set all of them.
  */
 public final class QueuePairAttributes {
   private final MemorySegment struct;
-  private final Set<QueuePairAttribute> meant;
+  private final Set<QueuePairAttribute> mask;
 
   /** Takes a struct that nobody writes to any more. */
-  QueuePairAttributes(MemorySegment struct, Collection<QueuePairAttribute> meant) {
+  QueuePairAttributes(MemorySegment struct, Collection<QueuePairAttribute> mask) {
     this.struct = struct.asReadOnly();
-    this.meant = Collections.unmodifiableSet(setOf(meant));
+    this.mask = Collections.unmodifiableSet(setOf(mask));
   }
 
   /**
-   * Attributes that C code wrote, such as librdmacm's.
+   * Copies attributes from a C struct, such as one that librdmacm filled.
    *
-   * @param struct a {@code struct ibv_qp_attr}, which is copied
-   * @param mask which attributes are meant, as C has it
+   * @param struct a {@code struct ibv_qp_attr}
+   * @param mask the attribute mask, {@code enum ibv_qp_attr_mask}
    * @return the attributes
    */
   public static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
@@ -47,30 +47,30 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Begins a set of attributes, with none in it.
+   * Returns a builder without attributes.
    *
-   * @return a builder
+   * @return the builder
    */
   public static Builder builder() {
     return new Builder();
   }
 
-  /** Collects attributes. */
+  /** A builder of queue pair attributes: each setter also sets the bit in the mask. */
   public static final class Builder {
     private final MemorySegment struct = ibv_qp_attr.allocate(Arena.ofAuto());
-    private final EnumSet<QueuePairAttribute> meant = EnumSet.noneOf(QueuePairAttribute.class);
+    private final EnumSet<QueuePairAttribute> mask = EnumSet.noneOf(QueuePairAttribute.class);
 
     private Builder() {}
 
     private Builder with(QueuePairAttribute attribute) {
-      meant.add(attribute);
+      mask.add(attribute);
       return this;
     }
 
     /**
-     * The state of the queue pair.
+     * Sets the state to transition to: {@code qp_state}.
      *
-     * @param state where to go
+     * @param state the new state
      * @return this
      */
     public Builder state(QueuePairState state) {
@@ -79,7 +79,8 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The state that the queue pair is assumed to be in, for moves from RTR, RTS, SQD and SQE.
+     * Sets the state that the queue pair is assumed to be in, for transitions from RTR, RTS, SQD
+     * and SQE: {@code cur_qp_state}.
      *
      * @param state RTR, RTS, SQD or SQE
      * @return this
@@ -90,9 +91,10 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Whether an event tells when the send queue is drained.
+     * Sets whether the asynchronous event {@link AsyncEventType#SQ_DRAINED} is generated when the
+     * send queue is drained: {@code en_sqd_async_notify}.
      *
-     * @param notify true to get the event
+     * @param notify true to generate the event
      * @return this
      */
     public Builder notifyDrained(boolean notify) {
@@ -101,9 +103,10 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * What the peer may do, where memory regions allow it as well.
+     * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+     * region must allow them, too.
      *
-     * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+     * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
      * @return this
      */
     public Builder access(Set<AccessFlag> access) {
@@ -112,9 +115,10 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * What the peer may do, where memory regions allow it as well.
+     * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+     * region must allow them, too.
      *
-     * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+     * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
      * @return this
      */
     public Builder access(AccessFlag... access) {
@@ -122,9 +126,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The partition.
+     * Sets the partition: {@code pkey_index}.
      *
-     * @param index a place in the port's table, normally 0
+     * @param index an index of the P_Key table of the port, usually 0
      * @return this
      */
     public Builder pkeyIndex(int index) {
@@ -133,9 +137,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The port.
+     * Sets the local port: {@code port_num}.
      *
-     * @param port 1 for the first one
+     * @param port the port number, 1 for the first port
      * @return this
      */
     public Builder port(int port) {
@@ -144,9 +148,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The key that datagrams must carry to be received.
+     * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
      *
-     * @param key keys with the upper bit set need privileges
+     * @param key the Q_Key; one with the most significant bit set needs privileges
      * @return this
      */
     public Builder queueKey(int key) {
@@ -155,9 +159,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The path to the peer.
+     * Sets the primary path to the remote queue pair: {@code ah_attr}.
      *
-     * @param path where the peer is
+     * @param path the address vector
      * @return this
      */
     public Builder path(AddressVector path) {
@@ -166,9 +170,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The largest packet of the path.
+     * Sets the path MTU: {@code path_mtu}.
      *
-     * @param mtu no more than the active MTU of either port
+     * @param mtu at most the active MTU of either port
      * @return this
      */
     public Builder pathMtu(Mtu mtu) {
@@ -177,20 +181,22 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How long to wait for an acknowledgement.
+     * Sets the local ACK timeout, after which a packet is retransmitted: {@code timeout}.
      *
-     * @param timeout n, for 4.096 microseconds times 2 to the power of n; 0 for ever, 14 is usual
+     * @param timeout the timeout
      * @return this
      */
-    public Builder timeout(int timeout) {
-      ibv_qp_attr.timeout(struct, (byte) Ranges.bits(timeout, 5, "a timeout"));
+    public Builder ackTimeout(AckTimeout timeout) {
+      ibv_qp_attr.timeout(struct, (byte) timeout.code());
       return with(QueuePairAttribute.TIMEOUT);
     }
 
     /**
-     * How often to send again what is not acknowledged.
+     * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
+     * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE takes 7 for unlimited,
+     * contrary to the specification.
      *
-     * @param count 0 to 7, 7 is usual
+     * @param count 0 to 7
      * @return this
      */
     public Builder retryCount(int count) {
@@ -199,20 +205,21 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How often to send again what the peer had no receive for.
+     * Sets the RNR retry count: how often a message is retransmitted for which the remote side had
+     * no receive request posted ({@code rnr_retry}).
      *
-     * @param count 0 to 6, or 7 for ever
+     * @param count 0 to 6, or 7 for unlimited
      * @return this
      */
-    public Builder rnrRetry(int count) {
+    public Builder rnrRetryCount(int count) {
       ibv_qp_attr.rnr_retry(struct, (byte) Ranges.bits(count, 3, "an RNR retry count"));
       return with(QueuePairAttribute.RNR_RETRY);
     }
 
     /**
-     * The number of the first packet that is received.
+     * Sets the packet sequence number of the first packet to be received: {@code rq_psn}.
      *
-     * @param psn the peer's send PSN
+     * @param psn the initial send PSN of the remote queue pair
      * @return this
      */
     public Builder receivePsn(int psn) {
@@ -221,9 +228,10 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How many RDMA reads and atomics may be under way.
+     * Sets the maximum number of outstanding RDMA reads and atomics as the initiator: {@code
+     * max_rd_atomic}.
      *
-     * @param reads no more than the peer serves
+     * @param reads at most the number that the remote queue pair accepts as the target
      * @return this
      */
     public Builder readsAsInitiator(int reads) {
@@ -232,34 +240,36 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The path to change to when the first one fails.
+     * Sets the alternate path, to which the connection migrates when the primary path fails: {@code
+     * alt_ah_attr} and others.
      *
-     * @param alternate another path to the peer
+     * @param alternate another path to the remote queue pair
      * @return this
      */
     public Builder alternatePath(AlternatePath alternate) {
       alternate.path().writeTo(ibv_qp_attr.alt_ah_attr(struct));
       ibv_qp_attr.alt_port_num(struct, (byte) alternate.path().port());
       ibv_qp_attr.alt_pkey_index(struct, (short) alternate.pkeyIndex());
-      ibv_qp_attr.alt_timeout(struct, (byte) alternate.timeout());
+      ibv_qp_attr.alt_timeout(struct, (byte) alternate.timeout().code());
       return with(QueuePairAttribute.ALT_PATH);
     }
 
     /**
-     * How long the peer waits when there is no receive for what it sent, in InfiniBand's code.
+     * Sets the minimum RNR NAK timer, which the remote side observes before it retransmits a
+     * message for which no receive request was posted: {@code min_rnr_timer}.
      *
-     * @param timer 1 for 0.01 ms, 12 for 0.64 ms, 31 for 491 ms, 0 for 655 ms
+     * @param timer the timer
      * @return this
      */
-    public Builder minRnrTimer(int timer) {
-      ibv_qp_attr.min_rnr_timer(struct, (byte) Ranges.bits(timer, 5, "an RNR timer"));
+    public Builder minRnrTimer(RnrTimer timer) {
+      ibv_qp_attr.min_rnr_timer(struct, (byte) timer.code());
       return with(QueuePairAttribute.MIN_RNR_TIMER);
     }
 
     /**
-     * The number of the first packet that is sent.
+     * Sets the packet sequence number of the first packet to be sent: {@code sq_psn}.
      *
-     * @param psn 24 bits, best at random
+     * @param psn 24 bits, preferably random
      * @return this
      */
     public Builder sendPsn(int psn) {
@@ -268,9 +278,10 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How many RDMA reads and atomics of the peer are served at a time.
+     * Sets the maximum number of outstanding RDMA reads and atomics as the target: {@code
+     * max_dest_rd_atomic}.
      *
-     * @param reads no less than the peer has under way
+     * @param reads at least the number that the remote queue pair initiates
      * @return this
      */
     public Builder readsAsTarget(int reads) {
@@ -280,9 +291,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * What to do with the alternate path.
+     * Sets the path migration state: {@code path_mig_state}.
      *
-     * @param state REARM to load it, MIGRATED to take it
+     * @param state REARM to arm the alternate path, MIGRATED to migrate to it
      * @return this
      */
     public Builder migrationState(MigrationState state) {
@@ -291,9 +302,10 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How much the queues hold; few devices can change it.
+     * Sets the capacity of the queues, on devices with {@code IBV_DEVICE_RESIZE_MAX_WR}: {@code
+     * cap}.
      *
-     * @param capacity what is asked for
+     * @param capacity the required capacity
      * @return this
      */
     public Builder capacity(QueuePairCapacity capacity) {
@@ -302,9 +314,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * The peer's queue pair.
+     * Sets the queue pair number of the remote queue pair: {@code dest_qp_num}.
      *
-     * @param number its number
+     * @param number the QPN
      * @return this
      */
     public Builder destination(int number) {
@@ -313,9 +325,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How fast to send.
+     * Sets the rate limit for packet pacing: {@code rate_limit}.
      *
-     * @param kilobits kbit/s; 0 for no limit
+     * @param kilobits the rate in kbit/s; 0 for no limit
      * @return this
      */
     public Builder rateLimit(long kilobits) {
@@ -325,23 +337,24 @@ public final class QueuePairAttributes {
 
     private static int rate(long kilobits) {
       if (kilobits < 0 || kilobits >>> Integer.SIZE != 0) {
-        throw new IllegalArgumentException("a rate limit of " + kilobits + " kbit/s");
+        throw new IllegalArgumentException(
+            "rate limit must be 0 to 4294967295 kbit/s: " + kilobits);
       }
       return (int) kilobits;
     }
 
     /**
-     * The attributes that were set.
+     * Returns the attributes that were set.
      *
-     * @return attributes that later changes of this builder do not touch
+     * @return the attributes, a copy
      */
     public QueuePairAttributes build() {
-      return only(meant);
+      return only(mask);
     }
 
-    /** Some of the attributes that were set. */
+    /** Returns those of the attributes that were set and are wanted. */
     QueuePairAttributes only(Set<QueuePairAttribute> wanted) {
-      EnumSet<QueuePairAttribute> both = EnumSet.copyOf(meant);
+      EnumSet<QueuePairAttribute> both = EnumSet.copyOf(mask);
       both.retainAll(wanted);
       MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto()).copyFrom(struct);
       return new QueuePairAttributes(copy, both);
@@ -349,16 +362,16 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Which attributes these are.
+   * Returns the attribute mask: {@code enum ibv_qp_attr_mask}.
    *
-   * @return those that were set, or asked for
+   * @return the attributes that were set or queried
    */
   public Set<QueuePairAttribute> mask() {
-    return meant;
+    return mask;
   }
 
   int maskBits() {
-    return (int) Flags.mask(meant);
+    return (int) Flags.mask(mask);
   }
 
   long address() {
@@ -366,17 +379,17 @@ public final class QueuePairAttributes {
   }
 
   private MemorySegment with(QueuePairAttribute attribute) {
-    if (!meant.contains(attribute)) {
-      throw new IllegalStateException(attribute + " is not among these attributes: " + meant);
+    if (!mask.contains(attribute)) {
+      throw new IllegalStateException(attribute + " is not in the attribute mask: " + mask);
     }
     return struct;
   }
 
   /**
-   * The state of the queue pair.
+   * Returns the state: {@code qp_state}.
    *
-   * @return where it is, or is to go
-   * @throws IllegalStateException if {@code STATE} is not {@linkplain #meant meant}
+   * @return the current state, or the one to transition to
+   * @throws IllegalStateException if {@code STATE} is not in the {@linkplain #mask mask}
    */
   public QueuePairState state() {
     return Codes.of(
@@ -386,10 +399,10 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * The state that the queue pair is assumed to be in, for moves from RTR, RTS, SQD and SQE.
+   * Returns the state that the queue pair is assumed to be in: {@code cur_qp_state}.
    *
    * @return the assumed state
-   * @throws IllegalStateException if {@code CUR_STATE} is not {@linkplain #meant meant}
+   * @throws IllegalStateException if {@code CUR_STATE} is not in the {@linkplain #mask mask}
    */
   public QueuePairState currentState() {
     return Codes.of(
@@ -399,20 +412,22 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Whether an event tells when the send queue is drained.
+   * Returns whether an asynchronous event is generated when the send queue is drained: {@code
+   * en_sqd_async_notify}.
    *
-   * @return true if there is an event
-   * @throws IllegalStateException if {@code EN_SQD_ASYNC_NOTIFY} is not {@linkplain #meant meant}
+   * @return true if the event is generated
+   * @throws IllegalStateException if {@code EN_SQD_ASYNC_NOTIFY} is not in the {@linkplain #mask
+   *     mask}
    */
   public boolean notifyDrained() {
     return ibv_qp_attr.en_sqd_async_notify(with(QueuePairAttribute.EN_SQD_ASYNC_NOTIFY)) != 0;
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Returns the remote operations that the queue pair allows: {@code qp_access_flags}.
    *
-   * @return the flags
-   * @throws IllegalStateException if {@code ACCESS_FLAGS} is not {@linkplain #meant meant}
+   * @return the access flags
+   * @throws IllegalStateException if {@code ACCESS_FLAGS} is not in the {@linkplain #mask mask}
    */
   public Set<AccessFlag> access() {
     return Flags.of(
@@ -421,110 +436,111 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * The partition.
+   * Returns the partition: {@code pkey_index}.
    *
-   * @return its place in the port's table
-   * @throws IllegalStateException if {@code PKEY_INDEX} is not {@linkplain #meant meant}
+   * @return an index of the P_Key table of the port
+   * @throws IllegalStateException if {@code PKEY_INDEX} is not in the {@linkplain #mask mask}
    */
   public int pkeyIndex() {
     return Short.toUnsignedInt(ibv_qp_attr.pkey_index(with(QueuePairAttribute.PKEY_INDEX)));
   }
 
   /**
-   * The port.
+   * Returns the local port: {@code port_num}.
    *
-   * @return its number; 0 before state INIT
-   * @throws IllegalStateException if {@code PORT} is not {@linkplain #meant meant}
+   * @return the port number; 0 before state INIT
+   * @throws IllegalStateException if {@code PORT} is not in the {@linkplain #mask mask}
    */
   public int port() {
     return Byte.toUnsignedInt(ibv_qp_attr.port_num(with(QueuePairAttribute.PORT)));
   }
 
   /**
-   * The key that datagrams must carry to be received.
+   * Returns the Q_Key that datagrams must carry to be received: {@code qkey}.
    *
    * @return the Q_Key
-   * @throws IllegalStateException if {@code QKEY} is not {@linkplain #meant meant}
+   * @throws IllegalStateException if {@code QKEY} is not in the {@linkplain #mask mask}
    */
   public int queueKey() {
     return ibv_qp_attr.qkey(with(QueuePairAttribute.QKEY));
   }
 
   /**
-   * The path to the peer.
+   * Returns the primary path to the remote queue pair: {@code ah_attr}.
    *
-   * @return where the peer is, or empty before state RTR
-   * @throws IllegalStateException if {@code AV} is not {@linkplain #meant meant}
+   * @return the address vector, or empty before state RTR
+   * @throws IllegalStateException if {@code AV} is not in the {@linkplain #mask mask}
    */
   public Optional<AddressVector> path() {
     return AddressVector.readFrom(ibv_qp_attr.ah_attr(with(QueuePairAttribute.AV)));
   }
 
   /**
-   * The largest packet of the path.
+   * Returns the path MTU: {@code path_mtu}.
    *
    * @return the MTU
-   * @throws IllegalStateException if {@code PATH_MTU} is not {@linkplain #meant meant}
+   * @throws IllegalStateException if {@code PATH_MTU} is not in the {@linkplain #mask mask}
    */
   public Mtu pathMtu() {
     return Mtu.of(ibv_qp_attr.path_mtu(with(QueuePairAttribute.PATH_MTU)));
   }
 
   /**
-   * How long to wait for an acknowledgement.
+   * Returns the local ACK timeout: {@code timeout}.
    *
-   * @return n, as the setter has it
-   * @throws IllegalStateException if {@code TIMEOUT} is not {@linkplain #meant meant}
+   * @return the timeout
+   * @throws IllegalStateException if {@code TIMEOUT} is not in the {@linkplain #mask mask}
    */
-  public int timeout() {
-    return Byte.toUnsignedInt(ibv_qp_attr.timeout(with(QueuePairAttribute.TIMEOUT)));
+  public AckTimeout ackTimeout() {
+    return AckTimeout.ofCode(ibv_qp_attr.timeout(with(QueuePairAttribute.TIMEOUT)) & 0x1f);
   }
 
   /**
-   * How often to send again what is not acknowledged.
+   * Returns the retry count: {@code retry_cnt}.
    *
-   * @return the count
-   * @throws IllegalStateException if {@code RETRY_CNT} is not {@linkplain #meant meant}
+   * @return 0 to 7
+   * @throws IllegalStateException if {@code RETRY_CNT} is not in the {@linkplain #mask mask}
    */
   public int retryCount() {
     return Byte.toUnsignedInt(ibv_qp_attr.retry_cnt(with(QueuePairAttribute.RETRY_CNT)));
   }
 
   /**
-   * How often to send again what the peer had no receive for.
+   * Returns the RNR retry count: {@code rnr_retry}.
    *
-   * @return the count
-   * @throws IllegalStateException if {@code RNR_RETRY} is not {@linkplain #meant meant}
+   * @return 0 to 6, or 7 for unlimited
+   * @throws IllegalStateException if {@code RNR_RETRY} is not in the {@linkplain #mask mask}
    */
-  public int rnrRetry() {
+  public int rnrRetryCount() {
     return Byte.toUnsignedInt(ibv_qp_attr.rnr_retry(with(QueuePairAttribute.RNR_RETRY)));
   }
 
   /**
-   * The number of the first packet that is received.
+   * Returns the packet sequence number of the first packet to be received: {@code rq_psn}.
    *
-   * @return the PSN
-   * @throws IllegalStateException if {@code RQ_PSN} is not {@linkplain #meant meant}
+   * @return 24 bits
+   * @throws IllegalStateException if {@code RQ_PSN} is not in the {@linkplain #mask mask}
    */
   public int receivePsn() {
     return ibv_qp_attr.rq_psn(with(QueuePairAttribute.RQ_PSN));
   }
 
   /**
-   * How many RDMA reads and atomics may be under way.
+   * Returns the maximum number of outstanding RDMA reads and atomics as the initiator: {@code
+   * max_rd_atomic}.
    *
-   * @return the limit
-   * @throws IllegalStateException if {@code MAX_QP_RD_ATOMIC} is not {@linkplain #meant meant}
+   * @return the number
+   * @throws IllegalStateException if {@code MAX_QP_RD_ATOMIC} is not in the {@linkplain #mask mask}
    */
   public int readsAsInitiator() {
     return Byte.toUnsignedInt(ibv_qp_attr.max_rd_atomic(with(QueuePairAttribute.MAX_QP_RD_ATOMIC)));
   }
 
   /**
-   * The path to change to when the first one fails.
+   * Returns the alternate path: {@code alt_ah_attr} and others.
    *
    * @return the path, or empty if there is none
-   * @throws IllegalStateException if {@code ALT_PATH} is not {@linkplain #meant meant}
+   * @throws IllegalStateException if {@code ALT_PATH} is not in the {@linkplain #mask mask}
    */
   public Optional<AlternatePath> alternatePath() {
     MemorySegment attributes = with(QueuePairAttribute.ALT_PATH);
@@ -534,34 +550,37 @@ public final class QueuePairAttributes {
                 new AlternatePath(
                     path,
                     Short.toUnsignedInt(ibv_qp_attr.alt_pkey_index(attributes)),
-                    ibv_qp_attr.alt_timeout(attributes) & 0x1f));
+                    AckTimeout.ofCode(ibv_qp_attr.alt_timeout(attributes) & 0x1f)));
   }
 
   /**
-   * How long the peer waits when there is no receive for what it sent, in InfiniBand's code.
+   * Returns the minimum RNR NAK timer: {@code min_rnr_timer}.
    *
-   * @return the code
-   * @throws IllegalStateException if {@code MIN_RNR_TIMER} is not {@linkplain #meant meant}
+   * @return the timer
+   * @throws IllegalStateException if {@code MIN_RNR_TIMER} is not in the {@linkplain #mask mask}
    */
-  public int minRnrTimer() {
-    return Byte.toUnsignedInt(ibv_qp_attr.min_rnr_timer(with(QueuePairAttribute.MIN_RNR_TIMER)));
+  public RnrTimer minRnrTimer() {
+    return RnrTimer.ofCode(
+        ibv_qp_attr.min_rnr_timer(with(QueuePairAttribute.MIN_RNR_TIMER)) & 0x1f);
   }
 
   /**
-   * The number of the first packet that is sent.
+   * Returns the packet sequence number of the first packet to be sent: {@code sq_psn}.
    *
-   * @return the PSN
-   * @throws IllegalStateException if {@code SQ_PSN} is not {@linkplain #meant meant}
+   * @return 24 bits
+   * @throws IllegalStateException if {@code SQ_PSN} is not in the {@linkplain #mask mask}
    */
   public int sendPsn() {
     return ibv_qp_attr.sq_psn(with(QueuePairAttribute.SQ_PSN));
   }
 
   /**
-   * How many RDMA reads and atomics of the peer are served at a time.
+   * Returns the maximum number of outstanding RDMA reads and atomics as the target: {@code
+   * max_dest_rd_atomic}.
    *
-   * @return the limit
-   * @throws IllegalStateException if {@code MAX_DEST_RD_ATOMIC} is not {@linkplain #meant meant}
+   * @return the number
+   * @throws IllegalStateException if {@code MAX_DEST_RD_ATOMIC} is not in the {@linkplain #mask
+   *     mask}
    */
   public int readsAsTarget() {
     return Byte.toUnsignedInt(
@@ -569,10 +588,10 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * What to do with the alternate path.
+   * Returns the path migration state: {@code path_mig_state}.
    *
-   * @return what is done with it
-   * @throws IllegalStateException if {@code PATH_MIG_STATE} is not {@linkplain #meant meant}
+   * @return the state
+   * @throws IllegalStateException if {@code PATH_MIG_STATE} is not in the {@linkplain #mask mask}
    */
   public MigrationState migrationState() {
     return Codes.of(
@@ -582,40 +601,41 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * How much the queues hold; few devices can change it.
+   * Returns the capacity of the queues: {@code cap}.
    *
-   * @return the real capacity
-   * @throws IllegalStateException if {@code CAP} is not {@linkplain #meant meant}
+   * @return the actual capacity
+   * @throws IllegalStateException if {@code CAP} is not in the {@linkplain #mask mask}
    */
   public QueuePairCapacity capacity() {
     return QueuePairCapacity.readFrom(ibv_qp_attr.cap(with(QueuePairAttribute.CAP)));
   }
 
   /**
-   * The peer's queue pair.
+   * Returns the queue pair number of the remote queue pair: {@code dest_qp_num}.
    *
-   * @return its number
-   * @throws IllegalStateException if {@code DEST_QPN} is not {@linkplain #meant meant}
+   * @return the QPN
+   * @throws IllegalStateException if {@code DEST_QPN} is not in the {@linkplain #mask mask}
    */
   public int destination() {
     return ibv_qp_attr.dest_qp_num(with(QueuePairAttribute.DEST_QPN));
   }
 
   /**
-   * How fast to send.
+   * Returns the rate limit: {@code rate_limit}.
    *
-   * @return kbit/s
-   * @throws IllegalStateException if {@code RATE_LIMIT} is not {@linkplain #meant meant}
+   * @return the rate in kbit/s
+   * @throws IllegalStateException if {@code RATE_LIMIT} is not in the {@linkplain #mask mask}
    */
   public long rateLimit() {
     return Integer.toUnsignedLong(ibv_qp_attr.rate_limit(with(QueuePairAttribute.RATE_LIMIT)));
   }
 
   /**
-   * Whether sends are still being ended, in state SQD of a queried queue pair.
+   * Returns whether the send queue of a queried queue pair in state SQD is draining: {@code
+   * sq_draining}.
    *
-   * @return false once the send queue is drained
-   * @throws IllegalStateException if {@code STATE} is not {@linkplain #meant meant}
+   * @return false once all send requests are completed
+   * @throws IllegalStateException if {@code STATE} is not in the {@linkplain #mask mask}
    */
   public boolean isDraining() {
     return ibv_qp_attr.sq_draining(with(QueuePairAttribute.STATE)) != 0;
@@ -623,6 +643,6 @@ public final class QueuePairAttributes {
 
   @Override
   public String toString() {
-    return meant.toString();
+    return mask.toString();
   }
 }

@@ -22,7 +22,7 @@ public final class QueuePairBuilder {
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
   private SharedReceiveQueue sharedReceiveQueue;
-  private QueuePairCapacity capacity = new QueuePairCapacity(1, 1, 1, 1, 0);
+  private QueuePairCapacity capacity = QueuePairCapacity.of(1);
   private boolean signalAll;
   private Set<SendOperation> sendOperations = Set.of();
   private Set<QueuePairFlag> flags = Set.of();

@@ -2,54 +2,176 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.ibv_qp_cap;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
- * How much the queues of a queue pair hold: {@code struct ibv_qp_cap}.
+ * The capacity of a queue pair: the sizes of its send and receive queues and of their work requests
+ * ({@code struct ibv_qp_cap}).
  *
- * @param sendRequests outstanding send requests
- * @param receiveRequests outstanding receive requests
- * @param sendEntries scatter/gather entries of a send request
- * @param receiveEntries scatter/gather entries of a receive request
- * @param inlineData bytes of a send request that may be copied into it
+ * <p>As an argument it is the minimum that is required; a device may round it up. As a result, of
+ * {@link QueuePair#capacity}, it is what the queue pair has.
+ *
+ * {@snippet :
+ * QueuePairCapacity capacity =
+ *     QueuePairCapacity.of(64).withSendSges(4).withMaxInlineData(128);
+ * }
  */
-public record QueuePairCapacity(
-    int sendRequests, int receiveRequests, int sendEntries, int receiveEntries, int inlineData) {
+public final class QueuePairCapacity {
+  /** No queue at all, such as the send queue of the receiving end of XRC. */
+  static final QueuePairCapacity NONE = new QueuePairCapacity(0, 0, 0, 0, 0);
 
-  /** Checks that no number is negative. */
-  public QueuePairCapacity {
-    if ((sendRequests | receiveRequests | sendEntries | receiveEntries | inlineData) < 0) {
-      throw new IllegalArgumentException("a negative number in a queue pair's capacity");
-    }
+  private final int sendRequests;
+  private final int receiveRequests;
+  private final int sendSges;
+  private final int receiveSges;
+  private final int maxInlineData;
+
+  private QueuePairCapacity(
+      int sendRequests, int receiveRequests, int sendSges, int receiveSges, int maxInlineData) {
+    this.sendRequests = sendRequests;
+    this.receiveRequests = receiveRequests;
+    this.sendSges = sendSges;
+    this.receiveSges = receiveSges;
+    this.maxInlineData = maxInlineData;
   }
 
   /**
-   * Queues of equal depth with one entry for each request and no inline data.
+   * Returns the capacity of queues of equal length with one scatter/gather element in each work
+   * request and no inline data.
    *
-   * @param requests outstanding requests, in either direction
+   * @param requests the maximum number of outstanding work requests in either queue
    * @return the capacity
    */
   public static QueuePairCapacity of(int requests) {
+    requireNotNegative(requests, "outstanding work requests");
     return new QueuePairCapacity(requests, requests, 1, 1, 0);
   }
 
   /**
-   * Writes the numbers for C.
+   * Returns this capacity with another length of the send queue: {@code max_send_wr}.
+   *
+   * @param requests the maximum number of outstanding send requests
+   * @return the capacity
+   */
+  public QueuePairCapacity withSendRequests(int requests) {
+    requireNotNegative(requests, "outstanding send requests");
+    return new QueuePairCapacity(requests, receiveRequests, sendSges, receiveSges, maxInlineData);
+  }
+
+  /**
+   * Returns this capacity with another length of the receive queue: {@code max_recv_wr}.
+   *
+   * @param requests the maximum number of outstanding receive requests
+   * @return the capacity
+   */
+  public QueuePairCapacity withReceiveRequests(int requests) {
+    requireNotNegative(requests, "outstanding receive requests");
+    return new QueuePairCapacity(sendRequests, requests, sendSges, receiveSges, maxInlineData);
+  }
+
+  /**
+   * Returns this capacity with another size of send requests: {@code max_send_sge}.
+   *
+   * @param sges the maximum number of scatter/gather elements in a send request
+   * @return the capacity
+   */
+  public QueuePairCapacity withSendSges(int sges) {
+    requireNotNegative(sges, "scatter/gather elements in a send request");
+    return new QueuePairCapacity(sendRequests, receiveRequests, sges, receiveSges, maxInlineData);
+  }
+
+  /**
+   * Returns this capacity with another size of receive requests: {@code max_recv_sge}.
+   *
+   * @param sges the maximum number of scatter/gather elements in a receive request
+   * @return the capacity
+   */
+  public QueuePairCapacity withReceiveSges(int sges) {
+    requireNotNegative(sges, "scatter/gather elements in a receive request");
+    return new QueuePairCapacity(sendRequests, receiveRequests, sendSges, sges, maxInlineData);
+  }
+
+  /**
+   * Returns this capacity with room for inline data: {@code max_inline_data}.
+   *
+   * @param bytes the maximum number of bytes that are copied into a send request
+   * @return the capacity
+   */
+  public QueuePairCapacity withMaxInlineData(int bytes) {
+    requireNotNegative(bytes, "bytes of inline data");
+    return new QueuePairCapacity(sendRequests, receiveRequests, sendSges, receiveSges, bytes);
+  }
+
+  private static void requireNotNegative(int number, String what) {
+    if (number < 0) {
+      throw new IllegalArgumentException(
+          "maximum number of " + what + " must not be negative: " + number);
+    }
+  }
+
+  /**
+   * Returns the length of the send queue: {@code max_send_wr}.
+   *
+   * @return the maximum number of outstanding send requests
+   */
+  public int sendRequests() {
+    return sendRequests;
+  }
+
+  /**
+   * Returns the length of the receive queue: {@code max_recv_wr}.
+   *
+   * @return the maximum number of outstanding receive requests
+   */
+  public int receiveRequests() {
+    return receiveRequests;
+  }
+
+  /**
+   * Returns the size of send requests: {@code max_send_sge}.
+   *
+   * @return the maximum number of scatter/gather elements in a send request
+   */
+  public int sendSges() {
+    return sendSges;
+  }
+
+  /**
+   * Returns the size of receive requests: {@code max_recv_sge}.
+   *
+   * @return the maximum number of scatter/gather elements in a receive request
+   */
+  public int receiveSges() {
+    return receiveSges;
+  }
+
+  /**
+   * Returns the room for inline data: {@code max_inline_data}.
+   *
+   * @return the maximum number of bytes that are copied into a send request
+   */
+  public int maxInlineData() {
+    return maxInlineData;
+  }
+
+  /**
+   * Writes this capacity to a C struct.
    *
    * @param cap a {@code struct ibv_qp_cap}
    */
   public void writeTo(MemorySegment cap) {
     ibv_qp_cap.max_send_wr(cap, sendRequests);
     ibv_qp_cap.max_recv_wr(cap, receiveRequests);
-    ibv_qp_cap.max_send_sge(cap, sendEntries);
-    ibv_qp_cap.max_recv_sge(cap, receiveEntries);
-    ibv_qp_cap.max_inline_data(cap, inlineData);
+    ibv_qp_cap.max_send_sge(cap, sendSges);
+    ibv_qp_cap.max_recv_sge(cap, receiveSges);
+    ibv_qp_cap.max_inline_data(cap, maxInlineData);
   }
 
   /**
-   * Reads the numbers of C.
+   * Reads a capacity from a C struct.
    *
    * @param cap a {@code struct ibv_qp_cap}
-   * @return what it says
+   * @return the capacity
    */
   public static QueuePairCapacity readFrom(MemorySegment cap) {
     return new QueuePairCapacity(
@@ -58,5 +180,26 @@ public record QueuePairCapacity(
         ibv_qp_cap.max_send_sge(cap),
         ibv_qp_cap.max_recv_sge(cap),
         ibv_qp_cap.max_inline_data(cap));
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof QueuePairCapacity that
+        && that.sendRequests == sendRequests
+        && that.receiveRequests == receiveRequests
+        && that.sendSges == sendSges
+        && that.receiveSges == receiveSges
+        && that.maxInlineData == maxInlineData;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(sendRequests, receiveRequests, sendSges, receiveSges, maxInlineData);
+  }
+
+  @Override
+  public String toString() {
+    return "max_send_wr=%d, max_recv_wr=%d, max_send_sge=%d, max_recv_sge=%d, max_inline_data=%d"
+        .formatted(sendRequests, receiveRequests, sendSges, receiveSges, maxInlineData);
   }
 }

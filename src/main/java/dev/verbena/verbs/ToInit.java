@@ -3,9 +3,13 @@ package dev.verbena.verbs;
 import java.util.Set;
 
 /**
- * The move of a queue pair from RESET to INIT, where receives can be posted. Connections need a
- * port and what the peer may do, datagrams a port and a key, raw packets a port; the partition is
- * the first one if not given.
+ * The attributes of the state transition of a queue pair from RESET to INIT, where receive requests
+ * can be posted.
+ *
+ * <p>RC and UC queue pairs require the port and the access flags, UD queue pairs the port and the
+ * Q_Key, raw packet queue pairs the port. The partition defaults to index 0 of the P_Key table.
+ *
+ * <p>See {@code ibv_modify_qp(3)}.
  */
 public final class ToInit {
   private final QueuePair queuePair;
@@ -19,9 +23,9 @@ public final class ToInit {
   }
 
   /**
-   * The port.
+   * Sets the local port: {@code port_num}.
    *
-   * @param port 1 for the first one
+   * @param port the port number, 1 for the first port
    * @return this
    */
   public ToInit port(int port) {
@@ -30,9 +34,9 @@ public final class ToInit {
   }
 
   /**
-   * The partition.
+   * Sets the partition: {@code pkey_index}.
    *
-   * @param index a place in the port's table, normally 0
+   * @param index an index of the P_Key table of the port, usually 0
    * @return this
    */
   public ToInit pkeyIndex(int index) {
@@ -41,9 +45,10 @@ public final class ToInit {
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+   * region must allow them, too.
    *
-   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
    */
   public ToInit access(Set<AccessFlag> access) {
@@ -52,9 +57,10 @@ public final class ToInit {
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+   * region must allow them, too.
    *
-   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
    */
   public ToInit access(AccessFlag... access) {
@@ -63,9 +69,9 @@ public final class ToInit {
   }
 
   /**
-   * The key that datagrams must carry to be received.
+   * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
    *
-   * @param key keys with the upper bit set need privileges
+   * @param key the Q_Key; one with the most significant bit set needs privileges
    * @return this
    */
   public ToInit queueKey(int key) {
@@ -74,10 +80,11 @@ public final class ToInit {
   }
 
   /**
-   * Makes the move: {@code ibv_modify_qp}.
+   * Performs the state transition: {@code ibv_modify_qp}.
    *
-   * @throws IllegalStateException naming what is missing or not taken by this transport service
-   * @throws dev.verbena.VerbsException if the device refuses, with the reason
+   * @throws IllegalStateException if a required attribute is missing or one is not allowed, naming
+   *     it
+   * @throws dev.verbena.VerbsException if {@code ibv_modify_qp} fails
    */
   public void apply() {
     queuePair.move(QueuePairState.RESET, attributes.state(QueuePairState.INIT).build());

@@ -3,9 +3,22 @@ package dev.verbena.verbs;
 import java.util.Set;
 
 /**
- * The move of a queue pair from INIT to RTR, where it receives. Connections need the peer's number,
- * its PSN, the path to it and the path's MTU; reliable ones serve one read at a time and use an RNR
- * timer of 0.64 ms if not told otherwise. Datagrams and raw packets need nothing.
+ * The attributes of the state transition of a queue pair from INIT to RTR (ready to receive).
+ *
+ * <p>RC and UC queue pairs require the path, the path MTU, the destination QPN and the receive PSN.
+ * For RC, the maximum number of RDMA reads as the target defaults to 1 and the minimum RNR NAK
+ * timer to 0.64 ms. UD and raw packet queue pairs require nothing.
+ *
+ * {@snippet :
+ * queuePair.toReadyToReceive()
+ *     .path(path)
+ *     .pathMtu(Mtu.MTU_1024)
+ *     .destination(remoteNumber)
+ *     .receivePsn(remotePsn)
+ *     .apply();
+ * }
+ *
+ * <p>See {@code ibv_modify_qp(3)}.
  */
 public final class ToReadyToReceive {
   private final QueuePair queuePair;
@@ -15,14 +28,14 @@ public final class ToReadyToReceive {
     this.queuePair = queuePair;
     if (queuePair.needs(
         QueuePairState.INIT, QueuePairState.RTR, QueuePairAttribute.MIN_RNR_TIMER)) {
-      attributes.readsAsTarget(1).minRnrTimer(BringUp.MIN_RNR_TIMER);
+      attributes.readsAsTarget(1).minRnrTimer(RnrTimer.DEFAULT);
     }
   }
 
   /**
-   * The path to the peer.
+   * Sets the primary path to the remote queue pair: {@code ah_attr}.
    *
-   * @param path where the peer is
+   * @param path the address vector
    * @return this
    */
   public ToReadyToReceive path(AddressVector path) {
@@ -31,9 +44,9 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * The largest packet of the path.
+   * Sets the path MTU: {@code path_mtu}.
    *
-   * @param mtu no more than the active MTU of either port
+   * @param mtu at most the active MTU of either port
    * @return this
    */
   public ToReadyToReceive pathMtu(Mtu mtu) {
@@ -42,9 +55,9 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * The peer's queue pair.
+   * Sets the queue pair number of the remote queue pair: {@code dest_qp_num}.
    *
-   * @param number its number
+   * @param number the QPN
    * @return this
    */
   public ToReadyToReceive destination(int number) {
@@ -53,9 +66,9 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * The number of the first packet that is received.
+   * Sets the packet sequence number of the first packet to be received: {@code rq_psn}.
    *
-   * @param psn the peer's send PSN
+   * @param psn the initial send PSN of the remote queue pair
    * @return this
    */
   public ToReadyToReceive receivePsn(int psn) {
@@ -64,9 +77,10 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * How many RDMA reads and atomics of the peer are served at a time.
+   * Sets the maximum number of outstanding RDMA reads and atomics as the target: {@code
+   * max_dest_rd_atomic}.
    *
-   * @param reads no less than the peer has under way
+   * @param reads at least the number that the remote queue pair initiates
    * @return this
    */
   public ToReadyToReceive readsAsTarget(int reads) {
@@ -75,20 +89,22 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * How long the peer waits when there is no receive for what it sent, in InfiniBand's code.
+   * Sets the minimum RNR NAK timer, which the remote side observes before it retransmits a message
+   * for which no receive request was posted: {@code min_rnr_timer}.
    *
-   * @param timer 1 for 0.01 ms, 12 for 0.64 ms, 31 for 491 ms, 0 for 655 ms
+   * @param timer the timer
    * @return this
    */
-  public ToReadyToReceive minRnrTimer(int timer) {
+  public ToReadyToReceive minRnrTimer(RnrTimer timer) {
     attributes.minRnrTimer(timer);
     return this;
   }
 
   /**
-   * The path to change to when the first one fails.
+   * Sets the alternate path, to which the connection migrates when the primary path fails: {@code
+   * alt_ah_attr} and others.
    *
-   * @param alternate another path to the peer
+   * @param alternate another path to the remote queue pair
    * @return this
    */
   public ToReadyToReceive alternatePath(AlternatePath alternate) {
@@ -97,9 +113,10 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+   * region must allow them, too.
    *
-   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
    */
   public ToReadyToReceive access(Set<AccessFlag> access) {
@@ -108,9 +125,10 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+   * region must allow them, too.
    *
-   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
    */
   public ToReadyToReceive access(AccessFlag... access) {
@@ -119,9 +137,9 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * The partition.
+   * Sets the partition: {@code pkey_index}.
    *
-   * @param index a place in the port's table, normally 0
+   * @param index an index of the P_Key table of the port, usually 0
    * @return this
    */
   public ToReadyToReceive pkeyIndex(int index) {
@@ -130,9 +148,9 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * The key that datagrams must carry to be received.
+   * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
    *
-   * @param key keys with the upper bit set need privileges
+   * @param key the Q_Key; one with the most significant bit set needs privileges
    * @return this
    */
   public ToReadyToReceive queueKey(int key) {
@@ -141,10 +159,11 @@ public final class ToReadyToReceive {
   }
 
   /**
-   * Makes the move: {@code ibv_modify_qp}.
+   * Performs the state transition: {@code ibv_modify_qp}.
    *
-   * @throws IllegalStateException naming what is missing or not taken by this transport service
-   * @throws dev.verbena.VerbsException if the device refuses, with the reason
+   * @throws IllegalStateException if a required attribute is missing or one is not allowed, naming
+   *     it
+   * @throws dev.verbena.VerbsException if {@code ibv_modify_qp} fails
    */
   public void apply() {
     queuePair.move(QueuePairState.INIT, attributes.state(QueuePairState.RTR).build());

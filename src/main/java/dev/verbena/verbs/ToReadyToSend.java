@@ -3,9 +3,13 @@ package dev.verbena.verbs;
 import java.util.Set;
 
 /**
- * The move of a queue pair from RTR to RTS, where it sends. Connections and datagrams need a PSN;
- * reliable connections wait 67 ms for an acknowledgement, send again 7 times, wait for receives of
- * the peer for ever and have one read under way if not told otherwise. Raw packets need nothing.
+ * The attributes of the state transition of a queue pair from RTR to RTS (ready to send).
+ *
+ * <p>RC, UC and UD queue pairs require the send PSN. For RC, the local ACK timeout defaults to 67
+ * ms, the retry count to 6, the RNR retry count to 7 (unlimited), and the maximum number of RDMA
+ * reads as the initiator to 1. Raw packet queue pairs require nothing.
+ *
+ * <p>See {@code ibv_modify_qp(3)}.
  */
 public final class ToReadyToSend {
   private final QueuePair queuePair;
@@ -14,17 +18,20 @@ public final class ToReadyToSend {
   ToReadyToSend(QueuePair queuePair) {
     this.queuePair = queuePair;
     if (queuePair.needs(QueuePairState.RTR, QueuePairState.RTS, QueuePairAttribute.TIMEOUT)) {
-      attributes.timeout(BringUp.TIMEOUT);
+      attributes.ackTimeout(AckTimeout.DEFAULT);
     }
     if (queuePair.needs(QueuePairState.RTR, QueuePairState.RTS, QueuePairAttribute.RETRY_CNT)) {
-      attributes.retryCount(BringUp.RETRY_COUNT).rnrRetry(BringUp.RNR_RETRY).readsAsInitiator(1);
+      attributes
+          .retryCount(QueuePairSetup.RETRY_COUNT)
+          .rnrRetryCount(QueuePairSetup.RNR_RETRY_COUNT)
+          .readsAsInitiator(1);
     }
   }
 
   /**
-   * The number of the first packet that is sent.
+   * Sets the packet sequence number of the first packet to be sent: {@code sq_psn}.
    *
-   * @param psn 24 bits, best at random
+   * @param psn 24 bits, preferably random
    * @return this
    */
   public ToReadyToSend sendPsn(int psn) {
@@ -33,20 +40,22 @@ public final class ToReadyToSend {
   }
 
   /**
-   * How long to wait for an acknowledgement.
+   * Sets the local ACK timeout, after which a packet is retransmitted: {@code timeout}.
    *
-   * @param timeout n, for 4.096 microseconds times 2 to the power of n; 0 for ever, 14 is usual
+   * @param timeout the timeout
    * @return this
    */
-  public ToReadyToSend timeout(int timeout) {
-    attributes.timeout(timeout);
+  public ToReadyToSend ackTimeout(AckTimeout timeout) {
+    attributes.ackTimeout(timeout);
     return this;
   }
 
   /**
-   * How often to send again what is not acknowledged.
+   * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
+   * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE takes 7 for unlimited,
+   * contrary to the specification.
    *
-   * @param count 0 to 7, 7 is usual
+   * @param count 0 to 7
    * @return this
    */
   public ToReadyToSend retryCount(int count) {
@@ -55,20 +64,22 @@ public final class ToReadyToSend {
   }
 
   /**
-   * How often to send again what the peer had no receive for.
+   * Sets the RNR retry count: how often a message is retransmitted for which the remote side had no
+   * receive request posted ({@code rnr_retry}).
    *
-   * @param count 0 to 6, or 7 for ever
+   * @param count 0 to 6, or 7 for unlimited
    * @return this
    */
-  public ToReadyToSend rnrRetry(int count) {
-    attributes.rnrRetry(count);
+  public ToReadyToSend rnrRetryCount(int count) {
+    attributes.rnrRetryCount(count);
     return this;
   }
 
   /**
-   * How many RDMA reads and atomics may be under way.
+   * Sets the maximum number of outstanding RDMA reads and atomics as the initiator: {@code
+   * max_rd_atomic}.
    *
-   * @param reads no more than the peer serves
+   * @param reads at most the number that the remote queue pair accepts as the target
    * @return this
    */
   public ToReadyToSend readsAsInitiator(int reads) {
@@ -77,20 +88,22 @@ public final class ToReadyToSend {
   }
 
   /**
-   * How long the peer waits when there is no receive for what it sent, in InfiniBand's code.
+   * Sets the minimum RNR NAK timer, which the remote side observes before it retransmits a message
+   * for which no receive request was posted: {@code min_rnr_timer}.
    *
-   * @param timer 1 for 0.01 ms, 12 for 0.64 ms, 31 for 491 ms, 0 for 655 ms
+   * @param timer the timer
    * @return this
    */
-  public ToReadyToSend minRnrTimer(int timer) {
+  public ToReadyToSend minRnrTimer(RnrTimer timer) {
     attributes.minRnrTimer(timer);
     return this;
   }
 
   /**
-   * The path to change to when the first one fails.
+   * Sets the alternate path, to which the connection migrates when the primary path fails: {@code
+   * alt_ah_attr} and others.
    *
-   * @param alternate another path to the peer
+   * @param alternate another path to the remote queue pair
    * @return this
    */
   public ToReadyToSend alternatePath(AlternatePath alternate) {
@@ -99,9 +112,9 @@ public final class ToReadyToSend {
   }
 
   /**
-   * What to do with the alternate path.
+   * Sets the path migration state: {@code path_mig_state}.
    *
-   * @param state REARM to load it, MIGRATED to take it
+   * @param state REARM to arm the alternate path, MIGRATED to migrate to it
    * @return this
    */
   public ToReadyToSend migrationState(MigrationState state) {
@@ -110,9 +123,10 @@ public final class ToReadyToSend {
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+   * region must allow them, too.
    *
-   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
    */
   public ToReadyToSend access(Set<AccessFlag> access) {
@@ -121,9 +135,10 @@ public final class ToReadyToSend {
   }
 
   /**
-   * What the peer may do, where memory regions allow it as well.
+   * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+   * region must allow them, too.
    *
-   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flushes
+   * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
    */
   public ToReadyToSend access(AccessFlag... access) {
@@ -132,9 +147,9 @@ public final class ToReadyToSend {
   }
 
   /**
-   * The key that datagrams must carry to be received.
+   * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
    *
-   * @param key keys with the upper bit set need privileges
+   * @param key the Q_Key; one with the most significant bit set needs privileges
    * @return this
    */
   public ToReadyToSend queueKey(int key) {
@@ -143,9 +158,9 @@ public final class ToReadyToSend {
   }
 
   /**
-   * How fast to send.
+   * Sets the rate limit for packet pacing: {@code rate_limit}.
    *
-   * @param kilobits kbit/s; 0 for no limit
+   * @param kilobits the rate in kbit/s; 0 for no limit
    * @return this
    */
   public ToReadyToSend rateLimit(long kilobits) {
@@ -154,10 +169,11 @@ public final class ToReadyToSend {
   }
 
   /**
-   * Makes the move: {@code ibv_modify_qp}.
+   * Performs the state transition: {@code ibv_modify_qp}.
    *
-   * @throws IllegalStateException naming what is missing or not taken by this transport service
-   * @throws dev.verbena.VerbsException if the device refuses, with the reason
+   * @throws IllegalStateException if a required attribute is missing or one is not allowed, naming
+   *     it
+   * @throws dev.verbena.VerbsException if {@code ibv_modify_qp} fails
    */
   public void apply() {
     queuePair.move(QueuePairState.RTR, attributes.state(QueuePairState.RTS).build());

@@ -165,7 +165,7 @@ class ConnectionTest {
               .registerMemory(
                   memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE);
       pair.server.send(RemoteMemory.of(exposed).toBytes());
-      RemoteMemory remote = RemoteMemory.from(pair.client.receive(SOON));
+      RemoteMemory remote = RemoteMemory.fromBytes(pair.client.receive(SOON));
       assertEquals(64, remote.length());
 
       MemoryRegion own = pair.client.transfers().registerMessages(arena.allocate(64));

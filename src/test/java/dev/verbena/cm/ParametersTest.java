@@ -57,10 +57,10 @@ class ParametersTest {
     byte[] bytes = memory.toBytes();
     assertEquals(RemoteMemory.SIZE, bytes.length);
     assertArrayEquals(new byte[] {1, 2, 3}, Arrays.copyOf(bytes, 3));
-    assertEquals(memory, RemoteMemory.from(Arrays.copyOf(bytes, 56)));
+    assertEquals(memory, RemoteMemory.fromBytes(Arrays.copyOf(bytes, 56)));
     assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
-    assertThrows(IllegalArgumentException.class, () -> RemoteMemory.from(new byte[19]));
+    assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[19]));
     assertThrows(IllegalArgumentException.class, () -> new RemoteMemory(0, -1, 0));
   }
 

@@ -17,6 +17,7 @@ import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.EnhancedConnectionEstablishment;
@@ -325,7 +326,7 @@ class RdmaCmTest {
           () -> id.multicast().join(new InetSocketAddress(Rig.addressB(), 0), 1));
       assertThrows(
           IllegalArgumentException.class,
-          () -> id.queues().createQueuePair(new QueuePairCapacity(0, 1, 1, 1, 0)));
+          () -> id.queues().createQueuePair(QueuePairCapacity.of(0).withReceiveRequests(1)));
       var noQueue = assertThrows(IllegalStateException.class, id::accept);
       assertTrue(noQueue.getMessage().contains("queue pair"), noQueue.getMessage());
       id.close();
@@ -380,7 +381,7 @@ class RdmaCmTest {
       QueuePairAttributes attributes =
           pair.query(QueuePairAttribute.AV, QueuePairAttribute.TIMEOUT);
       assertEquals(96, attributes.path().orElseThrow().route().orElseThrow().trafficClass());
-      assertEquals(20, attributes.timeout());
+      assertEquals(AckTimeout.ofCode(20), attributes.ackTimeout());
     }
   }
 

@@ -34,7 +34,8 @@ import org.junit.jupiter.api.DisplayName;
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data (P-11). */
 class SynchronousTest {
   private static final Duration SOON = Duration.ofSeconds(20);
-  private static final QueuePairCapacity CAPACITY = new QueuePairCapacity(4, 4, 2, 2, 16);
+  private static final QueuePairCapacity CAPACITY =
+      QueuePairCapacity.of(4).withSendSges(2).withReceiveSges(2).withMaxInlineData(16);
   private static final String PORT = "7474";
 
   private static AddressInfo passive() throws InterruptedException {
@@ -97,7 +98,7 @@ class SynchronousTest {
 
         assertReceived(transfers, 1);
         RemoteMemory remote =
-            RemoteMemory.from(
+            RemoteMemory.fromBytes(
                 inbox.memory().asSlice(0, RemoteMemory.SIZE).toArray(ValueLayout.JAVA_BYTE));
         exchange(transfers, arena, remote);
         assertEquals("written", serving.get(20, TimeUnit.SECONDS));

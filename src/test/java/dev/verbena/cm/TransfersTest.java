@@ -27,7 +27,8 @@ import org.junit.jupiter.api.DisplayName;
 /** The functions of rdma_verbs.h, one by one. */
 class TransfersTest {
   private static final Duration SOON = Duration.ofSeconds(20);
-  private static final QueuePairCapacity CAPACITY = new QueuePairCapacity(4, 4, 3, 3, 64);
+  private static final QueuePairCapacity CAPACITY =
+      QueuePairCapacity.of(4).withSendSges(3).withReceiveSges(3).withMaxInlineData(64);
 
   /** Two connected endpoints with queue pairs of their own, and memory. */
   private record Two(Listener listener, Endpoint client, Endpoint server, Arena arena)
@@ -217,7 +218,7 @@ class TransfersTest {
         assertEquals(i, received(two.far()).id(0));
         assertEquals("" + (char) ('a' + i), inbox.memory().getString(0));
       }
-      int room = two.client().id().queuePair().orElseThrow().capacity().inlineData();
+      int room = two.client().id().queuePair().orElseThrow().capacity().maxInlineData();
       assertThrows(
           RuntimeException.class,
           () -> two.near().sendInline(1, MemorySegment.ofArray(new byte[room + 1])));

@@ -54,7 +54,7 @@ class PacketPortTest {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       assertEquals(QueuePairState.INIT, port.queuePair().state());
       assertEquals(QueuePairType.RAW_PACKET, port.queuePair().type());
-      assertEquals(new QueuePairCapacity(1, 1, 1, 1, 0), port.queuePair().capacity());
+      assertEquals(QueuePairCapacity.of(1), port.queuePair().capacity());
       assertEquals(1, port.sendCompletionQueue().capacity());
       assertEquals(1, port.receiveCompletionQueue().capacity());
     }
@@ -71,7 +71,13 @@ class PacketPortTest {
             .completions(32, 64)
             .inlineData(18)
             .open()) {
-      assertEquals(new QueuePairCapacity(8, 16, 2, 3, 18), port.queuePair().capacity());
+      assertEquals(
+          QueuePairCapacity.of(8)
+              .withReceiveRequests(16)
+              .withSendSges(2)
+              .withReceiveSges(3)
+              .withMaxInlineData(18),
+          port.queuePair().capacity());
       assertEquals(32, port.sendCompletionQueue().capacity());
       assertEquals(64, port.receiveCompletionQueue().capacity());
       assertEquals(32, port.sent().capacity());
@@ -99,8 +105,8 @@ class PacketPortTest {
       QueuePairCapacity capacity = port.queuePair().capacity();
       assertEquals(limits.maxQueuePairRequests(), capacity.sendRequests());
       assertEquals(limits.maxQueuePairRequests(), capacity.receiveRequests());
-      assertEquals(limits.maxScatterGatherEntries(), capacity.sendEntries());
-      assertEquals(limits.maxScatterGatherEntries(), capacity.receiveEntries());
+      assertEquals(limits.maxScatterGatherEntries(), capacity.sendSges());
+      assertEquals(limits.maxScatterGatherEntries(), capacity.receiveSges());
       assertEquals(65_536, limits.maxCompletionQueueEntries());
       assertEquals(8192, port.sendCompletionQueue().capacity(), "what there is memory for");
       assertEquals(8192, port.receiveCompletionQueue().capacity());

@@ -46,7 +46,7 @@ class PacketsOnDeviceTest {
   }
 
   private static AddressVector path(QueuePair from, QueuePair to) {
-    GidChoice local = from.bringUp().port(1).choice();
+    GidChoice local = from.setup().port(1).choice();
     return AddressVector.global(1, new GlobalRoute(to.localAddress().gid(), local.index()));
   }
 

@@ -31,7 +31,7 @@ public class FirstConnection {
 
   static void visit(InetSocketAddress address, Arena arena) throws Exception {
     try (Connection server = Connection.connect(address)) {
-      RemoteMemory board = RemoteMemory.from(server.receive());
+      RemoteMemory board = RemoteMemory.fromBytes(server.receive());
       MemoryRegion own = server.transfers().registerMessages(arena.allocate(4096));
       own.memory().setString(0, "Hello from the client's memory");
       server.write(own, 0, 4096, board, 0);

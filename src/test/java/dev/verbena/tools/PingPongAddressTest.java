@@ -16,7 +16,7 @@ class PingPongAddressTest {
   private static final String LINE = "0001:000011:abcdef:00000000000000000000ffff0a090001\0";
 
   private static final QueuePairAddress ADDRESS =
-      new QueuePairAddress(0x11, 0xabcdef, 1, Gid.parse("::ffff:10.9.0.1"), Mtu.MTU_1024, 1, 0);
+      QueuePairAddress.of(0x11, Gid.parse("::ffff:10.9.0.1")).withPsn(0xabcdef).withLid(1);
 
   @Test
   void isWrittenAsInC() {

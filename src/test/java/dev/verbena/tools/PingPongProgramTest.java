@@ -152,7 +152,7 @@ class PingPongProgramTest {
       "ibv_srq_pingpong's exchange has 256 lines, of which those without queue pair are zero")
   void theSharedExchangeHasALineForEveryPossibleQueuePair() {
     QueuePairAddress address =
-        new QueuePairAddress(0x11, 0xabcdef, 1, Gid.parse("::1"), Mtu.MTU_1024, 1, 0);
+        QueuePairAddress.of(0x11, Gid.parse("::1")).withPsn(0xabcdef).withLid(1);
     byte[] bytes = new PingPongExchange(List.of(address, address), 256, Mtu.MTU_1024).bytes();
     assertEquals(256 * PingPongAddress.SIZE, bytes.length);
     assertArrayEquals(

@@ -53,7 +53,8 @@ class AddrTest {
       assertThrows(IllegalArgumentException.class, () -> AddressVector.local(1, 1 << 16));
       assertThrows(IllegalArgumentException.class, () -> new GlobalRoute(Gid.ZERO, 256));
       assertThrows(
-          IllegalArgumentException.class, () -> new GlobalRoute(Gid.ZERO, 1, 1 << 20, 1, 1));
+          IllegalArgumentException.class,
+          () -> new GlobalRoute(Gid.ZERO, 1).withFlowLabel(1 << 20));
     }
   }
 
@@ -78,7 +79,7 @@ class AddrTest {
       Port port = pair.b.context.port(1);
       GlobalRoute back = port.pathToSender(received, 0, buffer).route().orElseThrow();
       assertEquals(Gid.of(Rig.addressA()), back.destination());
-      assertEquals(Gid.of(Rig.addressB()), port.gid(back.sourceIndex()));
+      assertEquals(Gid.of(Rig.addressB()), port.gid(back.sourceGidIndex()));
 
       AddressHandle toSender = pair.b.domain.createAddressHandle(port, received, 0, buffer);
       pair.a.receive(2);

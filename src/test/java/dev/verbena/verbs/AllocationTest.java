@@ -83,14 +83,18 @@ class AllocationTest {
             domain
                 .queuePair(QueuePairType.RC)
                 .completions(queue)
-                .capacity(new QueuePairCapacity(8, 8, 1, 1, 16))
+                .capacity(QueuePairCapacity.of(8).withMaxInlineData(16))
                 .create();
         QueuePair extended =
             domain
                 .queuePair(QueuePairType.RC)
                 .completions(queue)
                 .sendOperations(SendOperation.RDMA_WRITE, SendOperation.SEND)
-                .capacity(new QueuePairCapacity(8, 8, 2, 2, 16))
+                .capacity(
+                    QueuePairCapacity.of(8)
+                        .withSendSges(2)
+                        .withReceiveSges(2)
+                        .withMaxInlineData(16))
                 .create();
         ExtendedCompletionQueue told =
             device.context.completionQueue(16).createExtended(CompletionField.BYTE_LEN);

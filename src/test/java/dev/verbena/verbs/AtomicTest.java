@@ -97,7 +97,7 @@ class AtomicTest {
   void theQueuePairMustAllowIt() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
-      pair.b.queuePair.bringUp().access(AccessFlag.REMOTE_WRITE);
+      pair.b.queuePair.setup().access(AccessFlag.REMOTE_WRITE);
       pair.connect();
       pair.a.run(add(pair, counter, counter.rkey()), CompletionStatus.REM_INV_REQ_ERR);
       assertEquals(0, value(counter));

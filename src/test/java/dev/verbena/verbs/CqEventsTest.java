@@ -58,7 +58,7 @@ class CqEventsTest {
       CompletionQueue queue = pair.b.context.completionQueue(16).channel(channel).create();
       pair.a.queuePair = pair.a.builder(QueuePairType.UD).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.UD).completions(queue).create();
-      pair.bringUp();
+      pair.setup();
       QueuePairAddress b = pair.b.queuePair.localAddress();
       SendList list = new SendList(1, 1);
       list.send(0)

@@ -138,7 +138,7 @@ class CqExTest {
       ExtendedCompletionQueue b = standard(pair.b.context);
       pair.a.queuePair = pair.a.builder(QueuePairType.UD).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.UD).completions(b).create();
-      pair.bringUp();
+      pair.setup();
       QueuePairAddress address = pair.b.queuePair.localAddress();
       AddressHandle handle = pair.handleToB();
       SendList list = new SendList(count, 1);

@@ -24,7 +24,12 @@ class ErrorTourTest {
 
   private static void connect(Pair pair) {
     for (Pair.Side side : List.of(pair.a, pair.b)) {
-      side.queuePair.bringUp().retries(10, 1, 1).minRnrTimer(1);
+      side.queuePair
+          .setup()
+          .ackTimeout(AckTimeout.ofCode(10))
+          .retryCount(1)
+          .rnrRetryCount(1)
+          .minRnrTimer(RnrTimer.ofCode(1));
     }
     pair.connect();
   }

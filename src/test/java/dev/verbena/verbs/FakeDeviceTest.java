@@ -58,7 +58,7 @@ class FakeDeviceTest {
     return domain
         .queuePair(QueuePairType.RC)
         .completions(queue)
-        .capacity(new QueuePairCapacity(8, 8, 2, 2, 0))
+        .capacity(QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2))
         .create();
   }
 

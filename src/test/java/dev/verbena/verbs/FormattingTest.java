@@ -31,7 +31,8 @@ class FormattingTest {
       domain
           .queuePair(QueuePairType.RC)
           .completions(queue)
-          .capacity(new QueuePairCapacity(8, 8, 2, 2, INLINE))
+          .capacity(
+              QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2).withMaxInlineData(INLINE))
           .create();
   private final MemoryRegion region = region(arena.allocate(SIZE));
   private final MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);

@@ -35,7 +35,7 @@ class GidTest {
     Gid gid = Gid.parse(text);
     assertEquals(shortest, gid.toString());
     assertEquals(gid, Gid.parse(gid.toString()));
-    assertEquals(gid, Gid.of(gid.bytes()));
+    assertEquals(gid, Gid.fromBytes(gid.toBytes()));
     assertEquals(gid, Gid.of(gid.toInetAddress()));
   }
 
@@ -47,7 +47,7 @@ class GidTest {
 
   @Test
   void refusesAnotherNumberOfBytes() {
-    assertThrows(IllegalArgumentException.class, () -> Gid.of(new byte[4]));
+    assertThrows(IllegalArgumentException.class, () -> Gid.fromBytes(new byte[4]));
   }
 
   @Test
@@ -70,7 +70,7 @@ class GidTest {
       MemorySegment memory = arena.allocate(16);
       Gid gid = Gid.parse("fe80::102:304:506:708");
       gid.writeTo(memory);
-      assertArrayEquals(gid.bytes(), memory.toArray(ValueLayout.JAVA_BYTE));
+      assertArrayEquals(gid.toBytes(), memory.toArray(ValueLayout.JAVA_BYTE));
       assertEquals((byte) 0xfe, memory.get(ValueLayout.JAVA_BYTE, 0));
       assertEquals(8, memory.get(ValueLayout.JAVA_BYTE, 15));
       assertEquals(gid, Gid.readFrom(memory));

@@ -277,7 +277,7 @@ class OdpTest {
     for (Pair.Side side : List.of(pair.a, pair.b)) {
       side.queuePair = side.builder(QueuePairType.RC).sendOperations(operations).create();
       side.queuePair
-          .bringUp()
+          .setup()
           .access(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.FLUSH_GLOBAL);
     }
     pair.connect();

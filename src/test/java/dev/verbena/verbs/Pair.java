@@ -46,7 +46,7 @@ final class Pair implements AutoCloseable {
       return domain
           .queuePair(type)
           .completions(completionQueue)
-          .capacity(new QueuePairCapacity(16, 16, 2, 2, 0));
+          .capacity(QueuePairCapacity.of(16).withSendSges(2).withReceiveSges(2));
     }
 
     /** Memory of a page, to be registered. */
@@ -123,7 +123,7 @@ final class Pair implements AutoCloseable {
     try {
       pair.a.queuePair = choices.apply(pair.a.builder(type)).create();
       pair.b.queuePair = choices.apply(pair.b.builder(type)).create();
-      pair.bringUp();
+      pair.setup();
       return pair;
     } catch (RuntimeException | Error e) {
       pair.close();
@@ -132,7 +132,7 @@ final class Pair implements AutoCloseable {
   }
 
   /** Brings both queue pairs into use. */
-  void bringUp() {
+  void setup() {
     if (a.queuePair.type().isConnected()) {
       connect();
     } else {

@@ -39,7 +39,7 @@ class PostTest {
     return domain
         .queuePair(type)
         .completions(completions)
-        .capacity(new QueuePairCapacity(8, 8, 2, 2, 64))
+        .capacity(QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2).withMaxInlineData(64))
         .create();
   }
 

@@ -44,7 +44,7 @@ class PostingTest {
     return domain
         .queuePair(type)
         .completions(completions)
-        .capacity(new QueuePairCapacity(8, 8, 2, 2, 64))
+        .capacity(QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2).withMaxInlineData(64))
         .sendOperations(operations)
         .create();
   }

@@ -175,14 +175,20 @@ class QpChoicesTest extends FakeDeviceFixture {
   @DisplayName("ibv_modify_qp_rate_limit")
   void rates() {
     QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
-    qp.limitRate(new RateLimit(0xffff_ffffL, 16_384, 1500));
+    qp.limitRate(
+        RateLimit.ofKilobitsPerSecond(0xffff_ffffL)
+            .withMaxBurst(16_384)
+            .withTypicalPacketSize(1500));
     assertEquals(-1, ibv_qp_rate_limit_attr.rate_limit(attr));
     assertEquals(16_384, ibv_qp_rate_limit_attr.max_burst_sz(attr));
     assertEquals(1500, ibv_qp_rate_limit_attr.typical_pkt_sz(attr));
-    assertThrows(IllegalArgumentException.class, () -> new RateLimit(1L << 32, 0, 0));
-    assertThrows(IllegalArgumentException.class, () -> new RateLimit(-1, 0, 0));
-    assertThrows(IllegalArgumentException.class, () -> new RateLimit(1, -1, 0));
-    assertThrows(IllegalArgumentException.class, () -> new RateLimit(1, 0, 1 << 16));
+    assertThrows(IllegalArgumentException.class, () -> RateLimit.ofKilobitsPerSecond(1L << 32));
+    assertThrows(IllegalArgumentException.class, () -> RateLimit.ofKilobitsPerSecond(-1));
+    assertThrows(
+        IllegalArgumentException.class, () -> RateLimit.ofKilobitsPerSecond(1).withMaxBurst(-1));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> RateLimit.ofKilobitsPerSecond(1).withTypicalPacketSize(1 << 16));
   }
 
   @Test

@@ -320,7 +320,7 @@ class QpExTest {
               .sendOperations(SendOperation.FLUSH, SendOperation.RDMA_WRITE)
               .create();
       side.queuePair
-          .bringUp()
+          .setup()
           .access(AccessFlag.REMOTE_WRITE, AccessFlag.FLUSH_GLOBAL, AccessFlag.FLUSH_PERSISTENT);
     }
     pair.connect();
@@ -462,7 +462,11 @@ class QpExTest {
             QueuePairType.RC,
             builder ->
                 builder
-                    .capacity(new QueuePairCapacity(16, 16, 2, 2, 64))
+                    .capacity(
+                        QueuePairCapacity.of(16)
+                            .withSendSges(2)
+                            .withReceiveSges(2)
+                            .withMaxInlineData(64))
                     .sendOperations(SendOperation.SEND))) {
       MemorySegment from = pair.a.memory.memory();
       MemorySegment to = pair.b.memory.memory();
@@ -577,7 +581,7 @@ class QpExTest {
   @DeviceTest
   void receivesHaveNoMoreEntriesThanTheQueueTakes() {
     try (Pair pair = ud(SendOperation.SEND)) {
-      int entries = pair.b.queuePair.capacity().receiveEntries() + 1;
+      int entries = pair.b.queuePair.capacity().receiveSges() + 1;
       ReceiveList list = new ReceiveList(1, entries);
       for (int i = 0; i < entries; i++) {
         list.local(0, i, pair.b.memory, i * 8L, 8);

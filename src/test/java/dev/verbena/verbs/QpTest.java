@@ -40,7 +40,7 @@ class QpTest {
             assertEquals(type, qp.type());
             assertTrue(qp.number() > 0);
             assertTrue(qp.capacity().sendRequests() >= 16, qp.capacity().toString());
-            assertTrue(qp.capacity().receiveEntries() >= 2, qp.capacity().toString());
+            assertTrue(qp.capacity().receiveSges() >= 2, qp.capacity().toString());
             // Kernel 6.1 rounds up what it was asked for, and says so only when queried.
             assertTrue(
                 qp.query().capacity().sendRequests() >= qp.capacity().sendRequests(),
@@ -85,10 +85,10 @@ class QpTest {
       int entries = device.maxScatterGatherEntries() + 1;
       for (QueuePairCapacity capacity :
           Arrays.asList(
-              new QueuePairCapacity(requests, 1, 1, 1, 0),
-              new QueuePairCapacity(1, requests, 1, 1, 0),
-              new QueuePairCapacity(1, 1, entries, 1, 0),
-              new QueuePairCapacity(1, 1, 1, entries, 0))) {
+              QueuePairCapacity.of(requests).withReceiveRequests(1),
+              QueuePairCapacity.of(1).withReceiveRequests(requests),
+              QueuePairCapacity.of(1).withSendSges(entries),
+              QueuePairCapacity.of(1).withReceiveSges(entries))) {
         var thrown =
             assertThrows(
                 VerbsException.class,
@@ -119,7 +119,7 @@ class QpTest {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       QueuePair qp = pair.a.queuePair;
       QueuePairAddress remote = pair.b.queuePair.localAddress();
-      int index = qp.bringUp().choice().index();
+      int index = qp.setup().choice().index();
       qp.toInit().port(1).access(AccessFlag.REMOTE_WRITE).apply();
       assertEquals(QueuePairState.INIT, qp.state());
       qp.toReadyToReceive()
@@ -129,17 +129,17 @@ class QpTest {
           .receivePsn(remote.psn())
           .apply();
       assertEquals(QueuePairState.RTR, qp.state());
-      qp.toReadyToSend().sendPsn(0x123456).timeout(10).apply();
+      qp.toReadyToSend().sendPsn(0x123456).ackTimeout(AckTimeout.ofCode(10)).apply();
       assertEquals(QueuePairState.RTS, qp.state());
       QueuePairAttributes now = qp.query();
       assertEquals(Mtu.MTU_1024, now.pathMtu());
       assertEquals(remote.number(), now.destination());
       assertEquals(0x123456, now.sendPsn());
       assertEquals(remote.psn(), now.receivePsn());
-      assertEquals(10, now.timeout());
-      assertEquals(7, now.retryCount());
-      assertEquals(7, now.rnrRetry());
-      assertEquals(12, now.minRnrTimer());
+      assertEquals(AckTimeout.ofCode(10), now.ackTimeout());
+      assertEquals(6, now.retryCount());
+      assertEquals(7, now.rnrRetryCount());
+      assertEquals(RnrTimer.DEFAULT, now.minRnrTimer());
       assertEquals(1, now.port());
       assertEquals(Set.of(AccessFlag.REMOTE_WRITE), now.access());
       assertEquals(remote.gid(), now.path().orElseThrow().route().orElseThrow().destination());
@@ -206,7 +206,7 @@ class QpTest {
     with(
         QueuePairType.RC,
         qp -> {
-          qp.bringUp().init();
+          qp.setup().init();
           GlobalRoute route = new GlobalRoute(Gid.parse("::ffff:10.9.0.1"), 200);
           var move =
               qp.toReadyToReceive()
@@ -266,7 +266,7 @@ class QpTest {
     with(
         QueuePairType.RC,
         qp -> {
-          qp.bringUp().psn(0xabc).mtu(Mtu.MTU_512).reads(3).gid(0);
+          qp.setup().psn(0xabc).mtu(Mtu.MTU_512).reads(3).gid(0);
           QueuePairAddress address = qp.localAddress();
           assertEquals(address, qp.localAddress());
           assertEquals(0xabc, address.psn());
@@ -282,31 +282,32 @@ class QpTest {
     with(
         QueuePairType.RC,
         qp -> {
-          qp.bringUp().source(Rig.address6A());
+          qp.setup().source(Rig.address6A());
           assertEquals(Gid.of(Rig.address6A()), qp.localAddress().gid());
-          assertTrue(qp.bringUp().choice().reason().contains(Rig.address6A().getHostAddress()));
-          QueuePairAddress ipv4 =
-              new QueuePairAddress(1, 1, 0, Gid.parse("10.9.0.2"), Mtu.MTU_1024, 1, 0);
+          assertTrue(qp.setup().choice().reason().contains(Rig.address6A().getHostAddress()));
+          QueuePairAddress ipv4 = QueuePairAddress.of(1, Gid.parse("10.9.0.2"));
           var thrown = assertThrows(IllegalArgumentException.class, () -> qp.connect(ipv4));
           assertTrue(thrown.getMessage().contains("address families"), thrown.getMessage());
         });
   }
 
   @DeviceTest
-  void bringUpChecksItsNumbers() {
+  void setupRefusesValuesOutOfRange() {
     with(
         QueuePairType.RC,
         qp -> {
-          BringUp bringUp = qp.bringUp();
-          assertThrows(IllegalArgumentException.class, () -> bringUp.port(99));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.psn(1 << 24));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.retries(32, 7, 7));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.retries(14, 8, 7));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.retries(14, 7, -1));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.minRnrTimer(32));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.serviceLevel(16));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.route(256, 0, 64));
-          assertThrows(IllegalArgumentException.class, () -> bringUp.gid(-1));
+          QueuePairSetup setup = qp.setup();
+          assertThrows(IllegalArgumentException.class, () -> setup.port(99));
+          assertThrows(IllegalArgumentException.class, () -> setup.psn(1 << 24));
+          assertThrows(IllegalArgumentException.class, () -> setup.retryCount(8));
+          assertThrows(IllegalArgumentException.class, () -> setup.rnrRetryCount(-1));
+          assertThrows(NullPointerException.class, () -> setup.ackTimeout(null));
+          assertThrows(NullPointerException.class, () -> setup.minRnrTimer(null));
+          assertThrows(IllegalArgumentException.class, () -> setup.serviceLevel(16));
+          assertThrows(IllegalArgumentException.class, () -> setup.trafficClass(256));
+          assertThrows(IllegalArgumentException.class, () -> setup.flowLabel(1 << 20));
+          assertThrows(IllegalArgumentException.class, () -> setup.hopLimit(-1));
+          assertThrows(IllegalArgumentException.class, () -> setup.gid(-1));
           assertThrows(IllegalStateException.class, qp::activate);
           assertThrows(NullPointerException.class, () -> qp.connect(null));
         });
@@ -340,7 +341,7 @@ class QpTest {
     with(
         QueuePairType.UD,
         qp -> {
-          qp.bringUp().init();
+          qp.setup().init();
           QueuePairAttributes all = qp.query();
           assertEquals(QueuePairState.INIT, all.state());
           assertEquals(1, all.port());
@@ -358,7 +359,8 @@ class QpTest {
         QueuePairType.RC,
         qp -> {
           var thrown =
-              assertThrows(VerbsException.class, () -> qp.limitRate(new RateLimit(1000, 0, 0)));
+              assertThrows(
+                  VerbsException.class, () -> qp.limitRate(RateLimit.ofKilobitsPerSecond(1000)));
           assertTrue(thrown.isUnsupported(), thrown.getMessage());
           assertTrue(thrown.getMessage().contains("no packet pacing"), thrown.getMessage());
         });
@@ -402,8 +404,8 @@ class QpTest {
   @DisplayName("S2-Q03, S2-Q04: at least as many reads and atomics at once as were asked for")
   void allowsManyReadsAtOnce() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
-      pair.a.queuePair.bringUp().reads(12);
-      pair.b.queuePair.bringUp().reads(12);
+      pair.a.queuePair.setup().reads(12);
+      pair.b.queuePair.setup().reads(12);
       pair.connect();
       QueuePairAttributes now = pair.a.queuePair.query();
       assertTrue(now.readsAsInitiator() >= 12, now.toString());
@@ -436,13 +438,13 @@ class QpTest {
       with(
           type,
           qp -> {
-            qp.bringUp().psn(0x45).init();
+            qp.setup().psn(0x45).init();
             QueuePairAttributes now = qp.query();
             assertEquals(QueuePairState.INIT, now.state());
             assertEquals(1, now.port());
             assertTrue(now.capacity().sendRequests() >= 16, now.capacity().toString());
             assertTrue(now.capacity().receiveRequests() >= 16, now.capacity().toString());
-            assertTrue(now.capacity().sendEntries() >= 2, now.capacity().toString());
+            assertTrue(now.capacity().sendSges() >= 2, now.capacity().toString());
           });
     }
   }

@@ -11,18 +11,22 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class QueuePairAddressTest {
   private static final QueuePairAddress ADDRESS =
-      new QueuePairAddress(
-          0xabcdef, 0xffffff, 65535, Gid.parse("fe80::1"), Mtu.MTU_4096, 255, 0x8000_0001);
+      QueuePairAddress.of(0xabcdef, Gid.parse("fe80::1"))
+          .withPsn(0xffffff)
+          .withLid(65535)
+          .withMtu(Mtu.MTU_4096)
+          .withReads(255)
+          .withQueueKey(0x8000_0001);
 
   private static final String TEXT =
       "qpn=0xabcdef,psn=0xffffff,lid=65535,gid=fe80::1,mtu=4096,reads=255,qkey=0x80000001";
 
   @Test
   void goesThroughBytes() {
-    assertEquals(ADDRESS, QueuePairAddress.of(ADDRESS.bytes()));
+    assertEquals(ADDRESS, QueuePairAddress.fromBytes(ADDRESS.toBytes()));
     assertEquals(
         "00abcdef00ffffff80000001ffff05fffe800000000000000000000000000001",
-        HexFormat.of().formatHex(ADDRESS.bytes()));
+        HexFormat.of().formatHex(ADDRESS.toBytes()));
   }
 
   @Test
@@ -53,13 +57,14 @@ class QueuePairAddressTest {
 
   @Test
   void refusesOtherBytes() {
-    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.of(new byte[31]));
-    byte[] badMtu = ADDRESS.bytes();
+    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.fromBytes(new byte[31]));
+    byte[] badMtu = ADDRESS.toBytes();
     badMtu[14] = 9;
-    var thrown = assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.of(badMtu));
+    var thrown =
+        assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.fromBytes(badMtu));
     assertTrue(thrown.getMessage().contains("MTU"), thrown.getMessage());
-    byte[] badNumber = ADDRESS.bytes();
+    byte[] badNumber = ADDRESS.toBytes();
     badNumber[0] = 1;
-    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.of(badNumber));
+    assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.fromBytes(badNumber));
   }
 }

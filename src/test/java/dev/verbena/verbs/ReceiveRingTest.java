@@ -29,7 +29,7 @@ class ReceiveRingTest {
       domain
           .queuePair(QueuePairType.RC)
           .completions(queue)
-          .capacity(new QueuePairCapacity(8, 8, 1, 1, 0))
+          .capacity(QueuePairCapacity.of(8))
           .create();
   private final Completions completions = new Completions(8);
   private final ReceiveRing ring = new ReceiveRing(pair, requests(4));

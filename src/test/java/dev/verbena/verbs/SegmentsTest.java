@@ -28,7 +28,7 @@ class SegmentsTest {
   private final CompletionQueue queue = context.completionQueue(8).create();
   private final MemorySegment memory = arena.allocate(64);
   private final MemoryRegion region = domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
-  private final QueuePairCapacity capacity = new QueuePairCapacity(1, 1, 1, 1, 0);
+  private final QueuePairCapacity capacity = QueuePairCapacity.of(1);
   private final Completions completions = new Completions(1);
 
   SegmentsTest() {

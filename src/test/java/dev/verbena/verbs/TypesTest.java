@@ -166,10 +166,21 @@ class TypesTest extends FakeDeviceFixture {
             .sendCompletions(sends)
             .receiveCompletions(receives)
             .sharedReceiveQueue(srq)
-            .capacity(new QueuePairCapacity(5, 6, 7, 8, 9))
+            .capacity(
+                QueuePairCapacity.of(5)
+                    .withReceiveRequests(6)
+                    .withSendSges(7)
+                    .withReceiveSges(8)
+                    .withMaxInlineData(9))
             .signalAll()
             .create();
-    assertEquals(new QueuePairCapacity(5, 6, 7, 8, 9), qp.capacity());
+    assertEquals(
+        QueuePairCapacity.of(5)
+            .withReceiveRequests(6)
+            .withSendSges(7)
+            .withReceiveSges(8)
+            .withMaxInlineData(9),
+        qp.capacity());
     try (Arena scratch = Arena.ofConfined()) {
       MemorySegment asked = ibv_qp_attr.allocate(scratch);
       MemorySegment initAttr = ibv_qp_init_attr.allocate(scratch);
@@ -180,7 +191,13 @@ class TypesTest extends FakeDeviceFixture {
       assertEquals(3, ibv_qp_init_attr.qp_type(initAttr));
       assertEquals(1, ibv_qp_init_attr.sq_sig_all(initAttr));
       MemorySegment cap = ibv_qp_init_attr.cap(initAttr);
-      assertEquals(new QueuePairCapacity(5, 6, 7, 8, 9), QueuePairCapacity.readFrom(cap));
+      assertEquals(
+          QueuePairCapacity.of(5)
+              .withReceiveRequests(6)
+              .withSendSges(7)
+              .withReceiveSges(8)
+              .withMaxInlineData(9),
+          QueuePairCapacity.readFrom(cap));
     }
   }
 
@@ -200,7 +217,8 @@ class TypesTest extends FakeDeviceFixture {
   @DisplayName("S2-T19, S2-T10, S2-K17: paths, with and without a global route")
   void paths() {
     MemorySegment struct = arena.allocate(ibv_ah_attr.layout());
-    GlobalRoute route = new GlobalRoute(Gid.parse("fd00::1"), 3, 0xabcde, 64, 0x60);
+    GlobalRoute route =
+        new GlobalRoute(Gid.parse("fd00::1"), 3).withFlowLabel(0xabcde).withTrafficClass(0x60);
     AddressVector global = new AddressVector(1, Optional.of(route), 0xc001, 5, 6, Rate.GBPS_10);
     global.writeTo(struct);
     assertEquals(1, ibv_ah_attr.is_global(struct));
@@ -230,17 +248,22 @@ class TypesTest extends FakeDeviceFixture {
             .queueKey(-1)
             .path(path)
             .pathMtu(Mtu.MTU_2048)
-            .timeout(14)
+            .ackTimeout(AckTimeout.ofCode(14))
             .retryCount(7)
-            .rnrRetry(6)
+            .rnrRetryCount(6)
             .receivePsn(0xfffffe)
             .readsAsInitiator(4)
-            .alternatePath(new AlternatePath(other, 3, 15))
-            .minRnrTimer(12)
+            .alternatePath(new AlternatePath(other, 3, AckTimeout.ofCode(15)))
+            .minRnrTimer(RnrTimer.ofCode(12))
             .sendPsn(0xffffff)
             .readsAsTarget(5)
             .migrationState(MigrationState.REARM)
-            .capacity(new QueuePairCapacity(1, 2, 3, 4, 5))
+            .capacity(
+                QueuePairCapacity.of(1)
+                    .withReceiveRequests(2)
+                    .withSendSges(3)
+                    .withReceiveSges(4)
+                    .withMaxInlineData(5))
             .destination(0x123456)
             .build();
     QueuePair qp =
@@ -283,7 +306,7 @@ class TypesTest extends FakeDeviceFixture {
   void aFlowLabelBecomesAUdpPort() {
     Gid peer = Gid.parse("::ffff:10.0.0.1");
     assertEquals(0xc000, new GlobalRoute(peer, 0).udpSourcePort());
-    assertEquals(0xd234, new GlobalRoute(peer, 0, 0x1234, 64, 0).udpSourcePort());
-    assertEquals(0xc003, new GlobalRoute(peer, 0, 0x8001, 64, 0).udpSourcePort());
+    assertEquals(0xd234, new GlobalRoute(peer, 0).withFlowLabel(0x1234).udpSourcePort());
+    assertEquals(0xc003, new GlobalRoute(peer, 0).withFlowLabel(0x8001).udpSourcePort());
   }
 }

@@ -178,7 +178,7 @@ class XrcTest extends FakeDeviceFixture {
         .destination(0x77)
         .receivePsn(1)
         .readsAsTarget(1)
-        .minRnrTimer(12)
+        .minRnrTimer(RnrTimer.DEFAULT)
         .apply();
     int init =
         rdma_h.IBV_QP_STATE()

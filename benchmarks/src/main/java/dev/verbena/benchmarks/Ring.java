@@ -44,7 +44,8 @@ final class Ring implements AutoCloseable {
         domain
             .queuePair(QueuePairType.RC)
             .completions(completions)
-            .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
+            .capacity(
+                QueuePairCapacity.of(128).withSendSges(4).withReceiveSges(4).withMaxInlineData(256))
             .create();
     ProtectionDomain extendedDomain = extendedContext.allocateProtectionDomain();
     extendedRegion = region(extendedDomain);
@@ -55,7 +56,8 @@ final class Ring implements AutoCloseable {
         extendedDomain
             .queuePair(QueuePairType.RC)
             .completions(extendedCompletions)
-            .capacity(new QueuePairCapacity(128, 128, 4, 4, 256))
+            .capacity(
+                QueuePairCapacity.of(128).withSendSges(4).withReceiveSges(4).withMaxInlineData(256))
             .sendOperations(SendOperation.SEND)
             .create();
   }

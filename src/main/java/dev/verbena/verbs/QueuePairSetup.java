@@ -1,0 +1,462 @@
+package dev.verbena.verbs;
+
+import java.net.InetAddress;
+import java.security.SecureRandom;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * The settings by which a queue pair goes from RESET over INIT and RTR to RTS, each state
+ * transition with all attributes that its transport service requires.
+ *
+ * <p>Every setting has a default: the first active port, the GID that {@link GidChoice} prefers,
+ * the largest MTU and number of RDMA reads that both ends support, and common values for timeouts
+ * and retry counts. The settings belong to the queue pair and are kept when it is reset.
+ *
+ * {@snippet :
+ * queuePair
+ *     .setup()
+ *     .port(1)
+ *     .ackTimeout(AckTimeout.atLeast(Duration.ofMillis(30)))
+ *     .retryCount(3)
+ *     .connect(remote);
+ * }
+ *
+ * <p>{@link QueuePair#toInit}, {@link QueuePair#toReadyToReceive} and {@link
+ * QueuePair#toReadyToSend} set every attribute of one transition. See {@code ibv_modify_qp(3)}.
+ */
+public final class QueuePairSetup {
+  /** The largest count that is limited everywhere: Soft-RoCE takes 7 for unlimited. */
+  static final int RETRY_COUNT = 6;
+
+  /** Unlimited. */
+  static final int RNR_RETRY_COUNT = 7;
+
+  /** More would use memory of the device without effect: no path has more reads outstanding. */
+  private static final int MAX_READS = 16;
+
+  /** Without the most significant bit, which needs privileges. */
+  private static final int QUEUE_KEY = 0x1111_1111;
+
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final QueuePair queuePair;
+  private Port port;
+  private Integer gidIndex;
+  private InetAddress source;
+  private GidChoice choice;
+  private Mtu mtu;
+  private Set<AccessFlag> access;
+  private int psn = RANDOM.nextInt(1 << 24);
+  private int queueKey = QUEUE_KEY;
+  private int pkeyIndex;
+  private int serviceLevel;
+  private int trafficClass;
+  private int flowLabel;
+  private int hopLimit = GlobalRoute.DEFAULT_HOP_LIMIT;
+  private AckTimeout ackTimeout = AckTimeout.DEFAULT;
+  private int retryCount = RETRY_COUNT;
+  private int rnrRetryCount = RNR_RETRY_COUNT;
+  private RnrTimer minRnrTimer = RnrTimer.DEFAULT;
+  private int reads = -1;
+
+  QueuePairSetup(QueuePair queuePair) {
+    this.queuePair = queuePair;
+  }
+
+  private Context context() {
+    return queuePair.context();
+  }
+
+  /**
+   * Sets the local port, active or not.
+   *
+   * @param number the port number, 1 for the first port
+   * @return this
+   */
+  public QueuePairSetup port(int number) {
+    this.port = context().port(number);
+    this.choice = null;
+    return this;
+  }
+
+  /**
+   * Sets the local GID by its index, instead of {@link GidChoice}.
+   *
+   * @param index an index of the GID table of the port, 0 to 255
+   * @return this
+   */
+  public QueuePairSetup gid(int index) {
+    this.gidIndex = Ranges.bits(index, Byte.SIZE, "a GID index");
+    this.choice = null;
+    return this;
+  }
+
+  /**
+   * Sets the local GID by its IP address.
+   *
+   * @param address an address of the network interface of the port
+   * @return this
+   */
+  public QueuePairSetup source(InetAddress address) {
+    this.source = Objects.requireNonNull(address, "address");
+    this.gidIndex = null;
+    this.choice = null;
+    return this;
+  }
+
+  /**
+   * Sets an upper limit of the path MTU; the ports at both ends limit it in any case.
+   *
+   * @param limit the MTU
+   * @return this
+   */
+  public QueuePairSetup mtu(Mtu limit) {
+    this.mtu = Objects.requireNonNull(limit, "limit");
+    return this;
+  }
+
+  /**
+   * Sets the remote operations that the queue pair allows. The memory region must allow them, too.
+   * The default is all RDMA writes, reads and atomics that the transport service and the device
+   * support.
+   *
+   * @param flags REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
+   * @return this
+   */
+  public QueuePairSetup access(AccessFlag... flags) {
+    this.access = Set.of(flags);
+    return this;
+  }
+
+  /**
+   * Sets the packet sequence number of the first packet to be sent. The default is random.
+   *
+   * @param number 24 bits
+   * @return this
+   */
+  public QueuePairSetup psn(int number) {
+    this.psn = Ranges.bits(number, 24, "a PSN");
+    return this;
+  }
+
+  /**
+   * Sets the Q_Key that datagrams must carry to be received. The default is 0x11111111.
+   *
+   * @param key the Q_Key; one with the most significant bit set needs privileges
+   * @return this
+   */
+  public QueuePairSetup queueKey(int key) {
+    this.queueKey = key;
+    return this;
+  }
+
+  /**
+   * Sets the partition. The default is index 0.
+   *
+   * @param index an index of the P_Key table of the port
+   * @return this
+   */
+  public QueuePairSetup pkeyIndex(int index) {
+    this.pkeyIndex = Ranges.bits(index, Short.SIZE, "a P_Key index");
+    return this;
+  }
+
+  /**
+   * Sets the service level. The default is 0.
+   *
+   * @param level 0 to 15; on Ethernet the VLAN priority
+   * @return this
+   */
+  public QueuePairSetup serviceLevel(int level) {
+    this.serviceLevel = Ranges.bits(level, 4, "a service level");
+    return this;
+  }
+
+  /**
+   * Sets the traffic class of the global routing header (GRH). The default is 0.
+   *
+   * @param value 0 to 255; with RoCE v2 the DSCP and ECN bits of the IP header
+   * @return this
+   */
+  public QueuePairSetup trafficClass(int value) {
+    this.trafficClass = Ranges.bits(value, Byte.SIZE, "a traffic class");
+    return this;
+  }
+
+  /**
+   * Sets the flow label of the global routing header (GRH). Routers keep packets of one flow label
+   * on one path. The default is 0.
+   *
+   * @param label 20 bits
+   * @return this
+   */
+  public QueuePairSetup flowLabel(int label) {
+    this.flowLabel = Ranges.bits(label, 20, "a flow label");
+    return this;
+  }
+
+  /**
+   * Sets the hop limit of the global routing header (GRH). The default is 64.
+   *
+   * @param limit the maximum number of routers on the path, 0 to 255
+   * @return this
+   */
+  public QueuePairSetup hopLimit(int limit) {
+    this.hopLimit = Ranges.bits(limit, Byte.SIZE, "a hop limit");
+    return this;
+  }
+
+  /**
+   * Sets the local ACK timeout, after which a packet is retransmitted. The default is 67 ms.
+   *
+   * @param timeout the timeout
+   * @return this
+   */
+  public QueuePairSetup ackTimeout(AckTimeout timeout) {
+    this.ackTimeout = Objects.requireNonNull(timeout, "timeout");
+    return this;
+  }
+
+  /**
+   * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
+   * {@link CompletionStatus#RETRY_EXC_ERR}. The default is 6. Soft-RoCE takes 7 for unlimited,
+   * contrary to the specification, and then never detects that a peer is gone.
+   *
+   * @param count 0 to 7
+   * @return this
+   */
+  public QueuePairSetup retryCount(int count) {
+    this.retryCount = Ranges.bits(count, 3, "a retry count");
+    return this;
+  }
+
+  /**
+   * Sets the RNR retry count: how often a message is retransmitted for which the remote side had no
+   * receive request posted, before the queue pair fails with {@link
+   * CompletionStatus#RNR_RETRY_EXC_ERR}. The default is 7, which the specification defines as
+   * unlimited: a send to a peer that never posts a receive request then never completes.
+   *
+   * @param count 0 to 6, or 7 for unlimited
+   * @return this
+   */
+  public QueuePairSetup rnrRetryCount(int count) {
+    this.rnrRetryCount = Ranges.bits(count, 3, "an RNR retry count");
+    return this;
+  }
+
+  /**
+   * Sets the minimum RNR NAK timer, which the remote side observes before it retransmits a message
+   * for which no receive request was posted. The default is 0.64 ms.
+   *
+   * @param timer the timer
+   * @return this
+   */
+  public QueuePairSetup minRnrTimer(RnrTimer timer) {
+    this.minRnrTimer = Objects.requireNonNull(timer, "timer");
+    return this;
+  }
+
+  /**
+   * Sets an upper limit of the number of outstanding RDMA reads and atomics in either direction.
+   * The default is 16 or the device's maximum.
+   *
+   * @param limit 0 to 255
+   * @return this
+   */
+  public QueuePairSetup reads(int limit) {
+    this.reads = Ranges.bits(limit, Byte.SIZE, "a number of RDMA reads");
+    return this;
+  }
+
+  /**
+   * Returns the local port.
+   *
+   * @return the port that was set, or the first active port
+   * @throws IllegalStateException if no port was set and none is active
+   */
+  public Port port() {
+    if (port == null) {
+      port =
+          context().ports().stream()
+              .filter(candidate -> candidate.attributes().state() == PortState.ACTIVE)
+              .findFirst()
+              .orElseThrow(
+                  () ->
+                      new IllegalStateException(
+                          "no port of "
+                              + context().device()
+                              + " is active; setup().port(number) uses a port that is not"));
+    }
+    return port;
+  }
+
+  /**
+   * Returns the local GID or LID, and the reason for the choice.
+   *
+   * @return the choice
+   * @throws IllegalStateException if the GID table of the port has no suitable entry
+   */
+  public GidChoice choice() {
+    if (choice == null) {
+      choice =
+          gidIndex == null
+              ? GidChoice.of(port(), source)
+              : new GidChoice(
+                  port().gidEntry(gidIndex), port().attributes().lid(), "set by its index");
+    }
+    return choice;
+  }
+
+  /**
+   * Returns the address of the queue pair, which the remote side needs to connect to it.
+   *
+   * @return the address; the same until a setting is changed
+   */
+  public QueuePairAddress address() {
+    return QueuePairAddress.of(queuePair.number(), choice().gid())
+        .withPsn(psn)
+        .withLid(choice().lid())
+        .withMtu(localMtu())
+        .withReads(readsAsTarget(context().deviceAttributes()))
+        .withQueueKey(queuePair.type() == QueuePairType.UD ? queueKey : 0);
+  }
+
+  private Mtu localMtu() {
+    Mtu active = port().attributes().activeMtu();
+    return mtu == null ? active : mtu.min(active);
+  }
+
+  private int readsAsTarget(DeviceAttributes device) {
+    return Math.min(device.maxReadsAsTarget(), reads < 0 ? MAX_READS : reads);
+  }
+
+  private int readsAsInitiator(DeviceAttributes device, QueuePairAddress remote) {
+    int own = Math.min(device.maxReadsAsInitiator(), reads < 0 ? MAX_READS : reads);
+    return Math.min(own, remote.reads());
+  }
+
+  private Set<AccessFlag> allowed(DeviceAttributes device) {
+    if (access != null) {
+      return access;
+    }
+    EnumSet<AccessFlag> all = EnumSet.of(AccessFlag.REMOTE_WRITE);
+    if (queuePair.type() != QueuePairType.UC) {
+      all.add(AccessFlag.REMOTE_READ);
+      if (device.atomicScope() != AtomicScope.NONE) {
+        all.add(AccessFlag.REMOTE_ATOMIC);
+      }
+    }
+    return all;
+  }
+
+  /** Returns the path to a remote queue pair, as the link layer and the subnets require it. */
+  AddressVector pathTo(QueuePairAddress remote) {
+    GidChoice local = choice();
+    boolean sameSubnet = local.gid().subnetPrefix() == remote.gid().subnetPrefix();
+    boolean global = local.isGlobal() || !sameSubnet || port().attributes().isGlobalRouteRequired();
+    if (local.isGlobal()) {
+      GidChoice.mismatch(local.gid(), remote.gid())
+          .ifPresent(
+              fault -> {
+                throw new IllegalArgumentException(
+                    fault + "; set a local GID of the same address family: setup().gid(index)");
+              });
+    }
+    Optional<GlobalRoute> route =
+        global
+            ? Optional.of(
+                new GlobalRoute(remote.gid(), local.index())
+                    .withFlowLabel(flowLabel)
+                    .withHopLimit(hopLimit)
+                    .withTrafficClass(trafficClass))
+            : Optional.empty();
+    return new AddressVector(port().number(), route, remote.lid(), serviceLevel, 0, Rate.MAX);
+  }
+
+  private QueuePairAttributes.Builder local() {
+    return QueuePairAttributes.builder()
+        .port(port().number())
+        .pkeyIndex(pkeyIndex)
+        .queueKey(queueKey)
+        .access(allowed(context().deviceAttributes()))
+        .sendPsn(psn);
+  }
+
+  private QueuePairAttributes.Builder connected(QueuePairAddress remote) {
+    DeviceAttributes device = context().deviceAttributes();
+    return local()
+        .path(pathTo(remote))
+        .pathMtu(localMtu().min(remote.mtu()))
+        .destination(remote.number())
+        .receivePsn(remote.psn())
+        .readsAsTarget(readsAsTarget(device))
+        .readsAsInitiator(readsAsInitiator(device, remote))
+        .minRnrTimer(minRnrTimer)
+        .ackTimeout(ackTimeout)
+        .retryCount(retryCount)
+        .rnrRetryCount(rnrRetryCount);
+  }
+
+  /**
+   * Transitions the queue pair from RESET to INIT, so that receive requests can be posted before
+   * the remote side sends. {@link #connect} and {@link #activate} continue from there.
+   */
+  public void init() {
+    step(local(), QueuePairState.RESET, QueuePairState.INIT);
+  }
+
+  /**
+   * Connects the queue pair: transitions it from RESET or INIT to RTS.
+   *
+   * @param remote the {@linkplain QueuePair#localAddress address} of the remote queue pair
+   * @throws IllegalStateException if the queue pair is in another state, or is not of a connected
+   *     type
+   */
+  public void connect(QueuePairAddress remote) {
+    Objects.requireNonNull(remote, "remote");
+    if (!queuePair.type().isConnected()) {
+      throw new IllegalStateException(
+          queuePair.type() + " queue pairs have no single peer: use activate()");
+    }
+    toReadyToSend(connected(remote));
+  }
+
+  /**
+   * Activates a queue pair of an unconnected type (UD, RAW_PACKET): transitions it from RESET or
+   * INIT to RTS.
+   *
+   * @throws IllegalStateException if the queue pair is in another state, or is of a connected type
+   */
+  public void activate() {
+    if (queuePair.type().isConnected()) {
+      throw new IllegalStateException(
+          queuePair.type() + " queue pairs are connected to a peer: use connect(remote)");
+    }
+    toReadyToSend(local());
+  }
+
+  private void toReadyToSend(QueuePairAttributes.Builder attributes) {
+    QueuePairState from = queuePair.state();
+    switch (from) {
+      case RESET -> step(attributes, QueuePairState.RESET, QueuePairState.INIT);
+      case INIT -> {}
+      default ->
+          throw new IllegalStateException(
+              queuePair + " is in state " + from + ": reset() it first");
+    }
+    step(attributes, QueuePairState.INIT, QueuePairState.RTR);
+    step(attributes, QueuePairState.RTR, QueuePairState.RTS);
+  }
+
+  /** One state transition, with those of the attributes that it requires. */
+  private void step(
+      QueuePairAttributes.Builder attributes, QueuePairState from, QueuePairState to) {
+    Set<QueuePairAttribute> needed = new HashSet<>(StateTable.required(queuePair.type(), from, to));
+    needed.add(QueuePairAttribute.STATE);
+    queuePair.modify(attributes.state(to).only(needed));
+  }
+}
