@@ -13,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 public final class ExtendedQueuePairCalls {
   private static final long WR_ID = offset("wr_id");
   private static final long WR_FLAGS = offset("wr_flags");
+  private static final long WR_COMPLETE = offset("wr_complete");
 
   private final long qpEx;
   private final long sendOps;
@@ -21,7 +22,6 @@ public final class ExtendedQueuePairCalls {
   private final MemorySegment wrAtomicFetchAdd;
   private final MemorySegment wrAtomicWrite;
   private final MemorySegment wrBindMw;
-  private final MemorySegment wrComplete;
   private final MemorySegment wrFlush;
   private final MemorySegment wrLocalInv;
   private final MemorySegment wrRdmaRead;
@@ -38,6 +38,9 @@ public final class ExtendedQueuePairCalls {
   private final MemorySegment wrSetUdAddr;
   private final MemorySegment wrSetXrcSrqn;
   private final MemorySegment wrStart;
+
+  /** Not final: libmlx5 replaces the function when the state of the queue pair changes. */
+  private MemorySegment wrComplete;
 
   /**
    * Reads the pointers.
@@ -110,6 +113,9 @@ public final class ExtendedQueuePairCalls {
 
   /** The inline function of the same name. */
   public int ibv_wr_complete() {
+    if (Memory.getLong(qpEx + WR_COMPLETE) != wrComplete.address()) {
+      wrComplete = pointer("wr_complete");
+    }
     return Call.i(use(wrComplete, "ibv_wr_complete"), qpEx);
   }
 

@@ -335,6 +335,24 @@ class PostingTest {
   }
 
   @Test
+  @DisplayName("libmlx5 replaces ibv_wr_complete when the queue pair reaches RTS or leaves it")
+  void theProviderReplacesAFunction() {
+    long[] address = {0};
+    calls.noting(
+        (function, queuePair) -> {
+          address[0] = queuePair;
+          return "";
+        });
+    rc.startPosting().close();
+    MemorySegment fullQueue = ibv_qp_ex.wr_complete.allocate(queuePair -> Errno.ENOMEM, arena);
+    Memory.putLong(
+        address[0] + Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_complete"),
+        fullQueue.address());
+    Posting posting = rc.startPosting().send();
+    assertEquals(0, posting.complete());
+  }
+
+  @Test
   @DisplayName("S2-V42: a posting before RTS is no full queue")
   void tooEarly() {
     calls.returning("wr_complete", Errno.EINVAL, Errno.ENOMEM);
