@@ -5,6 +5,7 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
 import static org.junit.platform.launcher.TagFilter.excludeTags;
 import static org.junit.platform.launcher.TagFilter.includeTags;
 
+import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.TwoHostsTest;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -12,7 +13,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
-import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.Launcher;
+import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener;
@@ -22,9 +24,12 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
  * gaps.
  *
  * <p>Arguments: the jar of the tests, the list of gaps, the folder for reports, and optionally the
- * names of test classes to run instead of all.
+ * names of test classes to run instead of all. With {@code -Dverbena.lab.others} the tests that any
+ * kernel may run are left to another guest.
  */
 public final class LabMain {
+  private static final boolean LEAVES_TO_OTHERS = Boolean.getBoolean("verbena.lab.others");
+
   private LabMain() {}
 
   /** Runs; exits with 1 if anything failed. */
@@ -36,9 +41,21 @@ public final class LabMain {
     PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
     CallsSeen seen = new CallsSeen();
     Results results = new Results(gaps, out);
-    LauncherFactory.create()
-        .execute(
-            request(tests, args), results, new LegacyXmlReportGeneratingListener(reports, out));
+    Launcher launcher = LauncherFactory.create();
+    if (LEAVES_TO_OTHERS) {
+      results.leave(
+          launcher
+              .discover(request(tests, args).filters(includeTags(AnyKernel.TAG)).build())
+              .countTestIdentifiers(TestIdentifier::isTest));
+    }
+    launcher.execute(
+        (LEAVES_TO_OTHERS
+                ? request(tests, args).filters(excludeTags(AnyKernel.TAG))
+                : request(tests, args))
+            .build(),
+        new Progress(out),
+        results,
+        new LegacyXmlReportGeneratingListener(reports, out));
     out.println(results.summary());
     seen.write(reports.resolve("functions"));
     Files.writeString(reports.resolve("summary"), results.row() + "\n");
@@ -46,22 +63,21 @@ public final class LabMain {
     System.exit(results.isGreen() ? 0 : 1);
   }
 
-  private static LauncherDiscoveryRequest request(Path tests, String[] args) {
+  private static LauncherDiscoveryRequestBuilder request(Path tests, String[] args) {
     LauncherDiscoveryRequestBuilder request =
         LauncherDiscoveryRequestBuilder.request()
             // The others need no device: the ordinary build runs them, on a quicker machine.
-            .filters(includeTags("device"))
-            .configurationParameter("junit.jupiter.execution.timeout.default", "120 s");
+            .filters(includeTags("device"));
     if (System.getenv(TwoHostsTest.VARIABLE) == null) {
       // The guest was not made for them: so it does not skip them either.
       request.filters(excludeTags(TwoHostsTest.TAG));
     }
     if (args.length == 3) {
-      return request.selectors(selectClasspathRoots(Set.of(tests))).build();
+      return request.selectors(selectClasspathRoots(Set.of(tests)));
     }
     for (int i = 3; i < args.length; i++) {
       request.selectors(selectClass(args[i]));
     }
-    return request.build();
+    return request;
   }
 }

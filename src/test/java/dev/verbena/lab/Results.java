@@ -22,10 +22,16 @@ final class Results implements TestExecutionListener {
   private int failed;
   private int skippedByGap;
   private int skippedUnlisted;
+  private long left;
 
   Results(Gaps gaps, PrintWriter out) {
     this.gaps = gaps;
     this.out = out;
+  }
+
+  /** Notes tests that another guest runs. */
+  void leave(long tests) {
+    left = tests;
   }
 
   @Override
@@ -102,7 +108,10 @@ final class Results implements TestExecutionListener {
     return failed == 0 && skippedUnlisted == 0 && passedOnDevice > 0;
   }
 
-  /** Numbers for the table: device tests passed, all passed, failed, skipped by gap, unlisted. */
+  /**
+   * Numbers for the table: device tests passed, all passed, failed, skipped by gap, unlisted, left
+   * to another guest.
+   */
   String row() {
     return passedOnDevice
         + " "
@@ -112,7 +121,9 @@ final class Results implements TestExecutionListener {
         + " "
         + skippedByGap
         + " "
-        + skippedUnlisted;
+        + skippedUnlisted
+        + " "
+        + left;
   }
 
   /** What a reader wants to know at the end. */
@@ -126,7 +137,8 @@ final class Results implements TestExecutionListener {
     text.append(passed).append(" passed (").append(passedOnDevice).append(" on a device), ");
     text.append(failed).append(" failed, ");
     text.append(skippedByGap).append(" skipped as known gaps, ");
-    text.append(skippedUnlisted).append(" skipped for no known reason");
+    text.append(skippedUnlisted).append(" skipped for no known reason, ");
+    text.append(left).append(" left to another guest");
     if (passedOnDevice == 0) {
       text.append("\nno test talked to a device");
     }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
@@ -54,6 +55,7 @@ class ForkTest extends FakeDeviceFixture {
     }
   }
 
+  @AnyKernel
   @DeviceTest
   @DisplayName("S2-V01, P-23: initialised first; a child process later traffic goes on")
   void trafficGoesOnBesideAChild() {
@@ -61,6 +63,7 @@ class ForkTest extends FakeDeviceFixture {
     assertTrue(said.contains("went on, fork "), said);
   }
 
+  @AnyKernel
   @DeviceTest
   @DisplayName("S2-N01 to S2-N03: variables of the environment ask for the same")
   void theEnvironmentAsksForIt() {
