@@ -3,6 +3,8 @@ package dev.verbena.verbs;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -29,7 +31,9 @@ public abstract class Resource implements AutoCloseable {
   private final long address;
   private final Runnable release;
   private volatile List<Resource> parents = List.of();
-  private final ArrayDeque<Resource> children = new ArrayDeque<>();
+
+  /** In the order of creation; a set, so that leaving costs the same among any number of others. */
+  private final LinkedHashSet<Resource> children = new LinkedHashSet<>();
 
   /** How many objects are being made on this one, which cannot be closed meanwhile. */
   private int makings;
@@ -43,6 +47,13 @@ public abstract class Resource implements AutoCloseable {
    * as it matters: nobody may be inside a call on an object while it is closed.
    */
   private boolean usable = true;
+
+  /**
+   * The objects that the current thread closes or creates something on, the innermost first.
+   * Closing one of them, or what they belong to, would wait for this thread.
+   */
+  private static final ThreadLocal<Deque<Resource>> UNDER_WAY =
+      ThreadLocal.withInitial(ArrayDeque::new);
 
   /** Counts the closings of all objects. */
   private static final AtomicInteger CLOSINGS = new AtomicInteger();
@@ -65,16 +76,18 @@ public abstract class Resource implements AutoCloseable {
    *
    * @param <R> what is made
    * @param parents what must be closed after the object
-   * @param maker calls C and the constructor; must not close a parent
+   * @param maker calls C and the constructor; closing a parent there throws
    * @return the object
    * @throws IllegalStateException if a parent is closed; then nothing was made
    */
   protected static <R extends Resource> R make(
       List<? extends Resource> parents, Supplier<R> maker) {
     int held = 0;
+    Deque<Resource> underWay = UNDER_WAY.get();
     try {
       for (Resource parent : parents) {
         parent.hold();
+        underWay.push(parent);
         held++;
       }
       R made = maker.get();
@@ -83,7 +96,10 @@ public abstract class Resource implements AutoCloseable {
       child.parents.forEach(parent -> parent.add(child));
       return made;
     } finally {
-      parents.subList(0, held).forEach(Resource::letGo);
+      for (Resource parent : parents.subList(0, held)) {
+        underWay.pop();
+        parent.letGo();
+      }
     }
   }
 
@@ -133,11 +149,11 @@ public abstract class Resource implements AutoCloseable {
   }
 
   private synchronized void detach(Resource child) {
-    children.removeFirstOccurrence(child);
+    children.remove(child);
   }
 
   private synchronized Resource newestChild() {
-    return children.peekLast();
+    return children.isEmpty() ? null : children.getLast();
   }
 
   /**
@@ -180,13 +196,24 @@ public abstract class Resource implements AutoCloseable {
    * Closes this object after everything that was made on it.
    *
    * @throws dev.verbena.VerbsException if C refuses; the object then stays open
+   * @throws IllegalStateException if this thread is creating something on this object, or is
+   *     closing it or something that was created on it: then closing would wait for itself
    */
   @Override
   public final void close() {
+    Deque<Resource> underWay = UNDER_WAY.get();
+    for (Resource inner : underWay) {
+      if (inner.isWithin(this)) {
+        throw new IllegalStateException(
+            "%s cannot be closed here: this thread is closing %s or creating an object on it"
+                .formatted(this, inner == this ? "it" : inner));
+      }
+    }
     if (!beginClosing()) {
       return;
     }
     boolean released = false;
+    underWay.push(this);
     try {
       beforeClose();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
@@ -196,9 +223,15 @@ public abstract class Resource implements AutoCloseable {
       release.run();
       released = true;
     } finally {
+      underWay.pop();
       endClosing(released ? State.CLOSED : State.OPEN);
     }
     parents.forEach(parent -> parent.detach(this));
+  }
+
+  /** Whether closing another object closes this one: it is the same, or this was created on it. */
+  private boolean isWithin(Resource other) {
+    return this == other || parents.stream().anyMatch(parent -> parent.isWithin(other));
   }
 
   /**

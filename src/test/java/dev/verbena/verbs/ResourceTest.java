@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -343,6 +344,116 @@ class ResourceTest {
     childCloser.join();
     first.close();
     assertEquals(List.of("child", "second", "first"), released);
+  }
+
+  @Test
+  @DisplayName("I12-12: a maker that closes a parent, or what that belongs to, is refused")
+  void aMakerCannotCloseItsParents() {
+    Thing context = thing("context");
+    Thing domain = thing("domain", context);
+    for (Thing ancestor : List.of(domain, context)) {
+      var thrown =
+          assertThrows(
+              IllegalStateException.class,
+              () ->
+                  Resource.make(
+                      List.of(domain),
+                      () -> {
+                        ancestor.close();
+                        return new Thing("child", () -> released.add("child"));
+                      }));
+      assertEquals(
+          ancestor
+              + " cannot be closed here: this thread is closing "
+              + (ancestor == domain ? "it" : "domain")
+              + " or creating an object on it",
+          thrown.getMessage());
+    }
+    assertEquals(List.of(), released);
+    context.close();
+    assertEquals(List.of("domain", "context"), released);
+  }
+
+  @Test
+  @DisplayName("I12-12: a release action that closes its object or a parent is refused")
+  void aReleaseActionCannotCloseItsObjectOrAParent() {
+    Thing context = thing("context");
+    for (boolean parent : List.of(true, false)) {
+      List<Runnable> actions = new ArrayList<>();
+      Thing child = thing("child", () -> actions.forEach(Runnable::run), context);
+      actions.add(parent ? context::close : child::close);
+      assertThrows(IllegalStateException.class, child::close);
+      assertTrue(child.isOpen());
+      assertThrows(IllegalStateException.class, context::close);
+      assertTrue(context.isOpen());
+      actions.clear();
+      child.close();
+    }
+    context.close();
+    assertEquals(List.of("context"), released);
+  }
+
+  @Test
+  @DisplayName(
+      "I12-12: a release action that closes a parent in another thread's closing is refused")
+  void aReleaseActionCannotCloseAParentThatAnotherThreadCloses() throws InterruptedException {
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thing context = thing("context");
+    List<Throwable> refused = Collections.synchronizedList(new ArrayList<>());
+    Thing child =
+        thing(
+            "child",
+            () -> {
+              inside.countDown();
+              awaitQuietly(goOn);
+              refused.add(assertThrows(IllegalStateException.class, context::close));
+              released.add("child");
+            },
+            context);
+    Thread childCloser = Thread.ofPlatform().daemon().start(child::close);
+    inside.await();
+    Thread parentCloser = Thread.ofPlatform().daemon().start(context::close);
+    while (parentCloser.getState() != Thread.State.WAITING) {
+      Thread.sleep(1);
+    }
+    goOn.countDown();
+    assertTrue(parentCloser.join(Duration.ofSeconds(10)));
+    childCloser.join();
+    assertEquals(1, refused.size());
+    assertEquals(List.of("child", "context"), released);
+  }
+
+  @Test
+  @DisplayName("I17: an object that is closed is not searched for among the others")
+  void closingDoesNotSearch() {
+    AtomicInteger comparisons = new AtomicInteger();
+    class Counted extends Resource {
+      Counted() {
+        super(1, () -> {});
+      }
+
+      @Override
+      public boolean equals(Object other) {
+        comparisons.incrementAndGet();
+        return this == other;
+      }
+
+      @Override
+      public int hashCode() {
+        return System.identityHashCode(this);
+      }
+    }
+
+    Thing context = thing("context");
+    List<Resource> many = new ArrayList<>();
+    for (int i = 0; i < 1_000; i++) {
+      many.add(Resource.make(List.of(context), Counted::new));
+    }
+    many.subList(250, 750).forEach(Resource::close);
+    many.subList(0, 250).reversed().forEach(Resource::close);
+    context.close();
+    assertTrue(comparisons.get() < 1_000, comparisons + " comparisons for 1,000 objects");
   }
 
   private static void awaitQuietly(CountDownLatch latch) {
