@@ -63,7 +63,9 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   CompletionCursor start() {
-    if (!owner.compareAndSet(null, Thread.currentThread())) {
+    Thread here = Thread.currentThread();
+    if (!owner.compareAndSet(null, here)
+        && !(closeIfAbandoned() && owner.compareAndSet(null, here))) {
       throw new IllegalStateException("the cursor of " + queue + " is open already");
     }
     place = Place.BEFORE;
@@ -75,8 +77,26 @@ public final class CompletionCursor implements AutoCloseable {
     return Thread.currentThread().equals(owner.getPlain());
   }
 
+  /**
+   * Ends the polling of a thread that has ended without it: {@code ibv_end_poll}. Until then C may
+   * hold the lock of the queue, for which every other thread would wait.
+   *
+   * @return whether this thread has done so
+   */
+  boolean closeIfAbandoned() {
+    Thread thread = owner.getAcquire();
+    if (thread == null
+        || thread.isAlive()
+        || !owner.compareAndSet(thread, Thread.currentThread())) {
+      return false;
+    }
+    close();
+    return true;
+  }
+
   /** Refuses to go on as long as C may hold the queue's lock, for whichever thread. */
   void requireClosed() {
+    closeIfAbandoned();
     Thread thread = owner.getAcquire();
     if (thread != null) {
       throw new IllegalStateException(
@@ -137,7 +157,7 @@ public final class CompletionCursor implements AutoCloseable {
   /** Ends polling: what was read is taken from the queue. */
   @Override
   public void close() {
-    if (owner.getPlain() == null) {
+    if (owner.getPlain() == null || closeIfAbandoned()) {
       return;
     }
     requireOwner();

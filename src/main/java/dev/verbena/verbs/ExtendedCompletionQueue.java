@@ -98,6 +98,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
       throw new IllegalStateException(
           action + " waits in C for the end of the cursor that this thread has open on " + this);
     }
+    cursor.closeIfAbandoned();
   }
 
   @Override

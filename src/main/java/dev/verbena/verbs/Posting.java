@@ -70,7 +70,9 @@ public final class Posting implements AutoCloseable {
   }
 
   Posting start() {
-    if (!owner.compareAndSet(null, Thread.currentThread())) {
+    Thread here = Thread.currentThread();
+    if (!owner.compareAndSet(null, here)
+        && !(abortIfAbandoned() && owner.compareAndSet(null, here))) {
       throw new IllegalStateException("the posting of " + queuePair + " is open already");
     }
     requests = 0;
@@ -85,8 +87,26 @@ public final class Posting implements AutoCloseable {
     return Thread.currentThread().equals(owner.getPlain());
   }
 
+  /**
+   * Drops what a thread that has ended left open: {@code ibv_wr_abort}. Until then C holds the lock
+   * of the send queue, for which every other thread would wait.
+   *
+   * @return whether this thread has done so
+   */
+  boolean abortIfAbandoned() {
+    Thread thread = owner.getAcquire();
+    if (thread == null
+        || thread.isAlive()
+        || !owner.compareAndSet(thread, Thread.currentThread())) {
+      return false;
+    }
+    close();
+    return true;
+  }
+
   /** Refuses to go on as long as C holds the lock of the send queue, for whichever thread. */
   void requireClosed() {
+    abortIfAbandoned();
     Thread thread = owner.getAcquire();
     if (thread != null) {
       throw new IllegalStateException(
@@ -647,10 +667,14 @@ public final class Posting implements AutoCloseable {
         "ibv_wr_complete", errno, requests + " requests on " + queuePair + ", none was posted");
   }
 
-  /** Drops what was not completed: {@code ibv_wr_abort}. Does nothing after {@link #complete}. */
+  /**
+   * Drops what was not completed: {@code ibv_wr_abort}. Does nothing after {@link #complete}, nor
+   * in another thread than the one that opened the posting, unless that thread has ended.
+   */
   @Override
   public void close() {
     if (!isOpenHere()) {
+      abortIfAbandoned();
       return;
     }
     try {

@@ -654,11 +654,17 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     }
   }
 
-  /** Refuses what would wait in C, for ever, for the end of a posting of this thread. */
+  /**
+   * Refuses what would wait in C, for ever, for the end of a posting of this thread, and ends the
+   * posting of a thread that is no more.
+   */
   void requireNoPosting() {
-    if (posting != null && posting.isOpenHere()) {
-      throw new IllegalStateException(
-          "a posting is open on " + this + ": C would wait for its end");
+    if (posting != null) {
+      if (posting.isOpenHere()) {
+        throw new IllegalStateException(
+            "a posting is open on " + this + ": C would wait for its end");
+      }
+      posting.abortIfAbandoned();
     }
   }
 

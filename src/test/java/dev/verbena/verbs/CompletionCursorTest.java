@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -166,6 +167,24 @@ class CompletionCursorTest {
     }
     queue.close();
     assertThrows(IllegalStateException.class, queue::startPolling);
+  }
+
+  @Test
+  @DisplayName("I12-11: a cursor that a thread left open at its end is closed by others")
+  void aCursorOfAThreadThatEndedIsClosed() throws InterruptedException {
+    List<Executable> others =
+        List.of(
+            () -> queue.poll(new Completions(1)),
+            () -> queue.startPolling().close(),
+            () -> queue.resize(32),
+            queue::close);
+    for (Executable other : others) {
+      Thread owner = Thread.ofPlatform().start(() -> queue.startPolling().next());
+      owner.join();
+      assertDoesNotThrow(other);
+      assertEquals(List.of("start_poll", "end_poll"), names().subList(0, 2));
+    }
+    assertFalse(queue.isOpen());
   }
 
   @Test

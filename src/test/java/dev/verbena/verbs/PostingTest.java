@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -420,6 +421,27 @@ class PostingTest {
     }
     rc.close();
     assertThrows(IllegalStateException.class, rc::startPosting);
+  }
+
+  @Test
+  @DisplayName("I12-11: a posting that a thread left open at its end is aborted by others")
+  void aPostingOfAThreadThatEndedIsAborted() throws InterruptedException {
+    SendList list = new SendList(1, 1);
+    list.send(0);
+    List<Executable> others =
+        List.of(
+            () -> assertEquals(1, rc.post(list)),
+            () -> rc.startPosting().close(),
+            rc::fail,
+            domain::close);
+    for (Executable other : others) {
+      Thread owner = Thread.ofPlatform().start(() -> rc.startPosting().send());
+      owner.join();
+      assertDoesNotThrow(other);
+      assertEquals(
+          List.of("wr_start()", "wr_send() #0/0", "wr_abort()"), calls.taken().subList(0, 3));
+    }
+    assertFalse(rc.isOpen());
   }
 
   @Test
