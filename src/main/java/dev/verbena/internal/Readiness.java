@@ -5,11 +5,16 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Waits until something can be read from a file descriptor. Any number of threads may wait; all
  * wake when it is readable, and those who come too late to find something wait again.
+ *
+ * <p>Once {@link #close} has returned, no thread uses the descriptor any more: its number may soon
+ * be that of another file.
  */
 public final class Readiness implements AutoCloseable {
   private static final short POLLIN = 1;
@@ -31,7 +36,15 @@ public final class Readiness implements AutoCloseable {
    */
   private final MemorySegment pollfd = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
 
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition left = lock.newCondition();
+
+  /** How many threads are in {@link #await}; under the lock. */
+  private int inside;
+
+  /** Set under the lock, so that whoever enters before is waited for. */
   private volatile boolean closed;
+
   private volatile boolean parked;
 
   private Readiness(int descriptor) {
@@ -83,19 +96,46 @@ public final class Readiness implements AutoCloseable {
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
-    if (closed) {
+    if (!enter()) {
       return false;
     }
-    if (isReadable()) {
-      return true;
-    }
-    if (!Thread.currentThread().isVirtual()) {
-      long millis = Math.min(DIRECT_MILLIS, TimeUnit.NANOSECONDS.toMillis(nanos));
-      if (millis > 0 && poll((int) millis)) {
-        return !closed;
+    try {
+      if (isReadable()) {
+        return true;
       }
+      if (!Thread.currentThread().isVirtual()) {
+        long millis = Math.min(DIRECT_MILLIS, TimeUnit.NANOSECONDS.toMillis(nanos));
+        if (millis > 0 && poll((int) millis)) {
+          return !closed;
+        }
+      }
+      return !closed && park(start, nanos);
+    } finally {
+      leave();
     }
-    return !closed && park(start, nanos);
+  }
+
+  private boolean enter() {
+    lock.lock();
+    try {
+      if (closed) {
+        return false;
+      }
+      inside++;
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void leave() {
+    lock.lock();
+    try {
+      inside--;
+      left.signalAll();
+    } finally {
+      lock.unlock();
+    }
   }
 
   private boolean park(long start, long nanos) throws InterruptedException {
@@ -121,12 +161,28 @@ public final class Readiness implements AutoCloseable {
     }
   }
 
-  /** Makes everybody leave {@link #await}, now and from now on. */
+  /**
+   * Makes everybody leave {@link #await}, now and from now on, and returns when they have left: at
+   * most some {@value #DIRECT_MILLIS} ms later.
+   */
   @Override
   public void close() {
-    closed = true;
+    lock.lock();
+    try {
+      closed = true;
+    } finally {
+      lock.unlock();
+    }
     if (parked) {
       Poller.get().close(descriptor, this);
+    }
+    lock.lock();
+    try {
+      while (inside > 0) {
+        left.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
     }
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -114,6 +115,45 @@ class EventFileTest {
     owner.close();
     soon(new FutureTask<>(file::stop, null));
     assertInstanceOf(IllegalStateException.class, failure(taken));
+  }
+
+  @Test
+  @DisplayName(
+      "I12-18: a wait that meets a close ends in \"closed\", and uses no closed descriptor")
+  void waitingAgainstClosing() throws Exception {
+    class Closed extends Resource {
+      final EventFile<Long> events;
+
+      Closed(Pipe pipe) {
+        super(1, pipe::close);
+        events = new EventFile<>(this, pipe.readEnd(), () -> null);
+      }
+
+      @Override
+      protected void stopWaiting() {
+        events.stop();
+      }
+
+      @Override
+      public String toString() {
+        return "owner";
+      }
+    }
+
+    for (int round = 0; round < 1_000; round++) {
+      Closed owner = new Closed(new Pipe());
+      boolean virtual = round % 3 == 0;
+      FutureTask<Long> taken = new FutureTask<>(owner.events::take);
+      Thread taker =
+          virtual ? Thread.startVirtualThread(taken) : Thread.ofPlatform().daemon().start(taken);
+      for (int spins = round % 500 * 100; spins > 0; spins--) {
+        Thread.onSpinWait();
+      }
+      owner.close();
+      var thrown = assertInstanceOf(IllegalStateException.class, failure(taken));
+      assertEquals("owner is closed", thrown.getMessage(), "round " + round);
+      assertTrue(taker.join(Duration.ofSeconds(20)));
+    }
   }
 
   @Test
