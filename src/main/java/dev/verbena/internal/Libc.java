@@ -14,7 +14,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 
-/** The few functions of the C library that waiting on file descriptors takes. */
+/** The few functions of the C library that waiting on file descriptors and allocating take. */
 final class Libc {
   static final int EPOLL_CTL_ADD = 1;
   static final int EPOLL_CTL_DEL = 2;
@@ -48,7 +48,7 @@ final class Libc {
   private static MethodHandle handle(String function, MemoryLayout... parameters) {
     // poll is called often, and its errno tells nothing: whoever waits looks again.
     Linker.Option[] options =
-        function.equals("poll")
+        function.equals("poll") || function.equals("getpagesize")
             ? new Linker.Option[0]
             : new Linker.Option[] {Linker.Option.captureCallState("errno")};
     return LINKER.downcallHandle(
@@ -61,6 +61,15 @@ final class Libc {
   static int poll(long pollfds, long count, int milliseconds) {
     try {
       return (int) POLL.invokeExact(pollfds, count, milliseconds);
+    } catch (Throwable t) {
+      throw new AssertionError(t);
+    }
+  }
+
+  /** getpagesize(3). */
+  static int getpagesize() {
+    try {
+      return (int) handle("getpagesize").invokeExact();
     } catch (Throwable t) {
       throw new AssertionError(t);
     }

@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.Set;
 
 /**
  * Memory that C owns or looks at, by address. The only place where an address becomes readable.
@@ -40,6 +41,31 @@ public final class Memory {
   /** The memory of one C object that is valid as long as an arena is open. */
   public static MemorySegment at(long address, long size, Arena arena) {
     return at(address, size).reinterpret(arena, null);
+  }
+
+  /**
+   * Whether memory is freed by closing an arena, not when nothing refers to it any more or never.
+   * Only the class of a scope tells: no method of an automatic arena does, except its {@code
+   * close}.
+   */
+  public static boolean isClosable(MemorySegment.Scope scope) {
+    return Closable.SCOPES.contains(scope.getClass());
+  }
+
+  private static final class Closable {
+    static final Set<Class<?>> SCOPES = scopes();
+
+    private static Set<Class<?>> scopes() {
+      try (Arena confined = Arena.ofConfined();
+          Arena shared = Arena.ofShared()) {
+        return Set.of(confined.scope().getClass(), shared.scope().getClass());
+      }
+    }
+  }
+
+  /** The size of a page of this system's memory. */
+  public static long pageSize() {
+    return Libc.getpagesize();
   }
 
   /** Runs something when an arena is closed, before memory is freed that it allocated so far. */

@@ -15,17 +15,29 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Memory that the device may use: {@code struct ibv_mr}.
+ * A memory region: memory that is registered with a device, which may read and write it ({@code
+ * struct ibv_mr}).
  *
- * <p>Close a region before the arena of its memory, or have it {@linkplain
- * MemoryRegistration#closedWith closed with it}: until then the device may still write to the
- * pages. Naming a region in a work request after its memory was freed throws {@link
- * IllegalStateException}.
+ * <p>There are three ways to one:
+ *
+ * {@snippet :
+ * MemoryRegion own = pd.allocateMemory(4096, AccessFlag.LOCAL_WRITE); // frees its memory when closed
+ * MemoryRegion inArena =
+ *     pd.memory(segment).access(AccessFlag.LOCAL_WRITE).closedWith(arena).register();
+ * MemoryRegion apart = pd.registerMemory(segment, AccessFlag.LOCAL_WRITE); // to be closed by hand
+ * }
+ *
+ * <p>In the last case close the region before the arena of its memory: until then the device may
+ * still write to the pages, and what it writes later hits memory that belongs to somebody else. A
+ * request that names a region whose memory was freed throws {@link IllegalStateException}. Memory
+ * that is freed when nothing refers to it, such as that of {@link Arena#ofAuto}, is kept until the
+ * region is closed.
  *
  * <p>Closing it calls {@code ibv_dereg_mr}.
  */
 public final class MemoryRegion extends Resource {
   private final MemorySegment struct;
+  private final KeptMemory kept;
   private ProtectionDomain domain;
   private MemorySegment memory;
   private Set<AccessFlag> access;
@@ -42,7 +54,35 @@ public final class MemoryRegion extends Resource {
       long start,
       long length,
       Set<AccessFlag> access) {
-    this(domain, address, () -> deregister(domain.verbs(), address), memory, start, length, access);
+    this(domain, address, (OwnMemory) null, memory, start, length, access);
+  }
+
+  /**
+   * A region that was registered here, and is deregistered here.
+   *
+   * @param own what is freed after that; null if the memory is somebody else's
+   */
+  MemoryRegion(
+      ProtectionDomain domain,
+      long address,
+      OwnMemory own,
+      MemorySegment memory,
+      long start,
+      long length,
+      Set<AccessFlag> access) {
+    this(
+        domain,
+        address,
+        () -> {
+          deregister(domain.verbs(), address);
+          if (own != null) {
+            own.free();
+          }
+        },
+        memory,
+        start,
+        length,
+        access);
   }
 
   private MemoryRegion(
@@ -53,7 +93,25 @@ public final class MemoryRegion extends Resource {
       long start,
       long length,
       Set<AccessFlag> access) {
-    super(address, release);
+    this(domain, address, release, new KeptMemory(memory), memory, start, length, access);
+  }
+
+  private MemoryRegion(
+      ProtectionDomain domain,
+      long address,
+      Runnable release,
+      KeptMemory kept,
+      MemorySegment memory,
+      long start,
+      long length,
+      Set<AccessFlag> access) {
+    super(
+        address,
+        () -> {
+          release.run();
+          kept.release();
+        });
+    this.kept = kept;
     this.struct = Memory.at(address, ibv_mr.sizeof());
     this.domain = domain;
     this.memory = memory;
@@ -206,6 +264,7 @@ public final class MemoryRegion extends Resource {
   public void reregister(MemorySegment memory) {
     AccessRules.checkRegistrable(memory, access);
     reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, Set.of());
+    kept.replace(memory);
     this.memory = memory;
     this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
     this.length = memory.byteSize();
@@ -316,10 +375,15 @@ public final class MemoryRegion extends Resource {
    */
   long addressOf(long offset, long size) {
     requireOpen();
-    if (!memory.scope().isAlive()) {
+    if (!isMemoryAlive()) {
       throw new IllegalStateException("the memory of " + this + " was freed before the region");
     }
     return start + Objects.checkFromIndexSize(offset, size, length);
+  }
+
+  /** Whether the memory is still there: false once its arena was closed before the region. */
+  boolean isMemoryAlive() {
+    return memory.scope().isAlive();
   }
 
   @Override

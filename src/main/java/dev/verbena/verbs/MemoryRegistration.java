@@ -32,6 +32,7 @@ public final class MemoryRegistration {
   private final long length;
   private Set<AccessFlag> access = Set.of();
   private Long start;
+  private OwnMemory own;
   private DmaHandle dmaHandle;
   private ProviderBuffer buffer;
   private boolean extended;
@@ -49,6 +50,13 @@ public final class MemoryRegistration {
 
   static MemoryRegistration ofMemory(ProtectionDomain domain, MemorySegment memory) {
     return new MemoryRegistration(domain, memory, NO_FILE, 0, memory.byteSize());
+  }
+
+  /** Memory that goes with its region. */
+  static MemoryRegistration ofOwn(ProtectionDomain domain, OwnMemory own) {
+    MemoryRegistration registration = ofMemory(domain, own.segment());
+    registration.own = own;
+    return registration;
   }
 
   /** A part of what a provider allocated. */
@@ -131,14 +139,21 @@ public final class MemoryRegistration {
 
   /**
    * Closes the region together with the arena that the memory comes from: just before the memory is
-   * freed. The arena must be one that is closed, not an automatic one.
+   * freed, so that the device never writes to freed memory.
    *
-   * @param arena the arena of the memory
+   * @param arena the arena of the memory: confined or shared
    * @return this
+   * @throws IllegalArgumentException if the memory is of another arena, or if the arena is never
+   *     closed, as an automatic or the global one
    */
   public MemoryRegistration closedWith(Arena arena) {
     if (!arena.scope().equals(memory.scope())) {
       throw new IllegalArgumentException("the memory is of another arena");
+    }
+    if (!Memory.isClosable(arena.scope())) {
+      throw new IllegalArgumentException(
+          "an automatic or global arena is never closed, so neither would the region be: use"
+              + " Arena.ofShared() or ProtectionDomain.allocateMemory");
     }
     this.arena = arena;
     return this;
@@ -163,7 +178,7 @@ public final class MemoryRegistration {
       region =
           Resource.make(
               Stream.<Resource>of(domain, dmaHandle, buffer).filter(Objects::nonNull).toList(),
-              () -> new MemoryRegion(domain, call(), memory, startAddress(), length, access));
+              () -> new MemoryRegion(domain, call(), own, memory, startAddress(), length, access));
     } catch (VerbsException e) {
       throw AccessRules.explained(e, length, access, domain);
     }

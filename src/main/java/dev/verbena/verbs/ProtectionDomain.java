@@ -17,9 +17,8 @@ import java.util.function.LongSupplier;
  * <p>
  *
  * {@snippet :
- * try (ProtectionDomain pd = context.allocateProtectionDomain();
- *     Arena arena = Arena.ofShared()) {
- *   MemoryRegion buffer = pd.registerMemory(arena.allocate(4096), AccessFlag.LOCAL_WRITE);
+ * try (ProtectionDomain pd = context.allocateProtectionDomain()) {
+ *   MemoryRegion buffer = pd.allocateMemory(4096, AccessFlag.LOCAL_WRITE);
  * }
  * }
  *
@@ -61,8 +60,32 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
+   * Allocates memory and registers it with the device: {@code ibv_reg_mr}. The memory consists of
+   * whole pages of zeros, belongs to the region, and is freed when that is closed, after {@code
+   * ibv_dereg_mr}. Using {@link MemoryRegion#memory} after that throws.
+   *
+   * @param size in bytes
+   * @param access what may be done to it besides reading it locally
+   * @return a region, to be closed
+   * @throws IllegalArgumentException if the size is not positive or the flags contradict each other
+   * @throws OutOfMemoryError if there is not as much memory
+   * @throws VerbsException ENOMEM if the limit of locked memory is reached, for example
+   */
+  public MemoryRegion allocateMemory(long size, AccessFlag... access) {
+    requireOpen();
+    OwnMemory own = new OwnMemory(size);
+    try {
+      return MemoryRegistration.ofOwn(this, own).access(access).register();
+    } catch (RuntimeException e) {
+      own.free();
+      throw e;
+    }
+  }
+
+  /**
    * Registers memory with the device: {@code ibv_reg_mr}. Its pages are pinned until the region is
-   * closed, which must be before the segment's arena is.
+   * closed, which must be before the segment's arena is: {@link MemoryRegistration#closedWith} does
+   * it then, and {@link #allocateMemory} has no such order.
    *
    * @param memory native memory: of an arena, of a mapped file, or of C
    * @param access what may be done to it besides reading it locally
@@ -298,6 +321,21 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     ProtectionDomain mine = root();
     ProtectionDomain theirs = other.root();
     return mine == theirs || mine.address() == theirs.address();
+  }
+
+  /**
+   * Closes the windows, also those of parent domains. They go before everything else: a window of
+   * type 2 has to go before the queue pair that it is bound through, whether or not {@link
+   * MemoryWindow#bound} was called.
+   */
+  final void closeWindows() {
+    children(MemoryWindow.class).forEach(MemoryWindow::close);
+    children(ParentDomain.class).forEach(ProtectionDomain::closeWindows);
+  }
+
+  @Override
+  protected final void stopWaiting() {
+    closeWindows();
   }
 
   final Verbs verbs() {

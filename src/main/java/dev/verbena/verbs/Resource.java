@@ -178,6 +178,11 @@ public abstract class Resource implements AutoCloseable {
     return List.copyOf(children);
   }
 
+  /** What was created on this object and is still open, of one kind, the oldest first. */
+  final <R extends Resource> List<R> children(Class<R> type) {
+    return children().stream().filter(type::isInstance).map(type::cast).toList();
+  }
+
   /** What was made of a C object on this one, or on what was made on it; null if nothing was. */
   final <R extends Resource> R find(Class<R> type, long address) {
     for (Resource child : children().reversed()) {

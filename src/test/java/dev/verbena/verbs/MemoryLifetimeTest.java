@@ -1,0 +1,210 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How long memory lives that a device may write to. */
+@Timeout(120)
+class MemoryLifetimeTest extends StandIn {
+  private final AtomicReference<MemoryRegion> deregistering = new AtomicReference<>();
+  private boolean aliveAtDeregistration;
+  private boolean refuses;
+
+  public long ibv_reg_mr(long pd, long address, long length, int access) {
+    arguments = new long[] {address, length, access};
+    return region(pd, length);
+  }
+
+  public void ibv_dereg_mr(long mr) {
+    MemoryRegion region = deregistering.get();
+    aliveAtDeregistration = region == null || region.memory().scope().isAlive();
+    if (refuses) {
+      throw new VerbsException("ibv_dereg_mr", Errno.EBUSY);
+    }
+    gone();
+  }
+
+  /** Memory that says when it is freed, which is when nothing refers to it any more. */
+  private static MemorySegment automatic(AtomicBoolean freed) {
+    return MemorySegment.ofAddress(0x1000)
+        .reinterpret(64, Arena.ofAuto(), segment -> freed.set(true));
+  }
+
+  private static void collect() {
+    WeakReference<Object> garbage = new WeakReference<>(new Object());
+    while (garbage.get() != null) {
+      System.gc();
+    }
+  }
+
+  private static void awaitFreed(AtomicBoolean freed) throws InterruptedException {
+    while (!freed.get()) {
+      System.gc();
+      Thread.sleep(5);
+    }
+  }
+
+  @Test
+  @DisplayName("I12-7: registered memory outlives a context that was forgotten")
+  void aForgottenRegionKeepsItsMemory() throws InterruptedException {
+    AtomicBoolean freed = new AtomicBoolean();
+    WeakReference<Context> forgotten = forget(freed);
+    while (forgotten.get() != null) {
+      collect();
+    }
+    AtomicBoolean other = new AtomicBoolean();
+    automatic(other);
+    awaitFreed(other); // What could be freed before this is freed.
+    assertFalse(freed.get(), "the device may still write to it");
+  }
+
+  /** Nothing refers to the Java objects any more; what C has is given back another way. */
+  private WeakReference<Context> forget(AtomicBoolean freed) {
+    Context lost = Context.borrow(provider, context.segment());
+    ProtectionDomain domain = ProtectionDomain.borrow(lost, lost, pd.segment());
+    domain.registerMemory(automatic(freed), AccessFlag.LOCAL_WRITE);
+    gone();
+    return new WeakReference<>(lost);
+  }
+
+  @Test
+  @DisplayName("I12-7: memory is let go once its region is closed, or has other memory")
+  void aClosedRegionLetsGoOfItsMemory() throws InterruptedException {
+    AtomicBoolean freed = new AtomicBoolean();
+    pd.registerMemory(automatic(freed)).close();
+    awaitFreed(freed);
+    AtomicBoolean replaced = new AtomicBoolean();
+    MemoryRegion region = pd.registerMemory(automatic(replaced));
+    collect();
+    assertFalse(replaced.get());
+    region.reregister(arena.allocate(8));
+    awaitFreed(replaced);
+  }
+
+  public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int access) {
+    return 0;
+  }
+
+  @Test
+  @DisplayName("I12-7: a forgotten context is found even if an arena was to close its region")
+  void anArenaDoesNotHideAForgottenContext() {
+    WeakReference<Context> forgotten = forgetWithArena();
+    while (forgotten.get() != null) {
+      collect();
+    }
+  }
+
+  private WeakReference<Context> forgetWithArena() {
+    Context lost = Context.borrow(provider, context.segment());
+    ProtectionDomain domain = ProtectionDomain.borrow(lost, lost, pd.segment());
+    Arena memory = Arena.ofShared();
+    domain.memory(memory.allocate(64)).closedWith(memory).register();
+    gone();
+    return new WeakReference<>(lost);
+  }
+
+  @Test
+  @DisplayName("I12-8: a region is not left to an arena that is never closed")
+  void anArenaThatIsNeverClosedIsRefused() {
+    for (Arena endless : new Arena[] {Arena.ofAuto(), Arena.global()}) {
+      MemoryRegistration registration = pd.memory(endless.allocate(64));
+      var thrown =
+          assertThrows(IllegalArgumentException.class, () -> registration.closedWith(endless));
+      assertTrue(thrown.getMessage().contains("allocateMemory"), thrown.getMessage());
+    }
+    try (Arena confined = Arena.ofConfined()) {
+      MemoryRegion region = pd.memory(confined.allocate(64)).closedWith(confined).register();
+      assertTrue(region.isOpen());
+    }
+  }
+
+  @Test
+  @DisplayName("I12-8: memory of a region is whole pages, and freed after its deregistration")
+  void allocatedMemory() {
+    MemoryRegion region = pd.allocateMemory(5000, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
+    MemorySegment memory = region.memory();
+    assertEquals(5000, memory.byteSize());
+    assertEquals(0, memory.address() % 4096);
+    assertEquals(memory.address(), arguments[0]);
+    assertEquals(5000, arguments[1]);
+    assertEquals(1 | 4, arguments[2]);
+    assertEquals(-1, memory.mismatch(arena.allocate(5000)), "zeroed");
+    deregistering.set(region);
+    refuses = true;
+    assertThrows(VerbsException.class, region::close);
+    assertTrue(region.isOpen() && memory.scope().isAlive());
+    refuses = false;
+    region.close();
+    assertTrue(aliveAtDeregistration);
+    assertFalse(memory.scope().isAlive());
+    assertThrows(IllegalStateException.class, () -> memory.get(ValueLayout.JAVA_BYTE, 0));
+  }
+
+  @Test
+  void whatCannotBeAllocatedIsSaid() {
+    for (long size : new long[] {0, -1, Long.MIN_VALUE}) {
+      var thrown = assertThrows(IllegalArgumentException.class, () -> pd.allocateMemory(size));
+      assertEquals("the size of a memory region must be positive: " + size, thrown.getMessage());
+    }
+    for (long size : new long[] {Long.MAX_VALUE, 1L << 60}) {
+      assertThrows(OutOfMemoryError.class, () -> pd.allocateMemory(size));
+    }
+    pd.close();
+    assertThrows(IllegalStateException.class, () -> pd.allocateMemory(64));
+  }
+
+  @Test
+  @DisplayName("I12-8: a region closes while a thread reads into its memory, which is freed later")
+  void memoryInUseIsFreedLater() throws Exception {
+    Pipe pipe = Pipe.open();
+    MemoryRegion region = pd.allocateMemory(64, AccessFlag.LOCAL_WRITE);
+    MemorySegment memory = region.memory();
+    FutureTask<Integer> read = new FutureTask<>(() -> pipe.source().read(memory.asByteBuffer()));
+    Thread reader = Thread.ofPlatform().daemon().start(read);
+    while (!isInRead(reader)) {
+      Thread.sleep(1);
+    }
+    region.close();
+    assertFalse(region.isOpen());
+    write(pipe);
+    assertEquals(1, read.get(60, TimeUnit.SECONDS));
+    pd.allocateMemory(64).close();
+    assertFalse(memory.scope().isAlive());
+  }
+
+  /** Whether a thread is in read(2), where it keeps the memory from being freed. */
+  private static boolean isInRead(Thread reader) {
+    StackTraceElement[] stack = reader.getStackTrace();
+    return stack.length > 0
+        && stack[0].isNativeMethod()
+        && stack[0].getMethodName().contains("read");
+  }
+
+  private static void write(Pipe pipe) {
+    try {
+      pipe.sink().write(ByteBuffer.allocate(1));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
