@@ -409,6 +409,7 @@ public final class Context extends Resource {
   @Override
   protected void beforeClose() {
     asyncEvents.beforeClose();
+    children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 
   @Override

@@ -69,20 +69,23 @@ public final class MemoryWindow extends Resource {
 
   /**
    * Notes what a work request has bound a window of type 2 to, after that completed. From now on
-   * closing the region closes the window first: C gives back no region with a window on it.
+   * closing the region or the queue pair closes the window first: {@code ibv_dereg_mr} fails while
+   * a window is bound to the region, and the kernel of Soft-RoCE lets {@code ibv_destroy_qp} wait
+   * for a minute while a window of type 2 is bound through the queue pair.
    *
+   * @param queuePair the queue pair that the request was posted to
    * @param rkey the key of the request
    * @param region the region of the request
    */
-  public void bound(int rkey, MemoryRegion region) {
+  public void bound(QueuePair queuePair, int rkey, MemoryRegion region) {
     requireType(MemoryWindowType.TYPE_2);
-    moveTo(domain, region);
+    moveTo(domain, region, queuePair);
     ibv_mw.rkey(struct, rkey);
   }
 
   /**
    * Notes that the key of a window of type 2 was invalidated, by this side or by a peer: the window
-   * is bound to nothing any more, and stays open when the region is closed.
+   * is bound to nothing any more, and stays open when the region or the queue pair is closed.
    */
   public void invalidated() {
     requireType(MemoryWindowType.TYPE_2);

@@ -174,6 +174,9 @@ public final class FakeDevice {
   /** The region that each window is bound to. */
   final Map<Long, Long> bindings = new HashMap<>();
 
+  /** The queue pair that each window of type 2 is bound through. */
+  final Map<Long, Long> binders = new HashMap<>();
+
   final Map<Integer, Region> keys = new HashMap<>();
   final Map<Long, Pipe> asyncPipes = new HashMap<>();
   private int nextNumber = 0x100;
@@ -219,11 +222,18 @@ public final class FakeDevice {
 
   /** Binds a window to a region, as a request or its invalidation does; to none if that is 0. */
   public synchronized void bind(long window, long region) {
+    binders.remove(window);
     if (region == 0) {
       bindings.remove(window);
     } else {
       bindings.put(window, region);
     }
+  }
+
+  /** Binds a window of type 2, which from then on keeps the queue pair from being destroyed. */
+  public synchronized void bind(long window, long region, long queuePair) {
+    bind(window, region);
+    binders.put(window, queuePair);
   }
 
   /** How many queue pairs for packets have receives, and are in a state to use them. */

@@ -28,6 +28,7 @@ final class FakeWindows {
     synchronized (device) {
       device.windows.remove(mw);
       device.bindings.remove(mw);
+      device.binders.remove(mw);
       return 0;
     }
   }

@@ -39,9 +39,15 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   /** A window of type 2 that a completed request has bound. */
-  private void bindType2(MemoryWindow window, MemoryRegion region) {
-    provider.device().bind(window.segment().address(), region.segment().address());
-    window.bound(MemoryWindow.nextKey(window.rkey()), region);
+  private void bindType2(QueuePair qp, MemoryWindow window, MemoryRegion region) {
+    complete(qp, window, region);
+    window.bound(qp, MemoryWindow.nextKey(window.rkey()), region);
+  }
+
+  private void complete(QueuePair qp, MemoryWindow window, MemoryRegion region) {
+    provider
+        .device()
+        .bind(window.segment().address(), region.segment().address(), qp.segment().address());
   }
 
   @Test
@@ -60,13 +66,54 @@ class AttachmentsTest extends FakeDeviceFixture {
   @Test
   @DisplayName("S2-K16: a domain closes with a window of type 2, older than its region")
   void aWindowOfType2GoesBeforeItsRegion() {
+    QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryRegion region = register(pd, arena);
     MemoryWindow newer = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
-    bindType2(older, region);
-    bindType2(newer, region);
+    bindType2(qp, older, region);
+    bindType2(qp, newer, region);
     pd.close();
     assertFalse(older.isOpen() || newer.isOpen() || region.isOpen());
+  }
+
+  @Test
+  @DisplayName("I12-9: a queue pair closes after the windows of type 2 that are bound through it")
+  void aWindowOfType2GoesBeforeItsQueuePair() {
+    CompletionQueue cq = context.createCompletionQueue(4);
+    QueuePair first = pd.queuePair(QueuePairType.RC).completions(cq).create();
+    QueuePair second = pd.queuePair(QueuePairType.RC).completions(cq).create();
+    MemoryRegion region = register(pd, arena);
+    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow invalidated = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    bindType2(first, window, region);
+    bindType2(second, window, region);
+    bindType2(second, invalidated, region);
+    provider.device().bind(invalidated.segment().address(), 0);
+    invalidated.invalidated();
+    first.close();
+    assertTrue(window.isOpen());
+    cq.close();
+    assertFalse(second.isOpen() || window.isOpen());
+    assertTrue(invalidated.isOpen());
+  }
+
+  @Test
+  @DisplayName("I12-9: a context or domain closes its windows first, noted as bound or not")
+  void windowsGoFirst() {
+    for (boolean all : new boolean[] {false, true}) {
+      ProtectionDomain domain = context.allocateProtectionDomain();
+      MemoryRegion region = register(domain, arena);
+      MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      CompletionQueue cq = context.createCompletionQueue(4);
+      QueuePair qp = domain.queuePair(QueuePairType.RC).completions(cq).create();
+      complete(qp, window, region);
+      if (all) {
+        context.close();
+      } else {
+        domain.close();
+      }
+      assertFalse(window.isOpen() || qp.isOpen() || region.isOpen());
+    }
   }
 
   @Test
@@ -89,9 +136,9 @@ class AttachmentsTest extends FakeDeviceFixture {
     MemoryRegion first = register(pd, arena);
     MemoryRegion second = register(pd, arena);
     type1.bind(qp, 1, part(first));
-    bindType2(type2, first);
+    bindType2(qp, type2, first);
     type1.bind(qp, 2, part(second));
-    bindType2(type2, second);
+    bindType2(qp, type2, second);
     first.close();
     assertTrue(type1.isOpen() && type2.isOpen());
     type1.unbind(qp, 3);
@@ -182,7 +229,7 @@ class AttachmentsTest extends FakeDeviceFixture {
             list.bindMemoryWindow(0, window, rkey, part(region)).signaled();
             assertEquals(1, loop.qp.post(list));
             loop.complete(1);
-            window.bound(rkey, region);
+            window.bound(loop.qp, rkey, region);
           }
         }
         loop.pd.close();

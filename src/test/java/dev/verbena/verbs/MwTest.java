@@ -1,15 +1,19 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Memory windows, as rdma-core's test_mr.py tests them (S2-K16, S3-F30, P-21). */
@@ -51,7 +55,7 @@ class MwTest {
           .signaled();
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);
-      window.bound(rkey, loop.region);
+      window.bound(loop.peer, rkey, loop.region);
       assertEquals(rkey, window.rkey());
       write(loop, rkey, CompletionStatus.SUCCESS);
       assertEquals("shown", loop.region.memory().getString(Loop.HALF));
@@ -80,7 +84,7 @@ class MwTest {
       assertThrows(IllegalStateException.class, () -> type2.bind(loop.qp, 1, binding));
       assertThrows(IllegalStateException.class, () -> type2.unbind(loop.qp, 1));
       assertThrows(IllegalStateException.class, () -> type1.unbind(loop.qp, 1), "not bound");
-      assertThrows(IllegalStateException.class, () -> type1.bound(1, loop.region));
+      assertThrows(IllegalStateException.class, () -> type1.bound(loop.qp, 1, loop.region));
       assertThrows(
           IllegalArgumentException.class,
           () -> new SendList(1, 1).bindMemoryWindow(0, type1, 1, binding));
@@ -155,6 +159,12 @@ class MwTest {
   }
 
   private static MemoryWindow boundToType2(Loop loop) {
+    MemoryWindow window = postedToType2(loop);
+    window.bound(loop.peer, MemoryWindow.nextKey(window.rkey()), loop.region);
+    return window;
+  }
+
+  private static MemoryWindow postedToType2(Loop loop) {
     MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     int rkey = MemoryWindow.nextKey(window.rkey());
     SendList list = new SendList(1, 0);
@@ -162,7 +172,6 @@ class MwTest {
         .signaled();
     assertEquals(1, loop.peer.post(list));
     loop.complete(1);
-    window.bound(rkey, loop.region);
     return window;
   }
 
@@ -189,6 +198,30 @@ class MwTest {
       assertEquals("shown", region.memory().getString(0));
       window.close();
       region.close();
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("I12-9: a context closes at once with a window of type 2 that is bound")
+  void aBoundWindowDoesNotDelayClosing() {
+    for (boolean noted : new boolean[] {true, false}) {
+      for (int closed = 0; closed < 3; closed++) {
+        Loop loop = new Loop();
+        MemoryWindow window = noted ? boundToType2(loop) : postedToType2(loop);
+        Resource first =
+            switch (closed) {
+              case 0 -> loop.context;
+              case 1 -> loop.pd;
+              default -> noted ? loop.cq : loop.context;
+            };
+        long start = System.nanoTime();
+        first.close();
+        Duration took = Duration.ofNanos(System.nanoTime() - start);
+        assertFalse(window.isOpen());
+        loop.close();
+        // The kernel waits for 50 s and more for what refers to a queue pair.
+        assertTrue(took.toSeconds() < 30, first + " took " + took);
+      }
     }
   }
 
