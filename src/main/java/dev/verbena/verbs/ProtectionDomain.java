@@ -334,7 +334,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   @Override
-  protected final void stopWaiting() {
+  protected final void beforeClose() {
     closeWindows();
   }
 

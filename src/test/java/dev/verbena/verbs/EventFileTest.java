@@ -130,7 +130,7 @@ class EventFileTest {
       }
 
       @Override
-      protected void stopWaiting() {
+      protected void beforeClose() {
         events.stop();
       }
 

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** How long memory lives that a device may write to. */
 @Timeout(120)
-class MemoryLifetimeTest extends StandIn {
+class MemoryLifetimeTest extends FakeDeviceFixture {
   private final AtomicReference<MemoryRegion> deregistering = new AtomicReference<>();
   private boolean aliveAtDeregistration;
   private boolean refuses;
