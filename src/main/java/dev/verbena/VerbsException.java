@@ -3,14 +3,14 @@ package dev.verbena;
 import java.io.Serial;
 
 /**
- * A verb that failed: which function, with which errno, on what, and what can be done about it.
+ * The failure of a call of libibverbs, librdmacm or the kernel: the function, its errno, the
+ * object, the cause and what to do.
  *
- * <p>Every failure that comes from the C libraries or the kernel arrives as this exception, however
- * the C function reports it (a NULL pointer, a returned errno, a negative count, or -1). Misuse
- * that is seen before C is called arrives as {@link IllegalArgumentException} or {@link
- * IllegalStateException} instead.
+ * <p>Every failed call throws this exception, however the C function reports the failure (a NULL
+ * pointer, a returned errno, a negative count, or -1). Misuse that is detected before the call is
+ * an {@link IllegalArgumentException} or {@link IllegalStateException} instead.
  */
-public final class VerbsException extends RuntimeException {
+public final class VerbsException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;
 
   /** The C function's name. */

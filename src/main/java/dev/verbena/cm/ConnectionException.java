@@ -1,12 +1,13 @@
 package dev.verbena.cm;
 
+import dev.verbena.RdmaException;
 import java.io.Serial;
 
 /**
- * An event that says that what was asked for did not come about: an address or route without
- * resolution, a peer that does not answer or refuses, a device that is removed.
+ * The failure of a connection, as an event of RDMA CM reports it: an address or route that was not
+ * resolved, a peer that does not answer or that rejects the connection, a removed device.
  */
-public final class ConnectionException extends RuntimeException {
+public final class ConnectionException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;
 
   private final transient ConnectionEvent event;

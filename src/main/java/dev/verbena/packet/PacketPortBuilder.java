@@ -269,8 +269,10 @@ public final class PacketPortBuilder {
   }
 
   private static void announce(CompletionQueue queue, Announcement announcement) {
-    if (announcement != Announcement.NONE) {
-      queue.requestNotification(announcement == Announcement.SOLICITED);
+    switch (announcement) {
+      case NONE -> {}
+      case SOLICITED -> queue.requestSolicitedNotification();
+      case ANY -> queue.requestNotification();
     }
   }
 }

@@ -218,7 +218,7 @@ final class Demo implements Callable<Integer> {
           .local(here.region(), offset, WRITE_SIZE)
           .remote(there.region().start() + offset, there.region().rkey());
     }
-    writes.signaled(WRITES - 1, true);
+    writes.signaled(WRITES - 1);
     here.buffer().fill((byte) 7);
     long start = System.nanoTime();
     here.post(writes);

@@ -58,7 +58,7 @@ abstract class PerfEnd implements AutoCloseable {
       }
       list.local(i, link.region(), 0, task.size());
     }
-    list.signaled(number - 1, true);
+    list.signaled(number - 1);
     return list;
   }
 

@@ -104,7 +104,9 @@ final class PingPongXrc {
 
   private int send(int posted, int remoteQueue) {
     send.send(0).local(region, 0, options.size()).sharedReceiveQueue(remoteQueue);
-    send.signaled(0, posted + 1 == options.iterations());
+    if (posted + 1 == options.iterations()) {
+      send.signaled(0);
+    }
     if (sender.post(send) == 0) {
       throw new IllegalStateException("the queue of " + sender + " is full");
     }

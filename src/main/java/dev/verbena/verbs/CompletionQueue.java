@@ -330,28 +330,33 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Asks for one announcement on the queue's channel when the next completion arrives: {@code
-   * ibv_req_notify_cq}. Those that are already in the queue are not announced.
+   * Arms the completion queue: requests one completion event on its channel when the next work
+   * completion is added ({@code ibv_req_notify_cq}). Work completions that are already in the queue
+   * do not generate an event.
    *
-   * @throws IllegalStateException if the queue has no channel
+   * @throws IllegalStateException if the queue has no completion channel
    */
   public void requestNotification() {
-    requestNotification(false);
+    requestNotification(0);
   }
 
   /**
-   * Asks for one announcement on the queue's channel: {@code ibv_req_notify_cq}.
+   * Arms the completion queue for solicited events only: requests one completion event on its
+   * channel when the next work completion is added that is of a receive request and was marked as
+   * solicited by the sender, or that is unsuccessful ({@code ibv_req_notify_cq}).
    *
-   * @param solicitedOnly whether only a receive that the sender marked as solicited, or a failure,
-   *     is to be announced
-   * @throws IllegalStateException if the queue has no channel
+   * @throws IllegalStateException if the queue has no completion channel
    */
-  public void requestNotification(boolean solicitedOnly) {
+  public void requestSolicitedNotification() {
+    requestNotification(1);
+  }
+
+  void requestNotification(int solicitedOnly) {
     requireOpen();
     if (ibv_cq.channel(struct).address() == 0) {
-      throw new IllegalStateException(this + " was made without a channel to announce on");
+      throw new IllegalStateException(this + " was created without a completion channel");
     }
-    int errno = calls.ibv_req_notify_cq(solicitedOnly ? 1 : 0);
+    int errno = calls.ibv_req_notify_cq(solicitedOnly);
     if (errno != 0) {
       throw new VerbsException("ibv_req_notify_cq", errno, "on " + this);
     }

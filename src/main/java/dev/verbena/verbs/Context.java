@@ -16,6 +16,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -201,27 +202,27 @@ public final class Context extends Resource {
   }
 
   /**
-   * Opens an XRC domain of its own: {@code ibv_open_xrcd}.
+   * Opens an XRC domain that is not shared with other processes: {@code ibv_open_xrcd}.
    *
-   * @return a domain, to be closed
+   * @return the domain, to be closed
    */
   public XrcDomain openXrcDomain() {
-    return XrcDomain.open(this, -1, true, false);
+    return XrcDomain.open(this, -1, Set.of(XrcDomainFlag.CREAT));
   }
 
   /**
-   * Opens an XRC domain that processes share by way of a file: {@code ibv_open_xrcd}.
+   * Opens an XRC domain that is associated with a file: {@code ibv_open_xrcd}. All processes that
+   * open a domain with the same file share it.
    *
-   * @param descriptor an open file descriptor; whoever opens the same file gets the same domain
-   * @param create whether to make the domain if the file has none
-   * @param exclusive whether to fail if the file has one
-   * @return a domain, to be closed
+   * @param descriptor an open file descriptor
+   * @param flags CREAT, EXCL, or none to open an existing domain
+   * @return the domain, to be closed
    */
-  public XrcDomain openXrcDomain(int descriptor, boolean create, boolean exclusive) {
+  public XrcDomain openXrcDomain(int descriptor, XrcDomainFlag... flags) {
     if (descriptor < 0) {
       throw new IllegalArgumentException("a file descriptor is not negative: " + descriptor);
     }
-    return XrcDomain.open(this, descriptor, create, exclusive);
+    return XrcDomain.open(this, descriptor, Set.of(flags));
   }
 
   /**

@@ -81,14 +81,9 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
     super.resize(entries);
   }
 
-  /**
-   * {@inheritDoc}
-   *
-   * @throws IllegalStateException if this thread has the cursor open: C would wait for its end
-   */
   @Override
-  public void requestNotification(boolean solicitedOnly) {
-    requireNoCursor("asking for an announcement");
+  void requestNotification(int solicitedOnly) {
+    requireNoCursor("requesting a completion event");
     super.requestNotification(solicitedOnly);
   }
 

@@ -320,17 +320,33 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * Tells the kernel that a part of the region is about to be used: {@code ibv_advise_mr}. For
-   * regions that are paged {@linkplain AccessFlag#ON_DEMAND on demand}.
+   * Advises the kernel that a range of an {@linkplain AccessFlag#ON_DEMAND on-demand paging} region
+   * is about to be used, and returns without waiting: {@code ibv_advise_mr}.
    *
-   * @param advice what to do
-   * @param offset where the part starts
-   * @param size how long it is
-   * @param wait whether to return only when it is done
-   * @throws IllegalStateException if the region is not paged on demand: some kernels do not look,
-   *     and crash
+   * @param advice the advice
+   * @param offset the offset of the range in the region
+   * @param size the length of the range in bytes
+   * @throws IllegalStateException if the region does not use on-demand paging; some kernels do not
+   *     check this, and crash
    */
-  public void advise(MemoryAdvice advice, long offset, long size, boolean wait) {
+  public void advise(MemoryAdvice advice, long offset, long size) {
+    advise(advice, offset, size, 0);
+  }
+
+  /**
+   * Advises the kernel as {@link #advise} does, and returns when the kernel has acted on it: {@code
+   * ibv_advise_mr} with {@code IBV_ADVISE_MR_FLAG_FLUSH}.
+   *
+   * @param advice the advice
+   * @param offset the offset of the range in the region
+   * @param size the length of the range in bytes
+   * @throws IllegalStateException if the region does not use on-demand paging
+   */
+  public void adviseAndWait(MemoryAdvice advice, long offset, long size) {
+    advise(advice, offset, size, rdma_h.IBV_ADVISE_MR_FLAG_FLUSH());
+  }
+
+  private void advise(MemoryAdvice advice, long offset, long size, int flags) {
     if (!access.contains(AccessFlag.ON_DEMAND)) {
       throw new IllegalStateException(
           this + " is not paged on demand, so there is nothing to advise");
@@ -343,14 +359,7 @@ public final class MemoryRegion extends Resource {
       ibv_sge.addr(range, addressOf(offset, size));
       ibv_sge.length(range, (int) size);
       ibv_sge.lkey(range, lkey);
-      domain
-          .verbs()
-          .ibv_advise_mr(
-              domain.address(),
-              advice.code(),
-              wait ? rdma_h.IBV_ADVISE_MR_FLAG_FLUSH() : 0,
-              range.address(),
-              1);
+      domain.verbs().ibv_advise_mr(domain.address(), advice.code(), flags, range.address(), 1);
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(domain.context().device() + " takes no advice on memory")

@@ -387,20 +387,22 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Ends the sends that were begun and starts no others: from RTS to SQD. It goes on after this
-   * returns, until {@link QueuePairAttributes#isDraining} of a {@link #query} says false.
-   *
-   * @param notify whether {@link AsyncEventType#SQ_DRAINED} tells when it is done
+   * Drains the send queue: transitions the queue pair from RTS to SQD (send queue drained), where
+   * the device completes the send requests that it has begun and begins no others. Draining
+   * continues after this method returns, until {@link QueuePairAttributes#isDraining} of a {@link
+   * #query} is false.
    */
-  public void drain(boolean notify) {
-    modify(
-        QueuePairAttributes.builder()
-            .state(QueuePairState.SQD)
-            .notifyDrained(notify)
-            .only(
-                notify
-                    ? EnumSet.of(QueuePairAttribute.STATE, QueuePairAttribute.EN_SQD_ASYNC_NOTIFY)
-                    : EnumSet.of(QueuePairAttribute.STATE)));
+  public void drain() {
+    modify(QueuePairAttributes.builder().state(QueuePairState.SQD).build());
+  }
+
+  /**
+   * Drains the send queue as {@link #drain} does, and requests the asynchronous event {@link
+   * AsyncEventType#SQ_DRAINED}, which is generated when all send requests that were begun are
+   * completed.
+   */
+  public void drainWithEvent() {
+    modify(QueuePairAttributes.builder().state(QueuePairState.SQD).notifyDrained(true).build());
   }
 
   /**

@@ -412,13 +412,21 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Chooses whether a request makes a completion.
+   * Marks a send request as signaled: it generates a work completion ({@code IBV_SEND_SIGNALED}).
    *
    * @param request the index of a request
-   * @param signaled whether it does
    */
-  public void signaled(int request, boolean signaled) {
-    flag(checked(request), SIGNALED, signaled);
+  public void signaled(int request) {
+    flag(checked(request), SIGNALED, true);
+  }
+
+  /**
+   * Marks a send request as unsignaled: it generates a work completion only if it fails.
+   *
+   * @param request the index of a request
+   */
+  public void unsignaled(int request) {
+    flag(checked(request), SIGNALED, false);
   }
 
   /**

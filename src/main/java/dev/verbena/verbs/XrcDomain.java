@@ -6,6 +6,7 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Set;
 
 /**
  * A domain of extended reliable connections: {@code struct ibv_xrcd}. Its shared receive queues are
@@ -14,11 +15,6 @@ import java.util.List;
  * <p>Closing it calls {@code ibv_close_xrcd}.
  */
 public final class XrcDomain extends Resource {
-  /** Linux has the same numbers on x86-64 and aarch64. */
-  private static final int O_CREAT = 0x40;
-
-  private static final int O_EXCL = 0x80;
-
   private final Context context;
 
   private XrcDomain(Context context, long address) {
@@ -26,13 +22,13 @@ public final class XrcDomain extends Resource {
     this.context = context;
   }
 
-  static XrcDomain open(Context context, int descriptor, boolean create, boolean exclusive) {
+  static XrcDomain open(Context context, int descriptor, Set<XrcDomainFlag> flags) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_xrcd_init_attr.allocate(arena);
       ibv_xrcd_init_attr.comp_mask(
           attr, rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS());
       ibv_xrcd_init_attr.fd(attr, descriptor);
-      ibv_xrcd_init_attr.oflags(attr, (create ? O_CREAT : 0) | (exclusive ? O_EXCL : 0));
+      ibv_xrcd_init_attr.oflags(attr, (int) Flags.mask(flags));
       return make(
           List.of(context),
           () ->

@@ -103,7 +103,7 @@ class AsyncEventsTest {
   @DisplayName("P-18, S2-E06, S2-Q06: from RTS to SQD, and the event when it is drained")
   void aQueuePairThatDrainedIsNamed() throws InterruptedException {
     try (Loop loop = new Loop()) {
-      loop.qp.drain(true);
+      loop.qp.drainWithEvent();
       var event =
           assertInstanceOf(AsyncEvent.OfQueuePair.class, loop.context.asyncEvents().poll(LONG));
       assertSame(AsyncEventType.SQ_DRAINED, event.type());

@@ -98,7 +98,7 @@ class CqEventsTest {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       Loop loop = new Loop(context, channel);
-      loop.cq.requestNotification(true);
+      loop.cq.requestSolicitedNotification();
       loop.send(1, false);
       loop.complete(1);
       assertNull(channel.poll(SHORT));
@@ -173,7 +173,7 @@ class CqEventsTest {
       CompletionQueue cq = context.createCompletionQueue(1);
       assertTrue(cq.channel().isEmpty());
       assertThrows(IllegalStateException.class, cq::requestNotification);
-      assertThrows(IllegalStateException.class, () -> cq.requestNotification(true));
+      assertThrows(IllegalStateException.class, () -> cq.requestSolicitedNotification());
     }
   }
 

@@ -115,12 +115,12 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
   void adviceNamesARange() {
     MemorySegment memory = arena.allocate(64);
     MemoryRegion region = pd.registerMemory(memory, AccessFlag.ON_DEMAND);
-    region.advise(MemoryAdvice.PREFETCH_WRITE, 16, 32, true);
+    region.adviseAndWait(MemoryAdvice.PREFETCH_WRITE, 16, 32);
     assertThrows(
-        IndexOutOfBoundsException.class, () -> region.advise(MemoryAdvice.PREFETCH, 33, 32, true));
+        IndexOutOfBoundsException.class, () -> region.adviseAndWait(MemoryAdvice.PREFETCH, 33, 32));
     assertThrows(
         IllegalArgumentException.class,
-        () -> region.advise(MemoryAdvice.PREFETCH, 0, 1L << 32, true));
+        () -> region.adviseAndWait(MemoryAdvice.PREFETCH, 0, 1L << 32));
     assertArrayEquals(new long[] {1, 1, 1}, arguments);
     assertEquals(memory.address() + 16, ibv_sge.addr(attr));
     assertEquals(32, ibv_sge.length(attr));

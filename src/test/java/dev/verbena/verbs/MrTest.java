@@ -316,7 +316,7 @@ class MrTest {
       var thrown =
           assertThrows(
               IllegalStateException.class,
-              () -> loop.region.advise(MemoryAdvice.PREFETCH, 0, 4096, true));
+              () -> loop.region.adviseAndWait(MemoryAdvice.PREFETCH, 0, 4096));
       assertTrue(thrown.getMessage().contains("not paged on demand"), thrown.getMessage());
     }
   }

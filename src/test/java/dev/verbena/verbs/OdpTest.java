@@ -262,8 +262,13 @@ class OdpTest {
         for (boolean wait : new boolean[] {true, false}) {
           renew(from, 1);
           renew(to, 2);
-          from.advise(advice, 0, from.length(), wait);
-          to.advise(advice, 0, to.length(), wait);
+          if (wait) {
+            from.adviseAndWait(advice, 0, from.length());
+            to.adviseAndWait(advice, 0, to.length());
+          } else {
+            from.advise(advice, 0, from.length());
+            to.advise(advice, 0, to.length());
+          }
           sendAndReceive(pair, from, to);
           advised.add(advice + " " + wait);
         }

@@ -325,7 +325,7 @@ class QpTest {
     try (Pair pair = new Pair()) {
       QueuePair qp = pair.a.builder(QueuePairType.UD).create();
       qp.activate();
-      qp.drain(true);
+      qp.drainWithEvent();
       assertEquals(QueuePairState.SQD, qp.state());
       AsyncEvent drained = qp.context().asyncEvents().poll(Duration.ofSeconds(10));
       assertSame(AsyncEventType.SQ_DRAINED, drained.type());

@@ -138,7 +138,8 @@ class SrqTest {
       assertTrue(noXrc.isUnsupported(), noXrc.getMessage());
       assertTrue(noXrc.getMessage().contains("has no XRC"), noXrc.getMessage());
       assertThrows(
-          IllegalArgumentException.class, () -> pair.a.context.openXrcDomain(-1, true, false));
+          IllegalArgumentException.class,
+          () -> pair.a.context.openXrcDomain(-1, XrcDomainFlag.CREAT));
       var tagMatching =
           pair.a.domain.sharedReceiveQueue(1).tagMatching(pair.a.completionQueue, 8, 8);
       assertThrows(VerbsException.class, tagMatching::create);

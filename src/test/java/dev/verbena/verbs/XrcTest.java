@@ -124,15 +124,17 @@ class XrcTest extends FakeDeviceFixture {
     XrcDomain own = context.openXrcDomain();
     assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
     assertEquals(0x40, ibv_xrcd_init_attr.oflags(attr), "O_CREAT");
-    XrcDomain shared = context.openXrcDomain(7, true, true);
+    XrcDomain shared = context.openXrcDomain(7, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
     assertEquals(7, ibv_xrcd_init_attr.fd(attr));
     assertEquals(0x40 | 0x80, ibv_xrcd_init_attr.oflags(attr), "O_CREAT and O_EXCL");
-    context.openXrcDomain(7, false, false);
+    context.openXrcDomain(7);
     assertEquals(0, ibv_xrcd_init_attr.oflags(attr));
     assertEquals(
         rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS(),
         ibv_xrcd_init_attr.comp_mask(attr));
-    assertThrows(IllegalArgumentException.class, () -> context.openXrcDomain(-1, true, true));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> context.openXrcDomain(-1, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL));
     own.close();
     own.close();
     assertFalse(own.isOpen());
@@ -202,7 +204,7 @@ class XrcTest extends FakeDeviceFixture {
   @Test
   @DisplayName("S2-V33, S2-V34: another process opens the receiving end by its number")
   void theReceivingEndIsOpenedAgain() {
-    XrcDomain domain = context.openXrcDomain(7, false, false);
+    XrcDomain domain = context.openXrcDomain(7);
     QueuePair receiver = domain.openQueuePair(0x99);
     assertEquals(0x99, ibv_qp_open_attr.qp_num(attr));
     assertEquals(domain.segment(), ibv_qp_open_attr.xrcd(attr));
@@ -243,7 +245,7 @@ class XrcTest extends FakeDeviceFixture {
   void softRoceRefusesIt() {
     try (Pair pair = new Pair()) {
       Refusal.of(pair.a.context::openXrcDomain, "has no XRC");
-      Refusal.of(() -> pair.a.context.openXrcDomain(0, true, false), "has no XRC");
+      Refusal.of(() -> pair.a.context.openXrcDomain(0, XrcDomainFlag.CREAT), "has no XRC");
       Refusal.of(() -> pair.a.builder(QueuePairType.XRC_SEND).create(), "XRC_SEND");
       SharedReceiveQueue plain = pair.a.domain.createSharedReceiveQueue(1);
       Refusal.of(plain::number);
