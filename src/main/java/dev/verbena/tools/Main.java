@@ -2,20 +2,17 @@ package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.verbs.Unsupported;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.Optional;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.ExecutionException;
 import picocli.CommandLine.IFactory;
 import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParseResult;
-import picocli.CommandLine.RunLast;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
@@ -104,24 +101,8 @@ public final class Main implements Runnable {
         .setOut(out)
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)
-        .setExecutionStrategy(Main::perform)
         .setExecutionExceptionHandler(Main::failed)
         .execute(args);
-  }
-
-  /** Where the JVM denies calls of C, classes that hold constants of C cannot be initialised. */
-  private static int perform(ParseResult result) {
-    try {
-      return new RunLast().execute(result);
-    } catch (ExceptionInInitializerError e) {
-      if (!(e.getCause() instanceof IllegalCallerException denied)) {
-        throw e;
-      }
-      String reason =
-          Verbena.unsupportedReason().map(Unsupported::explanation).orElse(denied.getMessage());
-      throw new ExecutionException(
-          result.asCommandLineList().getLast(), reason, new IllegalCallerException(reason, e));
-    }
   }
 
   private static int failed(Exception e, CommandLine command, ParseResult result) {

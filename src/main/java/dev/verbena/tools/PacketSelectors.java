@@ -13,21 +13,6 @@ import picocli.CommandLine.Spec.Target;
 
 /** Which packets to receive: a flow rule by its fields. What is 0 is not looked at. */
 final class PacketSelectors {
-  /**
-   * The names of {@link FlowType}, which itself holds constants of C: options are made even where
-   * nothing may be called.
-   */
-  private enum Rule {
-    NORMAL,
-    ALL_DEFAULT,
-    MC_DEFAULT,
-    SNIFFER;
-
-    FlowType ofVerbs() {
-      return FlowType.valueOf(name());
-    }
-  }
-
   @Spec(Target.MIXEE)
   private CommandSpec command;
 
@@ -35,7 +20,7 @@ final class PacketSelectors {
       names = "--rule",
       paramLabel = "TYPE",
       description = "${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}.")
-  private Rule type = Rule.NORMAL;
+  private FlowType type = FlowType.NORMAL;
 
   @Option(
       names = "--priority",
@@ -98,11 +83,11 @@ final class PacketSelectors {
   /** Fails unless the options say which packets. */
   void check() {
     boolean any = hasEthernet() || hasIp() || hasPorts();
-    if (!any && type == Rule.NORMAL) {
+    if (!any && type == FlowType.NORMAL) {
       throw Failure.usage(
           command, "which packets? Name an address or a port, or ask for --rule sniffer");
     }
-    if (any && type != Rule.NORMAL) {
+    if (any && type != FlowType.NORMAL) {
       throw Failure.usage(command, "addresses and ports go with --rule normal");
     }
     inet4(sourceAddress);
@@ -132,7 +117,7 @@ final class PacketSelectors {
 
   /** Puts the rule in force, and names every header up to the last one that is looked at. */
   FlowRule rule(PacketPort port) {
-    FlowRule.Builder rule = port.flow().type(type.ofVerbs()).priority(priority);
+    FlowRule.Builder rule = port.flow().type(type).priority(priority);
     if (hasEthernet() || hasIp() || hasPorts()) {
       rule.match(ethernet());
     }
