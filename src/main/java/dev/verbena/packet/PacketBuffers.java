@@ -211,7 +211,11 @@ public final class PacketBuffers implements AutoCloseable {
    * @return the region
    */
   public MemoryRegion region(int fragment) {
-    return fragments[fragment].region();
+    return checkedFragment(fragment).region();
+  }
+
+  private Fragment checkedFragment(int fragment) {
+    return fragments[Objects.checkIndex(fragment, fragments.length)];
   }
 
   /**
@@ -222,7 +226,7 @@ public final class PacketBuffers implements AutoCloseable {
    * @return the number of bytes before it
    */
   public long offset(int packet, int fragment) {
-    return Objects.checkIndex(packet, count) * fragments[fragment].stride();
+    return Objects.checkIndex(packet, count) * checkedFragment(fragment).stride();
   }
 
   /**

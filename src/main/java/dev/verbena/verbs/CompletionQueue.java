@@ -29,6 +29,9 @@ import java.util.stream.Stream;
 public sealed class CompletionQueue extends Resource permits ExtendedCompletionQueue {
   private static final long MICROSECOND = 1000;
 
+  /** What 16 bits hold in microseconds. */
+  private static final Duration LONGEST_PERIOD = Duration.ofNanos(0xffff * MICROSECOND);
+
   /** How many completions one call takes for a handler. */
   private static final int BATCH = 16;
 
@@ -314,8 +317,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
           "moderation after " + completions + " completions: 0 to 65535 are possible");
     }
     if (period.isNegative()
-        || period.toNanos() % MICROSECOND != 0
-        || period.toNanos() / MICROSECOND > 0xffff) {
+        || period.compareTo(LONGEST_PERIOD) > 0
+        || period.toNanos() % MICROSECOND != 0) {
       throw new IllegalArgumentException(
           "moderation for " + period + ": 0 to 65535 whole microseconds are possible");
     }

@@ -65,7 +65,7 @@ public final class CompletionWaiter {
    * Waits a while until there are completions.
    *
    * @param completions where they are written
-   * @param timeout how long at most
+   * @param timeout how long at most; a negative time is zero
    * @return how many were taken; 0 if none came in time
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the queue or its channel is closed, be it during the wait
@@ -75,6 +75,9 @@ public final class CompletionWaiter {
   }
 
   private static long saturated(Duration duration) {
+    if (duration.isNegative()) {
+      return 0;
+    }
     return duration.compareTo(Duration.ofNanos(FOR_EVER)) < 0 ? duration.toNanos() : FOR_EVER;
   }
 

@@ -5,6 +5,7 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * What a device is told about the place of memory, so that it brings data there faster: {@code
@@ -90,7 +91,7 @@ public final class DmaHandle extends Resource {
      * @return this
      */
     public Builder memoryType(MemoryType type) {
-      this.type = type;
+      this.type = Objects.requireNonNull(type, "type");
       mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE();
       return this;
     }

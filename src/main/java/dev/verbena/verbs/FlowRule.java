@@ -104,8 +104,7 @@ public final class FlowRule extends Resource {
      * @return this
      */
     public Builder match(FlowMatch header) {
-      specs.add(new Spec(header.size(), spec -> header.writeTo(spec, false)));
-      return this;
+      return match(header, false);
     }
 
     /**
@@ -115,7 +114,16 @@ public final class FlowRule extends Resource {
      * @return this
      */
     public Builder matchInner(FlowMatch header) {
-      specs.add(new Spec(header.size(), spec -> header.writeTo(spec, true)));
+      return match(header, true);
+    }
+
+    /** Keeps a copy: the caller may change the header for another rule. */
+    private Builder match(FlowMatch header, boolean inner) {
+      // An array of longs, so that C's alignments hold in it.
+      int longs = (int) Math.ceilDiv(header.size(), Long.BYTES);
+      MemorySegment copy = MemorySegment.ofArray(new long[longs]).asSlice(0, header.size());
+      header.writeTo(copy, inner);
+      specs.add(new Spec(copy.byteSize(), spec -> spec.copyFrom(copy)));
       return this;
     }
 
@@ -149,7 +157,7 @@ public final class FlowRule extends Resource {
      * @return this
      */
     public Builder action(FlowAction action) {
-      parents.add(action);
+      parents.add(Objects.requireNonNull(action, "action"));
       return act(
           ibv_flow_spec_action_handle.sizeof(),
           rdma_h.IBV_FLOW_SPEC_ACTION_HANDLE(),
@@ -163,7 +171,7 @@ public final class FlowRule extends Resource {
      * @return this
      */
     public Builder count(FlowCounters counters) {
-      parents.add(counters);
+      parents.add(Objects.requireNonNull(counters, "counters"));
       return act(
           ibv_flow_spec_counter_action.sizeof(),
           rdma_h.IBV_FLOW_SPEC_ACTION_COUNT(),

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import java.net.InetAddress;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
@@ -20,6 +21,12 @@ import java.util.stream.Collectors;
  * @param reason why this one, in words
  */
 public record GidChoice(GidEntry entry, int lid, String reason) {
+  /** Refuses a choice of nothing. */
+  public GidChoice {
+    Objects.requireNonNull(entry, "entry");
+    Objects.requireNonNull(reason, "reason");
+  }
+
   private static final Comparator<GidEntry> PREFERENCE =
       Comparator.comparingInt((GidEntry entry) -> typeRank(entry.type()))
           .thenComparingInt(entry -> scopeRank(entry.gid()))

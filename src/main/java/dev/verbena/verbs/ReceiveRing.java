@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import java.util.Objects;
+
 /**
  * Receive requests that are posted again as soon as they have been handled.
  *
@@ -36,7 +38,7 @@ public final class ReceiveRing {
    * @param requests what is posted; their ids are set
    */
   public ReceiveRing(ReceiveQueue queue, ReceiveList requests) {
-    this.queue = queue;
+    this.queue = Objects.requireNonNull(queue, "queue");
     this.requests = requests;
     for (int i = 0; i < requests.size(); i++) {
       requests.id(i, i);

@@ -69,12 +69,13 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     }
     this.entriesEach = entriesEach;
     this.requestShift = Long.numberOfTrailingZeros(requestSize);
-    int allEntries = Math.multiplyExact(requests, entriesEach);
+    requireArray(requests, (long) entriesEach + others);
+    int allEntries = requests * entriesEach;
     this.memory = new Block(endOfEntries(requests, entriesEach, requestSize) + extra);
     this.requests = memory.address(REQUESTS);
     this.entries = memory.address(REQUESTS + requests * requestSize);
     this.used = new int[requests];
-    this.named = new Resource[Math.addExact(allEntries, Math.multiplyExact(requests, others))];
+    this.named = new Resource[allEntries + requests * others];
     this.end = requests - 1;
     for (int i = 0; i < requests; i++) {
       putLong(at(i) + ENTRIES, entryAt(i * entriesEach));
@@ -204,7 +205,8 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
 
   /** The index of an entry among those of all requests. */
   private int entry(int request, int entry) {
-    if (entry < 0 || entry >= used[checked(request)]) {
+    int has = used[checked(request)];
+    if (entry < 0 || entry >= has) {
       addEntry(request, entry);
     }
     return request * entriesEach + entry;
@@ -224,6 +226,15 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     }
     requireEntries(request);
     setEntries(request, entry + 1);
+  }
+
+  /** Refuses numbers whose product no array of Java holds. */
+  static void requireArray(int requests, long entriesEach) {
+    if (requests * entriesEach > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "%d requests with %d entries each: a list has at most 2^31 - 1 entries"
+              .formatted(requests, entriesEach));
+    }
   }
 
   /** Refuses to give an entry to a request that has no use for it. */

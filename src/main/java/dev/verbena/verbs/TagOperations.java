@@ -63,10 +63,11 @@ public final class TagOperations {
       throw new IllegalArgumentException(
           operations + " operations with " + entriesEach + " entries each");
     }
+    RequestList.requireArray(operations, entriesEach);
     this.size = operations;
     this.entriesEach = entriesEach;
-    this.regions = new MemoryRegion[Math.multiplyExact(operations, entriesEach)];
-    this.memory = new Block(OPERATIONS + operations * SIZE + regions.length * ENTRY);
+    this.regions = new MemoryRegion[operations * entriesEach];
+    this.memory = new Block(OPERATIONS + operations * (long) SIZE + regions.length * (long) ENTRY);
     this.formatted = new boolean[operations];
   }
 

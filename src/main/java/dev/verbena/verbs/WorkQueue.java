@@ -10,7 +10,6 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -106,7 +105,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
      * @return a queue in state RESET, to be closed
      */
     public WorkQueue create() {
-      Objects.requireNonNull(completions, "a work queue needs a completion queue");
+      if (completions == null) {
+        throw new IllegalStateException("a work queue needs a completion queue: completions()");
+      }
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = ibv_wq_init_attr.allocate(arena);
         ibv_wq_init_attr.wq_type(attr, rdma_h.IBV_WQT_RQ());

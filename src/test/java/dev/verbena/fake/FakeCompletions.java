@@ -152,6 +152,7 @@ final class FakeCompletions {
   public int poll_cq(long address, int number, long wc) {
     synchronized (device) {
       Cq cq = device.completionQueues.at(address);
+      cq.overrun = false;
       int polled = 0;
       while (polled < number && !cq.entries.isEmpty()) {
         Completion c = cq.entries.remove();
@@ -174,8 +175,11 @@ final class FakeCompletions {
   /** Adds a completion, and announces it if that was asked for. */
   void complete(Cq cq, Completion completion, boolean solicited) {
     if (cq.entries.size() == cq.capacity) {
-      long context = cq.struct.getLong("context");
-      events.announce(context, rdma_h.IBV_EVENT_CQ_ERR(), cq.struct.address());
+      if (!cq.overrun) {
+        cq.overrun = true;
+        long context = cq.struct.getLong("context");
+        events.announce(context, rdma_h.IBV_EVENT_CQ_ERR(), cq.struct.address());
+      }
       return;
     }
     cq.entries.add(completion);

@@ -63,6 +63,10 @@ public final class FakeDevice {
     int capacity;
     boolean armed;
     boolean solicitedOnly;
+
+    /** Whether a completion was lost since the last poll, which is announced once. */
+    boolean overrun;
+
     int unacknowledged;
     int users;
 

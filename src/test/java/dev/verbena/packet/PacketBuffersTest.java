@@ -71,6 +71,9 @@ class PacketBuffersTest {
     assertFalse(packets.region(0).isOpen());
     assertThrows(IndexOutOfBoundsException.class, () -> packets.offset(10, 0));
     assertThrows(IndexOutOfBoundsException.class, () -> packets.offset(-1, 0));
+    var noFragment = assertThrows(IndexOutOfBoundsException.class, () -> packets.region(2));
+    assertEquals("Index 2 out of bounds for length 2", noFragment.getMessage());
+    assertEquals(IndexOutOfBoundsException.class, noFragment.getClass());
     assertThrows(IllegalStateException.class, () -> packets.receives(1));
   }
 

@@ -184,7 +184,7 @@ class TagMatchingTest extends FakeDeviceFixture {
     var e = assertThrows(IllegalArgumentException.class, () -> queue.post(operations));
     assertTrue(e.getMessage().contains("3 entries"), e.getMessage());
     assertTrue(posted.isEmpty());
-    assertThrows(ArithmeticException.class, () -> new TagOperations(1 << 16, 1 << 16));
+    assertThrows(IllegalArgumentException.class, () -> new TagOperations(1 << 16, 1 << 16));
   }
 
   @Test
