@@ -68,6 +68,12 @@ public final class CompletionCursor implements AutoCloseable {
         && !(closeIfAbandoned() && owner.compareAndSet(null, here))) {
       throw new IllegalStateException("the cursor of " + queue + " is open already");
     }
+    try {
+      queue.requireNotClosing(); // Whoever closes it looks for an owner after that began.
+    } catch (IllegalStateException e) {
+      owner.setRelease(null);
+      throw e;
+    }
     place = Place.BEFORE;
     return this;
   }

@@ -355,13 +355,17 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   void requestNotification(int solicitedOnly) {
-    requireOpen();
-    if (ibv_cq.channel(struct).address() == 0) {
-      throw new IllegalStateException(this + " was created without a completion channel");
-    }
-    int errno = calls.ibv_req_notify_cq(solicitedOnly);
-    if (errno != 0) {
-      throw new VerbsException("ibv_req_notify_cq", errno, "on " + this);
+    hold();
+    try {
+      if (ibv_cq.channel(struct).address() == 0) {
+        throw new IllegalStateException(this + " was created without a completion channel");
+      }
+      int errno = calls.ibv_req_notify_cq(solicitedOnly);
+      if (errno != 0) {
+        throw new VerbsException("ibv_req_notify_cq", errno, "on " + this);
+      }
+    } finally {
+      letGo();
     }
   }
 
@@ -393,11 +397,18 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return how many were taken; 0 if there are none
    */
   public int poll(Completions completions, int limit) {
-    if (BoundsChecks.ON) {
-      requireOpen();
-      Objects.checkFromIndexSize(0, limit, completions.capacity());
+    completions.enter();
+    try {
+      if (BoundsChecks.ON) {
+        if (!completions.isCheckedFor(this)) {
+          completions.check(this);
+        }
+        Objects.checkFromIndexSize(0, limit, completions.capacity());
+      }
+      return completions.polled(calls.ibv_poll_cq(limit, completions.address()), this);
+    } finally {
+      completions.leave();
     }
-    return completions.polled(calls.ibv_poll_cq(limit, completions.address()), this);
   }
 
   /**
@@ -426,7 +437,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
         handler.completed(batch, i);
       }
       taken += polled;
-    } while (polled == wanted && taken < limit);
+    } while (polled == wanted && taken < limit && isOpen()); // A handler may close the queue.
     spare.setRelease(batch);
     return taken;
   }

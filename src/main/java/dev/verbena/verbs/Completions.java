@@ -16,7 +16,7 @@ import java.util.Set;
  * <p>After a failure only {@link #id}, {@link #status}, {@link #queuePairNumber} and {@link
  * #vendorError} mean something. Completions are used by one thread at a time.
  */
-public final class Completions {
+public final class Completions extends DataPathUser {
   private static final long SIZE = ibv_wc.sizeof();
   private static final long ID = ibv_wc.wr_id$offset();
   private static final long STATUS = ibv_wc.status$offset();
@@ -71,6 +71,13 @@ public final class Completions {
    */
   public int count() {
     return count;
+  }
+
+  /** Sees that a queue is open, for this poll and for those until anything is closed. */
+  void check(CompletionQueue queue) {
+    int closings = Resource.closingsBefore();
+    use(queue);
+    checked(queue, closings);
   }
 
   /** Where C writes. */

@@ -36,7 +36,7 @@ import java.util.stream.Stream;
  * time. Until it is completed or closed C holds the lock of the send queue: nothing that blocks
  * should be done, and no completions polled, for which efa and ionic take that lock as well.
  */
-public final class Posting implements AutoCloseable {
+public final class Posting extends DataPathUser implements AutoCloseable {
   private static final long ENTRY = ibv_sge.sizeof();
   private static final long BIND_INFO = 0;
   private static final long ATOMIC_VALUE = BIND_INFO + ibv_mw_bind_info.sizeof();
@@ -74,6 +74,12 @@ public final class Posting implements AutoCloseable {
     if (!owner.compareAndSet(null, here)
         && !(abortIfAbandoned() && owner.compareAndSet(null, here))) {
       throw new IllegalStateException("the posting of " + queuePair + " is open already");
+    }
+    try {
+      queuePair.requireNotClosing(); // Whoever closes it looks for an owner after that began.
+    } catch (IllegalStateException e) {
+      owner.setRelease(null);
+      throw e;
     }
     requests = 0;
     flags = 0;
@@ -466,8 +472,15 @@ public final class Posting implements AutoCloseable {
     requireSameDomain(window, window.domain());
     requireSameDomain(binding.region(), binding.region().domain());
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
-    next(WorkRequestOpcode.BIND_MW)
-        .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));
+    enter();
+    try {
+      use(window);
+      use(binding.region());
+      next(WorkRequestOpcode.BIND_MW)
+          .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));
+    } finally {
+      leave();
+    }
     memory.keep();
     return begun(WorkRequestOpcode.BIND_MW);
   }
@@ -606,7 +619,13 @@ public final class Posting implements AutoCloseable {
     }
     requireNoTarget();
     requireSameDomain(handle, handle.domain());
-    calls.ibv_wr_set_ud_addr(handle.address(), number, key);
+    enter();
+    try {
+      use(handle);
+      calls.ibv_wr_set_ud_addr(handle.address(), number, key);
+    } finally {
+      leave();
+    }
     addressed = true;
     return this;
   }

@@ -191,19 +191,24 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     were taken, and {@link RequestList#refused} tells which it was
    */
   public int post(SendList list, int from, int count) {
-    if (BoundsChecks.ON) {
-      if (!list.isValidated(this, from, count)) {
-        requireSendQueue();
-        list.validate(sends, from, count);
+    list.enter();
+    try {
+      if (BoundsChecks.ON) {
+        if (!list.isValidated(this, from, count)) {
+          requireSendQueue();
+          list.validate(sends, from, count);
+        }
+        requireNoPosting();
       }
-      requireNoPosting();
+      if (count == 0) {
+        return 0;
+      }
+      int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
+      list.memory.keep();
+      return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
+    } finally {
+      list.leave();
     }
-    if (count == 0) {
-      return 0;
-    }
-    int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
-    list.memory.keep();
-    return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
   }
 
   /**
@@ -252,18 +257,23 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
-    if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
-      if (!receivesItself) {
-        throw new IllegalStateException(this + " has no receive queue of its own");
+    list.enter();
+    try {
+      if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
+        if (!receivesItself) {
+          throw new IllegalStateException(this + " has no receive queue of its own");
+        }
+        list.validate(receives, from, count);
       }
-      list.validate(receives, from, count);
+      if (count == 0) {
+        return 0;
+      }
+      int errno = calls.ibv_post_recv(list.chain(from, count), list.refusedWord());
+      list.memory.keep();
+      return errno == 0 ? count : list.taken("ibv_post_recv", errno, this, from, count);
+    } finally {
+      list.leave();
     }
-    if (count == 0) {
-      return 0;
-    }
-    int errno = calls.ibv_post_recv(list.chain(from, count), list.refusedWord());
-    list.memory.keep();
-    return errno == 0 ? count : list.taken("ibv_post_recv", errno, this, from, count);
   }
 
   /**

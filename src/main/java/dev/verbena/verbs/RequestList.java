@@ -16,7 +16,7 @@ import java.util.Objects;
  * Its memory is freed by the garbage collector; once posted, a request is in the queue and the list
  * is free for others.
  */
-public abstract sealed class RequestList permits SendList, ReceiveList {
+public abstract sealed class RequestList extends DataPathUser permits SendList, ReceiveList {
   // Requests of both kinds begin with the same fields.
   static final long ID = ibv_recv_wr.wr_id$offset();
   static final long NEXT = ibv_recv_wr.next$offset();
@@ -49,13 +49,11 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   /** The request that C takes for the last one: its link is cut. */
   private int end;
 
-  /** Which requests were found good for which queue, and until when that holds. */
-  private Resource validatedBy;
-
-  private ProtectionDomain validatedDomain;
-  private int validatedAt;
+  /** Which requests were found good for the queue that the list was checked for. */
   private int validatedFrom;
+
   private int validatedTo;
+  private ProtectionDomain validatedDomain;
   private int validatedInlineData;
 
   private int refused = -1;
@@ -250,7 +248,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
 
   final void setEntryCount(int request, int count) {
     putInt(at(request) + ENTRY_COUNT, count);
-    validatedBy = null;
+    forgetCheck();
   }
 
   final void put(int entry, long address, int length, int lkey) {
@@ -274,7 +272,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   final void putInlineLength(int request, int length) {
     putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
     if (length > validatedInlineData) {
-      validatedBy = null;
+      forgetCheck();
     }
   }
 
@@ -283,7 +281,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     if (named[index] != region) {
       named[index] = region;
       if (region != null && region.domain() != validatedDomain) {
-        validatedBy = null;
+        forgetCheck();
       }
     }
   }
@@ -294,7 +292,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     int index = used.length * entriesEach + request * others + other;
     if (named[index] != resource) {
       named[index] = resource;
-      validatedBy = null;
+      forgetCheck();
     }
   }
 
@@ -361,10 +359,8 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   /** Whether a range was found good for a queue, and nothing happened since that could matter. */
-  @SuppressWarnings("ReferenceEquality")
   final boolean isValidated(Resource queue, int from, int count) {
-    return queue == validatedBy
-        && Resource.closings() == validatedAt
+    return isCheckedFor(queue)
         && from >= validatedFrom
         && count >= 0
         && count <= validatedTo - from;
@@ -373,8 +369,8 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   /** Looks at every request of a range, and remembers that all were good. */
   final void validate(QueueLimits limits, int from, int count) {
     Objects.checkFromIndexSize(from, count, used.length);
-    final int now = Resource.closings();
-    limits.queue().requireOpen();
+    final int closings = Resource.closingsBefore();
+    use(limits.queue());
     for (int i = from; i < from + count; i++) {
       validate(limits, i);
     }
@@ -384,10 +380,9 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
             && from + count >= validatedFrom;
     validatedFrom = adjoins ? Math.min(validatedFrom, from) : from;
     validatedTo = adjoins ? Math.max(validatedTo, from + count) : from + count;
-    validatedBy = limits.queue();
     validatedDomain = limits.domain();
     validatedInlineData = limits.inlineData();
-    validatedAt = now;
+    checked(limits.queue(), closings);
   }
 
   private void validate(QueueLimits limits, int request) {

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.ThreadBarrier;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -18,8 +20,9 @@ import java.util.function.Supplier;
  * any number of times. Using a closed object throws {@link IllegalStateException}. If C refuses to
  * release an object, the exception says why and the object stays open.
  *
- * <p>Objects may be used from several threads. What C says about destroyed objects holds here too:
- * nobody may be inside a call on an object while it is closed.
+ * <p>Objects may be used from several threads. A queue may be closed while other threads post to it
+ * or poll it: closing waits for the calls of C that are under way, and later ones throw {@link
+ * IllegalStateException}. Nobody may be inside another call on an object while it is closed.
  */
 public abstract class Resource implements AutoCloseable {
   private enum State {
@@ -38,13 +41,18 @@ public abstract class Resource implements AutoCloseable {
   /** How many objects are being made on this one, which cannot be closed meanwhile. */
   private int makings;
 
+  /** What gave this object to C on the data path, at least once. */
+  private List<WeakReference<DataPathUser>> users = List.of();
+
+  private int usersBeforePurge = 8;
+
   private volatile State state = State.OPEN;
 
   /**
    * What the data path looks at instead of the state: false from the start of closing. Not volatile
    * on purpose. A volatile read would make C2 load everything anew that it knows of a list or a
-   * region, at every patch of every request. Each call of C makes it look again, which is as often
-   * as it matters: nobody may be inside a call on an object while it is closed.
+   * region, at every patch of every request. Whether C may be called is decided by {@link
+   * #closings} instead, inside the call.
    */
   private boolean usable = true;
 
@@ -103,20 +111,69 @@ public abstract class Resource implements AutoCloseable {
     }
   }
 
-  private synchronized void hold() {
-    if (state != State.OPEN) {
-      throw closedException();
-    }
+  /** Keeps the object from being closed until {@link #letGo}. */
+  final synchronized void hold() {
+    requireNotClosing();
     makings++;
   }
 
-  private synchronized void letGo() {
+  /** Runs something while none of some objects can be closed. */
+  static void holding(List<? extends Resource> objects, Runnable action) {
+    int held = 0;
+    try {
+      for (Resource object : objects) {
+        object.hold();
+        held++;
+      }
+      action.run();
+    } finally {
+      objects.subList(0, held).forEach(Resource::letGo);
+    }
+  }
+
+  final synchronized void letGo() {
     makings--;
     notifyAll();
   }
 
   private synchronized void add(Resource child) {
     children.add(child);
+  }
+
+  /**
+   * Makes this object wait, when it is closed, for a call of the data path that it is given to.
+   *
+   * @throws IllegalStateException if closing has begun
+   */
+  final synchronized void add(DataPathUser user) {
+    requireNotClosing();
+    if (users.size() == usersBeforePurge) {
+      users.removeIf(reference -> reference.get() == null);
+      usersBeforePurge = Math.max(usersBeforePurge, 2 * users.size());
+    }
+    if (users.isEmpty()) {
+      users = new ArrayList<>();
+    }
+    users.add(new WeakReference<>(user));
+  }
+
+  private synchronized List<WeakReference<DataPathUser>> users() {
+    return List.copyOf(users);
+  }
+
+  /** Waits until no call of the data path is under way that was given this object. */
+  private void awaitDataPath() {
+    List<WeakReference<DataPathUser>> waitedFor = users();
+    if (waitedFor.isEmpty()) {
+      return;
+    }
+    ThreadBarrier.run();
+    for (WeakReference<DataPathUser> reference : waitedFor) {
+      DataPathUser user = reference.get();
+      if (user != null) {
+        user.awaitEnd();
+      }
+    }
   }
 
   /**
@@ -221,6 +278,7 @@ public abstract class Resource implements AutoCloseable {
     underWay.push(this);
     try {
       beforeClose();
+      awaitDataPath();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
         child.close();
         detach(child); // Whoever closed it may not have come to that yet.
@@ -326,6 +384,22 @@ public abstract class Resource implements AutoCloseable {
    */
   static int closings() {
     return CLOSINGS.getOpaque();
+  }
+
+  /** The same number, read before everything that is looked at next. */
+  static int closingsBefore() {
+    return CLOSINGS.get();
+  }
+
+  /**
+   * Checks that closing has not begun, by a volatile read.
+   *
+   * @throws IllegalStateException naming the object
+   */
+  final void requireNotClosing() {
+    if (state != State.OPEN) {
+      throw closedException();
+    }
   }
 
   private IllegalStateException closedException() {

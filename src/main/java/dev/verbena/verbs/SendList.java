@@ -578,13 +578,17 @@ public final class SendList extends RequestList {
           describe(request) + " has no address handle, which a UD queue pair needs");
     }
     for (int other = 0; other < OTHERS; other++) {
-      switch (named(request, other, OTHERS)) {
-        case null -> {}
+      Resource named = named(request, other, OTHERS);
+      switch (named) {
+        case null -> {
+          continue;
+        }
         case AddressHandle handle -> validate(limits, request, handle, handle.domain());
         case MemoryWindow window -> validate(limits, request, window, window.domain());
         case MemoryRegion region -> validate(limits, request, region, region.domain());
-        case Resource unforeseen -> throw new AssertionError(unforeseen);
+        default -> throw new AssertionError(named);
       }
+      use(named); // C follows the pointer in the request.
     }
   }
 

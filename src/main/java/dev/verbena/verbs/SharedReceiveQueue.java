@@ -352,15 +352,20 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
-    if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
-      list.validate(limits, from, count);
+    list.enter();
+    try {
+      if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
+        list.validate(limits, from, count);
+      }
+      if (count == 0) {
+        return 0;
+      }
+      int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
+      list.memory.keep();
+      return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
+    } finally {
+      list.leave();
     }
-    if (count == 0) {
-      return 0;
-    }
-    int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
-    list.memory.keep();
-    return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
   }
 
   /**
@@ -375,14 +380,18 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @throws VerbsException if C refuses an operation for another reason; those before it were taken
    */
   public int post(TagOperations operations) {
-    requireOpen();
-    if (type != SharedReceiveQueueType.TM) {
-      throw new IllegalStateException(this + " is of type " + type + " and matches no tags");
+    hold();
+    try {
+      if (type != SharedReceiveQueueType.TM) {
+        throw new IllegalStateException(this + " is of type " + type + " and matches no tags");
+      }
+      operations.validate(limits);
+      int errno = verbs().ibv_post_srq_ops(address(), operations.first(), operations.refusedWord());
+      operations.memory.keep();
+      return errno == 0 ? operations.size() : operations.taken(errno, this);
+    } finally {
+      letGo();
     }
-    operations.validate(limits);
-    int errno = verbs().ibv_post_srq_ops(address(), operations.first(), operations.refusedWord());
-    operations.memory.keep();
-    return errno == 0 ? operations.size() : operations.taken(errno, this);
   }
 
   /**

@@ -158,15 +158,20 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
-    if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
-      list.validate(limits, from, count);
+    list.enter();
+    try {
+      if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
+        list.validate(limits, from, count);
+      }
+      if (count == 0) {
+        return 0;
+      }
+      int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.refusedWord());
+      list.memory.keep();
+      return errno == 0 ? count : list.taken("ibv_post_wq_recv", errno, this, from, count);
+    } finally {
+      list.leave();
     }
-    if (count == 0) {
-      return 0;
-    }
-    int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.refusedWord());
-    list.memory.keep();
-    return errno == 0 ? count : list.taken("ibv_post_wq_recv", errno, this, from, count);
   }
 
   /**

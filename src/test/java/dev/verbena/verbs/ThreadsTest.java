@@ -98,6 +98,41 @@ class ThreadsTest {
     }
   }
 
+  @DeviceTest
+  @DisplayName("S1-05: a queue is closed while other threads post to it and poll it")
+  void aQueueIsClosedBesidePostAndPoll() throws Exception {
+    for (int round = 0; round < 20; round++) {
+      try (Pair pair = Pair.connected(QueuePairType.RC);
+          ExecutorService threads = Executors.newCachedThreadPool()) {
+        ReceiveList receives = new ReceiveList(1, 1);
+        SendList sends = new SendList(1, 1);
+        sends.send(0);
+        Completions completions = new Completions(1);
+        CountDownLatch busy = new CountDownLatch(3 * EACH);
+        List<Future<?>> ends = new ArrayList<>();
+        ends.add(threads.submit(() -> withoutEnd(() -> pair.a.queuePair.post(sends), busy)));
+        ends.add(threads.submit(() -> withoutEnd(() -> pair.a.queuePair.post(receives), busy)));
+        ends.add(
+            threads.submit(() -> withoutEnd(() -> pair.a.completionQueue.poll(completions), busy)));
+        assertTrue(busy.await(60, TimeUnit.SECONDS), "the threads do not get going");
+        pair.a.completionQueue.close(); // After its queue pair.
+        for (Future<?> end : ends) {
+          ExecutionException e =
+              assertThrows(ExecutionException.class, () -> end.get(60, TimeUnit.SECONDS));
+          assertInstanceOf(IllegalStateException.class, e.getCause());
+          assertTrue(e.getCause().getMessage().endsWith("is closed"), e.getCause().getMessage());
+        }
+      }
+    }
+  }
+
+  private static void withoutEnd(Runnable use, CountDownLatch busy) {
+    while (true) {
+      use.run();
+      busy.countDown();
+    }
+  }
+
   /** What each thread does, with memory of its own. */
   private static List<Runnable> uses(Pair pair) {
     List<Runnable> uses = new ArrayList<>();

@@ -1,0 +1,60 @@
+package dev.verbena.fake;
+
+import dev.verbena.raw.ibv_send_wr;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A data path that takes its time: each call looks at its queue at the end, as C would, and finds
+ * out whether that was destroyed meanwhile. Nothing is posted, and nothing completes.
+ */
+public final class SlowCalls {
+  private final FakeDevice device;
+
+  /** How many calls were begun. */
+  public final AtomicInteger begun = new AtomicInteger();
+
+  /** Makes calls on the device of a provider, which must play this. */
+  public SlowCalls(FakeProvider provider) {
+    device = provider.device();
+  }
+
+  private int look(Live<?> objects, long address) {
+    begun.incrementAndGet();
+    for (int i = 0; i < 20; i++) {
+      Thread.yield();
+    }
+    synchronized (device) {
+      objects.at(address); // Throws if the object is gone.
+    }
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_poll_cq}. */
+  public int poll_cq(long cq, int number, long wc) {
+    return look(device.completionQueues, cq);
+  }
+
+  /** The pointer behind {@code ibv_req_notify_cq}. */
+  public int req_notify_cq(long cq, int solicitedOnly) {
+    return look(device.completionQueues, cq);
+  }
+
+  /** The pointer behind {@code ibv_post_send}; it follows the address handles of datagrams. */
+  public int post_send(long qp, long wr, long badWr) {
+    long handle = CStruct.at(wr, ibv_send_wr.layout()).getLong("wr.ud.ah");
+    if (handle != 0) {
+      look(device.addressHandles, handle);
+    }
+    return look(device.queuePairs, qp);
+  }
+
+  /** The pointer behind {@code ibv_post_recv}. */
+  public int post_recv(long qp, long wr, long badWr) {
+    return look(device.queuePairs, qp);
+  }
+
+  /** The pointer behind {@code ibv_post_srq_recv}. */
+  public int post_srq_recv(long srq, long wr, long badWr) {
+    return look(device.sharedQueues, srq);
+  }
+}
