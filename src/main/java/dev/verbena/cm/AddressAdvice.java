@@ -5,6 +5,7 @@ import dev.verbena.verbs.Device;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
+import org.jspecify.annotations.Nullable;
 
 /** What an errno of binding or resolution means for an IP address, and what to do about it. */
 final class AddressAdvice {
@@ -17,7 +18,7 @@ final class AddressAdvice {
    * @param address the address that was bound to or resolved; null if it is not known
    * @return a clause that begins with a semicolon, or nothing
    */
-  static String on(int errno, InetSocketAddress address) {
+  static String on(int errno, @Nullable InetSocketAddress address) {
     return switch (errno) {
       case Errno.ENETUNREACH, Errno.EHOSTUNREACH ->
           "; this host has no route to that address from a network interface with an RDMA device:"
@@ -50,7 +51,7 @@ final class AddressAdvice {
     }
   }
 
-  private static boolean isLoopback(InetSocketAddress address) {
+  private static boolean isLoopback(@Nullable InetSocketAddress address) {
     return address != null
         && address.getAddress() != null
         && address.getAddress().isLoopbackAddress();

@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A question for the addresses behind a name: the arguments and hints of {@code rdma_getaddrinfo}.
@@ -40,7 +41,7 @@ public final class AddressQuery {
   private InetSocketAddress source;
   private InetSocketAddress destination;
 
-  private AddressQuery(String node, String service) {
+  private AddressQuery(@Nullable String node, @Nullable String service) {
     this.node = node;
     this.service = service;
   }
@@ -52,7 +53,7 @@ public final class AddressQuery {
    * @param service a service name or a port in digits; null for none
    * @return a query, to be refined
    */
-  public static AddressQuery of(String node, String service) {
+  public static AddressQuery of(@Nullable String node, @Nullable String service) {
     if (node == null && service == null) {
       throw new IllegalArgumentException("neither a node nor a service");
     }

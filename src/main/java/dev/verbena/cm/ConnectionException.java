@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaException;
 import java.io.Serial;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The failure of a connection, as an event of RDMA CM reports it: an address or route that was not
@@ -10,7 +11,7 @@ import java.io.Serial;
 public final class ConnectionException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;
 
-  private final transient ConnectionEvent event;
+  private final transient @Nullable ConnectionEvent event;
 
   /**
    * The failure that an event reports.
@@ -36,7 +37,7 @@ public final class ConnectionException extends RdmaException {
    *
    * @return the event; null in an exception that was serialised
    */
-  public ConnectionEvent event() {
+  public @Nullable ConnectionEvent event() {
     return event;
   }
 }

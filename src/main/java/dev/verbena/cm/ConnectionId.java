@@ -24,6 +24,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One end of a connection, a listener, or a datagram service: {@code struct rdma_cm_id}, RDMA's
@@ -160,7 +161,8 @@ public final class ConnectionId extends Resource {
    * @param timeout how long the resolution may take. Rather short, to be asked again: Linux may
    *     miss a neighbour's answer and notice it only when the time is over
    */
-  public void resolveAddress(InetSocketAddress local, InetSocketAddress peer, Duration timeout) {
+  public void resolveAddress(
+      @Nullable InetSocketAddress local, InetSocketAddress peer, Duration timeout) {
     Objects.requireNonNull(peer, "peer");
     int millis = millis(timeout);
     try (Arena arena = Arena.ofConfined()) {

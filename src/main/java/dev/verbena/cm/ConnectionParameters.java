@@ -16,8 +16,8 @@ import java.lang.foreign.MemorySegment;
  * @param flowControl whether hardware flow control is said to be available; exchanged, not applied
  * @param retryCount how often a packet is sent again before the connection breaks, 0 to 7;
  *     Soft-RoCE takes 7 for without end; ignored when accepting
- * @param receiverNotReadyRetryCount RNR retry count: how often a peer without a posted receive is
- *     tried again, 0 to 7, where 7 is without end by the InfiniBand specification
+ * @param rnrRetryCount RNR retry count: how often a peer without a posted receive is tried again, 0
+ *     to 7, where 7 is without end by the InfiniBand specification
  * @param sharedReceiveQueue whether receives come from a shared queue; only asked for without a
  *     queue pair on the identifier
  * @param queuePairNumber the queue pair; only asked for without a queue pair on the identifier
@@ -27,7 +27,7 @@ public record ConnectionParameters(
     int initiatorDepth,
     boolean flowControl,
     int retryCount,
-    int receiverNotReadyRetryCount,
+    int rnrRetryCount,
     boolean sharedReceiveQueue,
     int queuePairNumber) {
 
@@ -47,7 +47,7 @@ public record ConnectionParameters(
     Arguments.range("responderResources", responderResources, 0, MAXIMUM);
     Arguments.range("initiatorDepth", initiatorDepth, 0, MAXIMUM);
     Arguments.range("retryCount", retryCount, 0, 7);
-    Arguments.range("receiverNotReadyRetryCount", receiverNotReadyRetryCount, 0, 7);
+    Arguments.range("rnrRetryCount", rnrRetryCount, 0, 7);
   }
 
   /**
@@ -58,30 +58,40 @@ public record ConnectionParameters(
    */
   public ConnectionParameters withReadDepth(int depth) {
     return new ConnectionParameters(
-        depth,
-        depth,
+        depth, depth, flowControl, retryCount, rnrRetryCount, sharedReceiveQueue, queuePairNumber);
+  }
+
+  /**
+   * The same with another retry count.
+   *
+   * @param count how often a packet is sent again, 0 to 7; Soft-RoCE takes 7 for without end
+   * @return new parameters
+   */
+  public ConnectionParameters withRetryCount(int count) {
+    return new ConnectionParameters(
+        responderResources,
+        initiatorDepth,
         flowControl,
-        retryCount,
-        receiverNotReadyRetryCount,
+        count,
+        rnrRetryCount,
         sharedReceiveQueue,
         queuePairNumber);
   }
 
   /**
-   * The same with other retry counts.
+   * The same with another RNR retry count.
    *
-   * @param retries how often a packet is sent again, 0 to 7; Soft-RoCE takes 7 for without end
-   * @param receiverNotReadyRetries how often a peer without a posted receive is tried again, 0 to
-   *     7, where 7 is without end
+   * @param count how often a peer without a posted receive is tried again, 0 to 7, where 7 is
+   *     without end
    * @return new parameters
    */
-  public ConnectionParameters withRetries(int retries, int receiverNotReadyRetries) {
+  public ConnectionParameters withRnrRetryCount(int count) {
     return new ConnectionParameters(
         responderResources,
         initiatorDepth,
         flowControl,
-        retries,
-        receiverNotReadyRetries,
+        retryCount,
+        count,
         sharedReceiveQueue,
         queuePairNumber);
   }
@@ -95,13 +105,7 @@ public record ConnectionParameters(
    */
   public ConnectionParameters withQueuePair(int number, boolean shared) {
     return new ConnectionParameters(
-        responderResources,
-        initiatorDepth,
-        flowControl,
-        retryCount,
-        receiverNotReadyRetryCount,
-        shared,
-        number);
+        responderResources, initiatorDepth, flowControl, retryCount, rnrRetryCount, shared, number);
   }
 
   /** The C struct, with private data. */
@@ -118,7 +122,7 @@ public record ConnectionParameters(
     rdma_conn_param.initiator_depth(param, (byte) initiatorDepth);
     rdma_conn_param.flow_control(param, (byte) (flowControl ? 1 : 0));
     rdma_conn_param.retry_count(param, (byte) retryCount);
-    rdma_conn_param.rnr_retry_count(param, (byte) receiverNotReadyRetryCount);
+    rdma_conn_param.rnr_retry_count(param, (byte) rnrRetryCount);
     rdma_conn_param.srq(param, (byte) (sharedReceiveQueue ? 1 : 0));
     rdma_conn_param.qp_num(param, queuePairNumber);
   }

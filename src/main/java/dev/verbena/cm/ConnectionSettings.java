@@ -9,27 +9,36 @@ import java.util.Optional;
 /**
  * How a {@link Connection} is made.
  *
- * @param messageSize how long a message may be, in bytes; the peer's must agree
+ * @param messageSize how long a message may be, in bytes; the smaller one of both ends' holds
  * @param receives how many messages may arrive before they are received
- * @param parameters what the ends agree on
- * @param privateData bytes for the peer, sent along with the request or its acceptance
+ * @param sends how many requests may be outstanding, each with room for a message
+ * @param parameters what the ends agree on; an RNR retry count of 7 lets a sender wait without end
+ *     for a peer that does not receive
+ * @param privateData bytes for the peer, sent along with the request or its acceptance: over RoCE
+ *     with IP addresses at most 48 to connect and 188 to accept, 8 less than an {@link Endpoint}
+ *     can send
  * @param local the address to come from; empty lets the routing table choose
  * @param timeout how long making the connection may take
  */
 public record ConnectionSettings(
     int messageSize,
     int receives,
+    int sends,
     ConnectionParameters parameters,
     byte[] privateData,
     Optional<InetSocketAddress> local,
     Duration timeout) {
 
-  /** Sixteen messages of 4096 bytes, no private data, any local address, ten seconds. */
+  /**
+   * Sixteen messages of 4096 bytes in each direction, retry count and RNR retry count 6, no private
+   * data, any local address, ten seconds.
+   */
   public static final ConnectionSettings DEFAULT =
       new ConnectionSettings(
           4096,
           16,
-          ConnectionParameters.DEFAULT,
+          16,
+          ConnectionParameters.DEFAULT.withRnrRetryCount(6),
           new byte[0],
           Optional.empty(),
           Duration.ofSeconds(10));
@@ -38,6 +47,7 @@ public record ConnectionSettings(
   public ConnectionSettings {
     Arguments.range("messageSize", messageSize, 1, Integer.MAX_VALUE);
     Arguments.range("receives", receives, 1, 1 << 20);
+    Arguments.range("sends", sends, 1, 1 << 20);
     Objects.requireNonNull(parameters, "parameters");
     privateData = privateData.clone();
     Objects.requireNonNull(local, "local");
@@ -52,7 +62,18 @@ public record ConnectionSettings(
    * @return new settings
    */
   public ConnectionSettings withMessages(int size, int count) {
-    return new ConnectionSettings(size, count, parameters, privateData, local, timeout);
+    return new ConnectionSettings(size, count, sends, parameters, privateData, local, timeout);
+  }
+
+  /**
+   * The same with another number of outstanding requests.
+   *
+   * @param count how many requests may be outstanding, each with room for a message
+   * @return new settings
+   */
+  public ConnectionSettings withSends(int count) {
+    return new ConnectionSettings(
+        messageSize, receives, count, parameters, privateData, local, timeout);
   }
 
   /**
@@ -62,7 +83,7 @@ public record ConnectionSettings(
    * @return new settings
    */
   public ConnectionSettings withParameters(ConnectionParameters asked) {
-    return new ConnectionSettings(messageSize, receives, asked, privateData, local, timeout);
+    return new ConnectionSettings(messageSize, receives, sends, asked, privateData, local, timeout);
   }
 
   /**
@@ -72,7 +93,7 @@ public record ConnectionSettings(
    * @return new settings
    */
   public ConnectionSettings withPrivateData(byte[] bytes) {
-    return new ConnectionSettings(messageSize, receives, parameters, bytes, local, timeout);
+    return new ConnectionSettings(messageSize, receives, sends, parameters, bytes, local, timeout);
   }
 
   /**
@@ -83,7 +104,7 @@ public record ConnectionSettings(
    */
   public ConnectionSettings from(InetSocketAddress address) {
     return new ConnectionSettings(
-        messageSize, receives, parameters, privateData, Optional.of(address), timeout);
+        messageSize, receives, sends, parameters, privateData, Optional.of(address), timeout);
   }
 
   /**
@@ -93,7 +114,8 @@ public record ConnectionSettings(
    * @return new settings
    */
   public ConnectionSettings within(Duration limit) {
-    return new ConnectionSettings(messageSize, receives, parameters, privateData, local, limit);
+    return new ConnectionSettings(
+        messageSize, receives, sends, parameters, privateData, local, limit);
   }
 
   /**

@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An identifier whose steps wait for their outcome: each for a time, until interrupted, or until
@@ -38,13 +39,13 @@ public final class Endpoint implements AutoCloseable {
 
   private final EventChannel channel;
   private final ConnectionId id;
-  private final ConnectionEvent request;
+  private final @Nullable ConnectionEvent request;
   private final LinkedBlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
 
   /** Numbers the joins, so that each knows its answer. */
   private final AtomicLong joins = new AtomicLong();
 
-  private volatile ConnectionEvent end;
+  private volatile @Nullable ConnectionEvent end;
 
   private Endpoint(EventChannel channel, ConnectionId id, ConnectionEvent request) {
     this.channel = channel;
@@ -70,7 +71,10 @@ public final class Endpoint implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted
    */
   public static Endpoint resolve(
-      PortSpace portSpace, InetSocketAddress local, InetSocketAddress peer, Duration timeout)
+      PortSpace portSpace,
+      @Nullable InetSocketAddress local,
+      InetSocketAddress peer,
+      Duration timeout)
       throws InterruptedException {
     return resolve(EventChannel.open(), portSpace, local, peer, timeout);
   }
@@ -78,7 +82,7 @@ public final class Endpoint implements AutoCloseable {
   static Endpoint resolve(
       EventChannel channel,
       PortSpace portSpace,
-      InetSocketAddress local,
+      @Nullable InetSocketAddress local,
       InetSocketAddress peer,
       Duration timeout)
       throws InterruptedException {
@@ -95,7 +99,8 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  private void resolveAddress(InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
+  private void resolveAddress(
+      @Nullable InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
       throws InterruptedException {
     boolean resolved = false;
     while (!resolved) {

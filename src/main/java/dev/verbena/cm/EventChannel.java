@@ -18,6 +18,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where identifiers report what happens to them: {@code struct rdma_event_channel}.
@@ -38,7 +39,7 @@ public final class EventChannel extends Resource {
 
   private final ReentrantLock reading;
 
-  private Readiness readiness;
+  private @Nullable Readiness readiness;
 
   private EventChannel(Librdmacm rdmacm, long address, int descriptor, ReentrantLock reading) {
     super(
@@ -95,7 +96,7 @@ public final class EventChannel extends Resource {
    * @return the event, or null if there is none
    * @throws IllegalStateException if the channel is closed
    */
-  public ConnectionEvent poll() {
+  public @Nullable ConnectionEvent poll() {
     reading.lock();
     try {
       requireOpen();
@@ -125,7 +126,7 @@ public final class EventChannel extends Resource {
   }
 
   /** The event, or null if it is of an identifier that is being closed. */
-  private ConnectionEvent copyAndAcknowledge(long address) {
+  private @Nullable ConnectionEvent copyAndAcknowledge(long address) {
     MemorySegment event = Memory.at(address, rdma_cm_event.sizeof());
     try {
       ConnectionId id = ids.get(rdma_cm_event.id(event).address());
@@ -152,7 +153,7 @@ public final class EventChannel extends Resource {
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the channel is closed, be it during the wait
    */
-  public ConnectionEvent poll(Duration timeout) throws InterruptedException {
+  public @Nullable ConnectionEvent poll(Duration timeout) throws InterruptedException {
     return awaitAny(this::poll, Deadline.after(timeout));
   }
 
@@ -168,7 +169,8 @@ public final class EventChannel extends Resource {
   }
 
   /** What a look at the channel finds, as soon as it finds something; null if not in time. */
-  <T> T awaitAny(Supplier<T> look, Deadline deadline) throws InterruptedException {
+  <T> @Nullable T awaitAny(Supplier<@Nullable T> look, Deadline deadline)
+      throws InterruptedException {
     T found = look.get();
     while (found == null && !deadline.isOver()) {
       readiness().await(deadline.remainingNanos());

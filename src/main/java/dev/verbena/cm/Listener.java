@@ -1,11 +1,13 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
+import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Waits for peers. Any number of threads may; each request goes to one.
@@ -78,7 +80,7 @@ public final class Listener implements AutoCloseable {
    * @return the request, to be accepted or rejected, and closed; or null if there is none
    * @throws IllegalStateException if the listener is closed
    */
-  public Endpoint poll() {
+  public @Nullable Endpoint poll() {
     handingOver.lock();
     try {
       ConnectionEvent event;
@@ -102,7 +104,7 @@ public final class Listener implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the listener is closed, be it during the wait
    */
-  public Endpoint poll(Duration timeout) throws InterruptedException {
+  public @Nullable Endpoint poll(Duration timeout) throws InterruptedException {
     return channel.awaitAny(this::poll, Deadline.after(timeout));
   }
 
@@ -133,6 +135,19 @@ public final class Listener implements AutoCloseable {
    */
   public int port() {
     return id.localPort();
+  }
+
+  /**
+   * The protection domain that all clients of the listener share: memory that is registered here,
+   * before the first client arrives, is within reach of each of them.
+   *
+   * @return the domain of the device that the listener is bound to; closing the listener closes it
+   *     with its regions
+   * @throws IllegalStateException if the listener is bound to a wildcard address: clients may then
+   *     come over any device
+   */
+  public ProtectionDomain domain() {
+    return id.domain();
   }
 
   /** Stops listening and refuses the requests that nobody took. */

@@ -56,6 +56,21 @@ public record RemoteMemory(long address, long length, int rkey) {
     return ByteBuffer.allocate(SIZE).putLong(address).putLong(length).putInt(rkey).array();
   }
 
+  /** The address of a number that atomics change. */
+  long addressOfNumber(long offset) {
+    long number = addressOf(offset, Long.BYTES);
+    if (number % Long.BYTES != 0) {
+      throw new IllegalArgumentException(
+          "an atomic needs an address that is a multiple of 8: offset "
+              + offset
+              + " of "
+              + this
+              + " is at 0x"
+              + Long.toHexString(number));
+    }
+    return number;
+  }
+
   /** The address of a range, which must not leave the memory. */
   long addressOf(long offset, long size) {
     return address + Objects.checkFromIndexSize(offset, size, length);

@@ -13,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * librdmacm's synchronous mode: an identifier without an event channel, whose operations wait in C
@@ -71,7 +72,7 @@ public final class SynchronousMode {
    * @throws VerbsException what became of the address or route
    */
   public static ConnectionId createEndpoint(
-      AddressInfo info, ProtectionDomain domain, QueuePairCapacity capacity) {
+      AddressInfo info, @Nullable ProtectionDomain domain, @Nullable QueuePairCapacity capacity) {
     Librdmacm rdmacm = Provider.system().rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr =

@@ -79,6 +79,17 @@ public final class Transfers {
   }
 
   /**
+   * Registers memory that the peer may change by atomics, and read.
+   *
+   * @param memory native memory; atomics change eight bytes at an address that is a multiple of 8
+   * @return a region; closing it is {@code rdma_dereg_mr}
+   */
+  public MemoryRegion registerAtomic(MemorySegment memory) {
+    return domain.registerMemory(
+        memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_ATOMIC);
+  }
+
+  /**
    * Posts a receive, to the shared queue where there is one: {@code rdma_post_recv}.
    *
    * @param id comes back with the completion
@@ -187,6 +198,61 @@ public final class Transfers {
       SendList list = inline();
       list.write(0).id(id).inline(data).remote(remoteAddress, rkey).signaled();
       return queuePair.post(list) == 1;
+    }
+  }
+
+  /**
+   * Posts an atomic that adds to a number in remote memory: {@code ibv_post_send} with {@code
+   * IBV_WR_ATOMIC_FETCH_AND_ADD}.
+   *
+   * @param id comes back with the completion
+   * @param region where the number before is written to
+   * @param offset where in the region eight bytes are for it
+   * @param remoteAddress where the number is: a multiple of 8
+   * @param rkey the remote key of the peer's region
+   * @param addend what is added
+   * @return false if the queue is full
+   */
+  public boolean fetchAndAdd(
+      long id, MemoryRegion region, long offset, long remoteAddress, int rkey, long addend) {
+    synchronized (send) {
+      send.fetchAndAdd(0, addend)
+          .id(id)
+          .local(region, offset, Long.BYTES)
+          .remote(remoteAddress, rkey)
+          .signaled();
+      return queuePair.post(send) == 1;
+    }
+  }
+
+  /**
+   * Posts an atomic that replaces a number in remote memory if it is the expected one: {@code
+   * ibv_post_send} with {@code IBV_WR_ATOMIC_CMP_AND_SWP}.
+   *
+   * @param id comes back with the completion
+   * @param region where the number before is written to
+   * @param offset where in the region eight bytes are for it
+   * @param remoteAddress where the number is: a multiple of 8
+   * @param rkey the remote key of the peer's region
+   * @param expected what the number must be
+   * @param desired what it becomes then
+   * @return false if the queue is full
+   */
+  public boolean compareAndSwap(
+      long id,
+      MemoryRegion region,
+      long offset,
+      long remoteAddress,
+      int rkey,
+      long expected,
+      long desired) {
+    synchronized (send) {
+      send.compareAndSwap(0, expected, desired)
+          .id(id)
+          .local(region, offset, Long.BYTES)
+          .remote(remoteAddress, rkey)
+          .signaled();
+      return queuePair.post(send) == 1;
     }
   }
 

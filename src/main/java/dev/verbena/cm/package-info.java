@@ -6,4 +6,7 @@
  * leaves its queues to the caller. {@link dev.verbena.cm.EventChannel} and {@link
  * dev.verbena.cm.ConnectionId} are the event-driven interface below, which is librdmacm's own.
  */
+@NullMarked
 package dev.verbena.cm;
+
+import org.jspecify.annotations.NullMarked;

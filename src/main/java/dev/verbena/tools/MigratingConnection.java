@@ -16,7 +16,7 @@ import java.time.Duration;
 /** A connection that carries messages, and may migrate to another path meanwhile. */
 final class MigratingConnection implements AutoCloseable {
   private static final ConnectionParameters PARAMETERS =
-      ConnectionParameters.DEFAULT.withReadDepth(2).withRetries(5, 5);
+      ConnectionParameters.DEFAULT.withReadDepth(2).withRetryCount(5).withRnrRetryCount(5);
 
   private final Endpoint endpoint;
   private final Duration patience;

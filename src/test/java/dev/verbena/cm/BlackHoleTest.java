@@ -12,6 +12,9 @@ import dev.verbena.testing.Rig;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
 
 /**
@@ -70,6 +73,40 @@ class BlackHoleTest {
         assertTrue(took.compareTo(Duration.ofSeconds(10)) < 0, took::toString);
         assertEquals(before, Descriptors.ofRdma());
       } finally {
+        cable("del");
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName(
+      "a link that is lost while connected: sending fails with the cause, and closing ends")
+  void theLinkIsLost() throws Exception {
+    try (Listener listener = Listener.open(Host.b4().at(0))) {
+      ConnectionSettings settings = ConnectionSettings.DEFAULT.from(Host.a4().at(0));
+      FutureTask<Connection> accepting =
+          ConnectionTest.inBackground(() -> Connection.accept(listener));
+      Connection client = Connection.connect(Host.b4().at(listener.port()), settings);
+      Connection server = accepting.get(20, TimeUnit.SECONDS);
+      try {
+        client.send(new byte[1]);
+        cable("add", "netem", "loss", "100%");
+        FutureTask<byte[]> receiving = ConnectionTest.inBackground(() -> client.receive());
+        var late =
+            assertThrows(
+                VerbsException.class, () -> client.send(new byte[1], Duration.ofMillis(100)));
+        assertEquals(Errno.ETIMEDOUT, late.errno());
+        var lost =
+            assertThrows(VerbsException.class, () -> client.awaitPosted(Duration.ofMinutes(1)));
+        assertTrue(lost.getMessage().contains("RETRY_EXC_ERR"), lost.getMessage());
+        var flushed =
+            assertThrows(ExecutionException.class, () -> receiving.get(20, TimeUnit.SECONDS));
+        assertTrue(flushed.getMessage().contains("RETRY_EXC_ERR"), flushed.getMessage());
+        assertThrows(VerbsException.class, () -> server.receive(Duration.ofMillis(100)));
+      } finally {
+        // Without the link, both ends wait for an answer in vain: for a limited time.
+        client.close();
+        server.close();
         cable("del");
       }
     }

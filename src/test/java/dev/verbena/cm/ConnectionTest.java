@@ -26,6 +26,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.function.Executable;
 
 /** Connections that carry messages. */
 class ConnectionTest {
@@ -146,8 +147,8 @@ class ConnectionTest {
             Rig.addressB(),
             ConnectionSettings.DEFAULT.withPrivateData(fromClient),
             ConnectionSettings.DEFAULT.withPrivateData(fromServer))) {
-      RdmaCmTest.assertStartsWith(fromClient, pair.server.privateData());
-      RdmaCmTest.assertStartsWith(fromServer, pair.client.privateData());
+      assertArrayEquals(fromClient, pair.server.privateData());
+      assertArrayEquals(fromServer, pair.client.privateData());
     }
   }
 
@@ -186,6 +187,269 @@ class ConnectionTest {
       assertTrue(refused.getMessage().contains("REM"), refused.getMessage());
       own.close();
     }
+  }
+
+  @DeviceTest
+  @DisplayName("two message sizes: both ends hold to the smaller one")
+  void agreesOnAMessageSize() throws Exception {
+    for (int[] sizes : new int[][] {{4096, 100}, {100, 4096}}) {
+      try (Pair pair =
+          Pair.between(
+              Rig.addressA(),
+              Rig.addressB(),
+              ConnectionSettings.DEFAULT.withMessages(sizes[0], 4),
+              ConnectionSettings.DEFAULT.withMessages(sizes[1], 4))) {
+        assertEquals(100, pair.client.messageSize());
+        assertEquals(100, pair.server.messageSize());
+        pair.client.send(new byte[100]);
+        assertEquals(100, pair.server.receive(SOON).length);
+        var tooLong =
+            assertThrows(IllegalArgumentException.class, () -> pair.client.send(new byte[101]));
+        assertTrue(tooLong.getMessage().contains("101"), tooLong.getMessage());
+      }
+    }
+  }
+
+  /** librdmacm sets the RNR NAK timer to 655 ms, the longest: 7 attempts are 4.6 seconds. */
+  @DeviceTest
+  @DisplayName("sending to a peer that does not receive ends by itself")
+  void sendingToAPeerThatDoesNotReceiveEnds() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
+      FutureTask<Integer> sending =
+          inBackground(
+              () -> {
+                for (int sent = 0; ; sent++) {
+                  try {
+                    pair.client.send(new byte[] {(byte) sent});
+                  } catch (VerbsException e) {
+                    assertTrue(e.getMessage().contains("RNR"), e.getMessage());
+                    return sent;
+                  }
+                }
+              });
+      assertEquals(16, sending.get(60, TimeUnit.SECONDS));
+      var broken = assertThrows(VerbsException.class, () -> pair.client.receive(SOON));
+      assertTrue(broken.getMessage().contains("RNR"), "the first cause: " + broken.getMessage());
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("sending with a timeout ends with it, and the message arrives all the same")
+  void sendingWithATimeout() throws Exception {
+    ConnectionParameters patient = ConnectionParameters.DEFAULT.withRnrRetryCount(7);
+    try (Pair pair =
+        Pair.between(
+            Rig.addressA(),
+            Rig.addressB(),
+            ConnectionSettings.DEFAULT.withParameters(patient),
+            ConnectionSettings.DEFAULT.withParameters(patient).withMessages(4096, 2))) {
+      for (int i = 0; i < 2; i++) {
+        pair.client.send(new byte[] {(byte) i}, SOON);
+      }
+      var late =
+          assertThrows(
+              VerbsException.class, () -> pair.client.send(new byte[] {2}, Duration.ofMillis(300)));
+      assertEquals(Errno.ETIMEDOUT, late.errno());
+      assertThrows(VerbsException.class, () -> pair.client.awaitPosted(Duration.ofMillis(100)));
+      for (int i = 0; i < 3; i++) {
+        assertArrayEquals(new byte[] {(byte) i}, pair.server.receive(SOON));
+      }
+      pair.client.awaitPosted(SOON);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("several requests are outstanding, and one call waits for all of them")
+  void pipelines() throws Exception {
+    try (Pair pair =
+            Pair.between(
+                Rig.addressA(),
+                Rig.addressB(),
+                ConnectionSettings.DEFAULT.withSends(8),
+                ConnectionSettings.DEFAULT.withMessages(4096, 8));
+        Arena arena = Arena.ofShared()) {
+      FutureTask<Integer> receiving =
+          inBackground(
+              () -> {
+                for (int i = 0; i < 40; i++) {
+                  assertEquals("message " + i, new String(pair.server.receive(SOON), UTF_8));
+                }
+                return 40;
+              });
+      for (int i = 0; i < 40; i++) {
+        pair.client.postSend(("message " + i).getBytes(UTF_8));
+      }
+      pair.client.awaitPosted(SOON);
+      assertEquals(40, receiving.get(20, TimeUnit.SECONDS));
+
+      MemoryRegion far = pair.server.transfers().registerWritable(arena.allocate(64));
+      MemoryRegion near = pair.client.transfers().registerMessages(arena.allocate(64));
+      near.memory().setString(0, "0123456789");
+      RemoteMemory remote = RemoteMemory.of(far);
+      for (int i = 0; i < 10; i++) {
+        pair.client.postWrite(near, 9 - i, 1, remote, i);
+      }
+      pair.client.awaitPosted();
+      assertEquals("9876543210", far.memory().getString(0));
+
+      MemoryRegion readable = pair.server.transfers().registerReadable(arena.allocate(64));
+      readable.memory().setString(0, "abcdefghij");
+      for (int i = 0; i < 10; i++) {
+        pair.client.postRead(near, 9 - i, 1, RemoteMemory.of(readable), i);
+      }
+      pair.client.awaitPosted(SOON);
+      assertEquals("jihgfedcba", near.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("atomics change a number of the peer's, and return what it was")
+  void atomics() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
+        Arena arena = Arena.ofShared()) {
+      MemorySegment memory = arena.allocate(32, Long.BYTES);
+      MemoryRegion counters = pair.server.transfers().registerAtomic(memory);
+      RemoteMemory remote = RemoteMemory.of(counters);
+      memory.set(ValueLayout.JAVA_LONG, 8, 40);
+      assertEquals(40, pair.client.fetchAndAdd(remote, 8, 2));
+      assertEquals(42, pair.client.fetchAndAdd(remote, 8, -1, SOON));
+      assertEquals(41, pair.client.compareAndSwap(remote, 8, 41, Long.MIN_VALUE));
+      assertEquals(Long.MIN_VALUE, pair.client.compareAndSwap(remote, 8, 41, 5, SOON));
+      assertEquals(Long.MIN_VALUE, memory.get(ValueLayout.JAVA_LONG, 8));
+      assertThrows(IllegalArgumentException.class, () -> pair.client.fetchAndAdd(remote, 4, 1));
+      assertThrows(IndexOutOfBoundsException.class, () -> pair.client.fetchAndAdd(remote, 32, 1));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("a peer that ends without closing is no orderly end")
+  void aPeerThatDidNotCloseIsLost() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
+      pair.client.send("last words".getBytes(UTF_8));
+      FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
+      assertEquals("last words", new String(receiving.get(20, TimeUnit.SECONDS), UTF_8));
+      FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
+      // What the kernel does for a process that is killed.
+      pair.client.endpoint().close();
+      var lost = assertThrows(ExecutionException.class, () -> waiting.get(20, TimeUnit.SECONDS));
+      assertInstanceOf(ConnectionException.class, lost.getCause());
+      for (int i = 0; i < 40; i++) {
+        var again = assertThrows(ConnectionException.class, () -> pair.server.receive(SOON));
+        assertEquals(EventType.DISCONNECTED, again.event().type());
+        assertTrue(again.getMessage().contains("without closing"), again.getMessage());
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("messages that were posted before closing arrive, and then the end")
+  void closingDeliversWhatWasPosted() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
+      for (int i = 0; i < 10; i++) {
+        pair.client.postSend(new byte[] {(byte) i});
+      }
+      pair.client.close();
+      for (int i = 0; i < 10; i++) {
+        assertArrayEquals(new byte[] {(byte) i}, pair.server.receive(SOON));
+      }
+      assertNull(pair.server.receive(SOON));
+      assertNull(pair.server.receive(SOON));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("both ends close at once, again and again, and in time")
+  void bothEndsClose() throws Exception {
+    for (int round = 0; round < 10; round++) {
+      Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
+      long start = System.nanoTime();
+      FutureTask<Void> closing =
+          inBackground(
+              () -> {
+                pair.client.close();
+                return null;
+              });
+      pair.server.close();
+      closing.get(20, TimeUnit.SECONDS);
+      Duration took = Duration.ofNanos(System.nanoTime() - start);
+      assertTrue(took.compareTo(Duration.ofSeconds(4)) < 0, took::toString);
+      pair.close();
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("the first cause of a broken connection is what every later use reports")
+  void theFirstCauseIsReported() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
+        Arena arena = Arena.ofShared()) {
+      MemoryRegion readOnly = pair.server.transfers().registerReadable(arena.allocate(8));
+      MemoryRegion own = pair.client.transfers().registerMessages(arena.allocate(8));
+      FutureTask<byte[]> receiving = inBackground(() -> pair.client.receive());
+      assertThrows(
+          VerbsException.class, () -> pair.client.write(own, 0, 8, RemoteMemory.of(readOnly), 0));
+      var flushed =
+          assertThrows(ExecutionException.class, () -> receiving.get(20, TimeUnit.SECONDS));
+      assertTrue(flushed.getMessage().contains("remote access error"), flushed.getMessage());
+      for (int i = 0; i < 40; i++) {
+        for (Executable use :
+            List.<Executable>of(
+                () -> pair.client.receive(SOON),
+                () -> pair.client.send(new byte[1]),
+                () -> pair.client.awaitPosted())) {
+          var broken = assertThrows(VerbsException.class, use);
+          assertTrue(broken.getMessage().contains("remote access error"), broken.getMessage());
+        }
+      }
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("memory that is registered before the first client arrives serves all clients")
+  void theListenersDomainServesAllClients() throws Exception {
+    try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
+        Arena arena = Arena.ofShared()) {
+      MemorySegment board = arena.allocate(16);
+      MemoryRegion shared =
+          listener.domain().registerMemory(board, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      for (int client = 0; client < 2; client++) {
+        FutureTask<Connection> accepting =
+            inBackground(() -> Connection.accept(listener, ConnectionSettings.DEFAULT));
+        try (Connection near =
+                Connection.connect(
+                    new InetSocketAddress(Rig.addressB(), listener.port()),
+                    ConnectionSettings.DEFAULT.from(new InetSocketAddress(Rig.addressA(), 0)));
+            Connection far = accepting.get(20, TimeUnit.SECONDS)) {
+          MemoryRegion own = near.transfers().registerMessages(arena.allocate(8));
+          own.memory().set(ValueLayout.JAVA_LONG, 0, client + 1);
+          near.write(own, 0, 8, RemoteMemory.of(shared), client * 8L, SOON);
+          assertEquals(client + 1, board.get(ValueLayout.JAVA_LONG, client * 8L));
+          // A region of the listener's domain can also be named in requests of its clients.
+          far.send(shared.memory().asSlice(0, 8), SOON);
+          assertEquals(8, near.receive(SOON).length);
+        }
+      }
+    }
+    try (Listener everywhere = Listener.open(new InetSocketAddress(0))) {
+      assertThrows(IllegalStateException.class, everywhere::domain);
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("no RDMA device serves the loopback address, which the exceptions say")
+  void loopback() {
+    InetSocketAddress loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7471);
+    var listening = assertThrows(IllegalArgumentException.class, () -> Listener.open(loopback));
+    assertTrue(listening.getMessage().contains("loopback"), listening.getMessage());
+    var connecting = assertThrows(RuntimeException.class, () -> Connection.connect(loopback));
+    assertTrue(connecting.getMessage().contains("loopback"), connecting.getMessage());
+  }
+
+  @DeviceTest
+  @DisplayName("an address without a route: the exception says what to look at")
+  void noRoute() {
+    InetSocketAddress nowhere = new InetSocketAddress("203.0.113.9", 7471);
+    var failed = assertThrows(RuntimeException.class, () -> Connection.connect(nowhere));
+    assertTrue(failed.getMessage().contains("rdma link"), failed.getMessage());
   }
 
   @DeviceTest

@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -107,6 +108,23 @@ class DeadPeersTest {
       assertNull(server.receive(Peer.SOON));
       assertEquals(EventType.DISCONNECTED, server.endpoint().end().orElseThrow().type());
       assertThrows(ConnectionException.class, () -> server.send(new byte[1]));
+    }
+  }
+
+  @DeviceTest
+  @DisplayName("S2-M11: a Connection whose process is killed does not end in order")
+  void connectionKilled() throws Exception {
+    try (Program program = holding(Stage.MESSAGE)) {
+      program.says(Stage.LISTENING.name());
+      try (Connection server =
+          Peer.connect(
+              Host.a4().address(), Host.b4().at(PORT), ConnectionSettings.DEFAULT.messageSize())) {
+        assertEquals(1, server.receive(Peer.SOON).length);
+        program.kill();
+        var lost = assertThrows(ConnectionException.class, () -> server.receive(Peer.SOON));
+        assertEquals(EventType.DISCONNECTED, lost.event().type());
+        assertTrue(lost.getMessage().contains("without closing"), lost.getMessage());
+      }
     }
   }
 

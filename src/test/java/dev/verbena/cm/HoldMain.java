@@ -15,7 +15,8 @@ final class HoldMain {
   enum Stage {
     LISTENING,
     ASKED,
-    CONNECTED
+    CONNECTED,
+    MESSAGE
   }
 
   private final Stage last;
@@ -26,6 +27,9 @@ final class HoldMain {
 
   public static void main(String[] args) throws Exception {
     HoldMain hold = new HoldMain(Stage.valueOf(args[0]));
+    if (hold.last == Stage.MESSAGE) {
+      hold.sendMessage(new InetSocketAddress(args[1], Integer.parseInt(args[2])));
+    }
     EventChannel channel = EventChannel.open();
     ConnectionId listener = channel.createId(PortSpace.TCP);
     InetAddress address = InetAddress.getByName(args[1]);
@@ -38,6 +42,13 @@ final class HoldMain {
     request.accept();
     RdmaCmTest.next(channel, EventType.ESTABLISHED);
     hold.reached(Stage.CONNECTED);
+  }
+
+  private void sendMessage(InetSocketAddress local) throws InterruptedException {
+    Listener listener = Listener.open(local);
+    System.out.println(Stage.LISTENING);
+    Connection.accept(listener).send(new byte[1]);
+    reached(Stage.MESSAGE);
   }
 
   private void reached(Stage stage) throws InterruptedException {

@@ -31,8 +31,8 @@ class ParametersTest {
     assertEquals(6, usual.retryCount(), "Soft-RoCE takes 7 for without end");
     assertEquals(ConnectionParameters.MAXIMUM, usual.initiatorDepth());
     assertThrows(IllegalArgumentException.class, () -> usual.withReadDepth(256));
-    assertThrows(IllegalArgumentException.class, () -> usual.withRetries(-1, 0));
-    assertThrows(IllegalArgumentException.class, () -> usual.withRetries(0, 8));
+    assertThrows(IllegalArgumentException.class, () -> usual.withRetryCount(-1));
+    assertThrows(IllegalArgumentException.class, () -> usual.withRnrRetryCount(8));
   }
 
   @Test
@@ -60,6 +60,9 @@ class ParametersTest {
     assertEquals(memory, RemoteMemory.fromBytes(Arrays.copyOf(bytes, 56)));
     assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
+    assertEquals(memory.address() + 4000, memory.addressOfNumber(4000));
+    assertThrows(IllegalArgumentException.class, () -> memory.addressOfNumber(4001));
+    assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOfNumber(4096));
     assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[19]));
     assertThrows(IllegalArgumentException.class, () -> new RemoteMemory(0, -1, 0));
   }
@@ -69,6 +72,9 @@ class ParametersTest {
     ConnectionSettings usual = ConnectionSettings.DEFAULT;
     assertThrows(IllegalArgumentException.class, () -> usual.withMessages(0, 1));
     assertThrows(IllegalArgumentException.class, () -> usual.withMessages(1, 0));
+    assertThrows(IllegalArgumentException.class, () -> usual.withSends(0));
+    assertEquals(6, usual.parameters().rnrRetryCount(), "7 is without end");
+    assertEquals(3, usual.withSends(3).withMessages(1, 2).sends());
     byte[] data = {1};
     ConnectionSettings mine = usual.withPrivateData(data);
     data[0] = 2;

@@ -43,6 +43,7 @@ class SamplesTest {
       import java.nio.*;
       import java.time.*;
       import java.util.*;
+      import java.util.concurrent.*;
 
       class Fragment {
         static Arena arena;
