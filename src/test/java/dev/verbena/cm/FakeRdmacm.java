@@ -14,6 +14,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Proxy;
+import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
@@ -41,6 +42,14 @@ final class FakeRdmacm implements AutoCloseable {
   final List<Long> acknowledged = new CopyOnWriteArrayList<>();
   final List<Long> destroyed = new CopyOnWriteArrayList<>();
 
+  /** Of each open channel, where each has a descriptor of its own. */
+  private final Map<Long, Pipe> descriptors = new ConcurrentHashMap<>();
+
+  private boolean ownDescriptors;
+
+  /** Calls on channels that were destroyed. */
+  final List<String> misuses = new CopyOnWriteArrayList<>();
+
   /** What Java called, in order. */
   final List<String> calls = new CopyOnWriteArrayList<>();
 
@@ -50,6 +59,12 @@ final class FakeRdmacm implements AutoCloseable {
               Librdmacm.class.getClassLoader(),
               new Class<?>[] {Librdmacm.class},
               (proxy, method, arguments) -> call(method.getName(), arguments));
+
+  /** Gives each channel a descriptor of its own, which is closed with the channel. */
+  FakeRdmacm withDescriptors() {
+    ownDescriptors = true;
+    return this;
+  }
 
   EventChannel channel() {
     return EventChannel.open(rdmacm);
@@ -69,14 +84,16 @@ final class FakeRdmacm implements AutoCloseable {
     return switch (function) {
       case "rdma_create_event_channel" -> {
         MemorySegment channel = rdma_event_channel.allocate(arena);
-        rdma_event_channel.fd(channel, pipe.readEnd());
+        rdma_event_channel.fd(channel, descriptor(channel.address()));
         yield channel.address();
       }
       case "rdma_create_id" -> {
+        requireOpen(function, (long) arguments[0]);
         Memory.putLong((long) arguments[1], id((int) arguments[3]).address());
         yield null;
       }
       case "rdma_get_cm_event" -> {
+        requireOpen(function, (long) arguments[0]);
         MemorySegment event = events.poll();
         if (event == null) {
           throw new VerbsException(function, Errno.EAGAIN);
@@ -105,7 +122,13 @@ final class FakeRdmacm implements AutoCloseable {
         Memory.at((long) arguments[0], rdma_cm_id.sizeof()).fill((byte) 0x5a);
         yield null;
       }
-      case "rdma_destroy_event_channel", "rdma_migrate_id" -> null;
+      case "rdma_destroy_event_channel" -> {
+        if (ownDescriptors) {
+          descriptors.remove((long) arguments[0]).close();
+        }
+        yield null;
+      }
+      case "rdma_migrate_id" -> null;
       default -> {
         if (played == null) {
           throw new UnsupportedOperationException(function);
@@ -113,6 +136,21 @@ final class FakeRdmacm implements AutoCloseable {
         yield null;
       }
     };
+  }
+
+  private int descriptor(long channel) {
+    if (!ownDescriptors) {
+      return pipe.readEnd();
+    }
+    Pipe own = new Pipe();
+    descriptors.put(channel, own);
+    return own.readEnd();
+  }
+
+  private void requireOpen(String function, long channel) {
+    if (ownDescriptors && !descriptors.containsKey(channel)) {
+      misuses.add(function + " on a destroyed channel");
+    }
   }
 
   private void resolve(MemorySegment id) {
@@ -147,12 +185,16 @@ final class FakeRdmacm implements AutoCloseable {
 
   /** Makes whoever waits for an event look whether there is one. */
   void wake() {
-    pipe.write(1);
+    pipes().forEach(one -> one.write(1));
   }
 
   /** Ends what {@link #wake} began. */
   void calm() {
-    pipe.read();
+    pipes().forEach(Pipe::read);
+  }
+
+  private Collection<Pipe> pipes() {
+    return ownDescriptors ? descriptors.values() : List.of(pipe);
   }
 
   MemorySegment bytes(byte... bytes) {
@@ -161,6 +203,7 @@ final class FakeRdmacm implements AutoCloseable {
 
   @Override
   public void close() {
+    descriptors.values().forEach(Pipe::close);
     pipe.close();
     arena.close();
   }

@@ -3,36 +3,35 @@ package dev.verbena.samples;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.RemoteMemory;
+import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
-import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 
 public class FirstConnection {
   public static void main(String[] args) throws Exception {
     InetSocketAddress address = new InetSocketAddress(args[1], 7471);
-    try (Arena arena = Arena.ofShared()) {
-      if (args[0].equals("server")) {
-        serve(address, arena);
-      } else {
-        visit(address, arena);
-      }
+    if (args[0].equals("server")) {
+      serve(address);
+    } else {
+      visit(address);
     }
   }
 
-  static void serve(InetSocketAddress address, Arena arena) throws Exception {
+  static void serve(InetSocketAddress address) throws Exception {
     try (Listener listener = Listener.open(address);
         Connection client = Connection.accept(listener)) {
-      MemoryRegion board = client.transfers().registerWritable(arena.allocate(4096));
+      MemoryRegion board =
+          client.domain().allocateMemory(4096, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       client.send(RemoteMemory.of(board).toBytes());
       client.receive(); // the client has written
       System.out.println(board.memory().getString(0));
     }
   }
 
-  static void visit(InetSocketAddress address, Arena arena) throws Exception {
+  static void visit(InetSocketAddress address) throws Exception {
     try (Connection server = Connection.connect(address)) {
       RemoteMemory board = RemoteMemory.fromBytes(server.receive());
-      MemoryRegion own = server.transfers().registerMessages(arena.allocate(4096));
+      MemoryRegion own = server.domain().allocateMemory(4096, AccessFlag.LOCAL_WRITE);
       own.memory().setString(0, "Hello from the client's memory");
       server.write(own, 0, 4096, board, 0);
       server.send(new byte[0]);

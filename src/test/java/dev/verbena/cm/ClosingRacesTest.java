@@ -1,0 +1,124 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.raw.rdma_h;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Whoever waits while a channel is closed learns that it is closed, and uses no closed descriptor.
+ */
+@Timeout(120)
+class ClosingRacesTest {
+  private static final int ROUNDS = 1_000;
+
+  /** A platform thread may notice a close some milliseconds later; most rounds failed once. */
+  private static final int SLOW_ROUNDS = 100;
+
+  private final FakeRdmacm cm = new FakeRdmacm().withDescriptors();
+
+  @AfterEach
+  void close() {
+    cm.close();
+  }
+
+  /** How far apart the two sides begin, in nanoseconds: all that matters lies within these. */
+  private static void delay(int round) {
+    LockSupport.parkNanos(round % 50 * 1_000L);
+  }
+
+  private static ThreadFactory threads(boolean virtual) {
+    return virtual ? Thread.ofVirtual().factory() : Executors.defaultThreadFactory();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  @DisplayName("taking an event against closing the channel")
+  void takeAgainstClose(boolean virtual) throws Exception {
+    for (int round = 0; round < (virtual ? ROUNDS : SLOW_ROUNDS); round++) {
+      EventChannel channel = cm.channel();
+      FutureTask<Object> taking =
+          new FutureTask<>(
+              () -> {
+                try {
+                  return channel.take();
+                } catch (IllegalStateException e) {
+                  return e.getMessage();
+                }
+              });
+      threads(virtual).newThread(taking).start();
+      delay(round);
+      channel.close();
+      Object outcome = taking.get(20, TimeUnit.SECONDS);
+      assertTrue(outcome.toString().endsWith("is closed"), round + ": " + outcome);
+    }
+  }
+
+  @Test
+  @DisplayName("making an identifier against closing the channel")
+  void createIdAgainstClose() throws Exception {
+    for (int round = 0; round < ROUNDS; round++) {
+      EventChannel channel = cm.channel();
+      FutureTask<Object> creating =
+          new FutureTask<>(
+              () -> {
+                try {
+                  return channel.createId(PortSpace.TCP);
+                } catch (IllegalStateException e) {
+                  return e.getMessage();
+                }
+              });
+      threads(false).newThread(creating).start();
+      delay(round);
+      channel.close();
+      Object outcome = creating.get(20, TimeUnit.SECONDS);
+      if (outcome instanceof ConnectionId id) {
+        assertEquals(false, id.isOpen());
+      } else {
+        assertTrue(outcome.toString().endsWith("is closed"), round + ": " + outcome);
+      }
+    }
+    assertEquals(List.of(), cm.misuses);
+  }
+
+  @Test
+  @DisplayName("the thread of an endpoint against closing the endpoint")
+  void endpointsClose() throws Exception {
+    ConcurrentLinkedQueue<Throwable> uncaught = new ConcurrentLinkedQueue<>();
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((thread, e) -> uncaught.add(e));
+    try {
+      InetSocketAddress peer = new InetSocketAddress("10.0.0.1", 7471);
+      for (int round = 0; round < ROUNDS; round++) {
+        Endpoint endpoint =
+            Endpoint.resolve(cm.channel(), PortSpace.TCP, null, peer, Duration.ofSeconds(20));
+        cm.calm();
+        delay(round);
+        if (round % 2 == 0) {
+          cm.event(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, endpoint.id().segment());
+          cm.wake();
+        }
+        endpoint.close();
+      }
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+    assertEquals(List.of(), List.copyOf(uncaught));
+    assertEquals(List.of(), cm.misuses);
+  }
+}
