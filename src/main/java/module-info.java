@@ -11,5 +11,11 @@ module dev.verbena {
   exports dev.verbena.cm;
   exports dev.verbena.packet;
   exports dev.verbena.raw;
+  exports dev.verbena.soft;
   exports dev.verbena.verbs;
+
+  uses dev.verbena.internal.ConfiguredDevices;
+
+  provides dev.verbena.internal.ConfiguredDevices with
+      dev.verbena.soft.DescribedDevices;
 }

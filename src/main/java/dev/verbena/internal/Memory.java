@@ -126,6 +126,16 @@ public final class Memory {
     SHORT.set(ALL, address, value);
   }
 
+  /** Writes an 8-bit number. */
+  public static void putByte(long address, byte value) {
+    BYTE.set(ALL, address, value);
+  }
+
+  /** Copies bytes. */
+  public static void copy(long from, long to, long length) {
+    MemorySegment.copy(ALL, from, ALL, to, length);
+  }
+
   /** Reads a C string, or null for NULL. */
   public static String string(long address) {
     return address == 0

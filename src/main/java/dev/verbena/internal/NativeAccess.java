@@ -3,7 +3,7 @@ package dev.verbena.internal;
 import java.lang.foreign.MemorySegment;
 
 /** Whether the JVM lets this module call C. */
-final class NativeAccess {
+public final class NativeAccess {
   private NativeAccess() {}
 
   /**
@@ -12,7 +12,7 @@ final class NativeAccess {
    *
    * @throws IllegalCallerException saying with which flag the JVM must be started
    */
-  static void require() {
+  public static void require() {
     try {
       MemorySegment.NULL.reinterpret(0);
     } catch (IllegalCallerException e) {

@@ -1,11 +1,13 @@
 package dev.verbena.internal;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
- * Whoever answers the verbs: the C libraries, or something that stands in for them.
+ * An implementation of the seam: the C libraries, or software devices in Java.
  *
- * <p>Objects of the verbs floor keep the provider they came from, so several may be in use at once.
+ * <p>Objects of {@code dev.verbena.verbs} keep the provider they came from, so several may be in
+ * use at once.
  */
 public interface Provider {
   /** The control verbs. */
@@ -14,13 +16,23 @@ public interface Provider {
   /** The RDMA connection manager. */
   Librdmacm rdmacm();
 
-  /** The rdma-core release whose libibverbs answers, where that can be told. */
+  /** The rdma-core release of the libibverbs that is used, where that can be told. */
   default Optional<String> release() {
     return Optional.empty();
   }
 
-  /** The C libraries of this machine, loaded when first asked for a function. */
+  /**
+   * The provider of calls that name none: the software devices if some are configured, else the C
+   * libraries of this machine, loaded when first asked for a function.
+   */
   static Provider system() {
-    return NativeProvider.INSTANCE;
+    return ConfiguredDevices.provider().orElse(NativeProvider.INSTANCE);
+  }
+
+  /** The providers whose devices are listed: software devices first, if some are configured. */
+  static List<Provider> all() {
+    return ConfiguredDevices.provider()
+        .map(soft -> List.of(soft, NativeProvider.INSTANCE))
+        .orElse(List.of(NativeProvider.INSTANCE));
   }
 }

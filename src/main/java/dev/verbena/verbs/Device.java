@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.DeviceLists;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
@@ -26,6 +27,10 @@ import java.util.stream.Collectors;
  * and it may be kept for ever. {@link #open} finds the device again by its name.
  */
 public final class Device {
+  static {
+    DeviceLists.set(Device::list);
+  }
+
   private final Provider provider;
   private final String name;
   private final String deviceName;
@@ -68,7 +73,19 @@ public final class Device {
    * @throws VerbsException ENOSYS if the kernel has no RDMA support
    */
   public static List<Device> list() {
-    return list(Provider.system());
+    List<Device> all = new ArrayList<>();
+    VerbsException missing = null;
+    for (Provider provider : Provider.all()) {
+      try {
+        all.addAll(list(provider));
+      } catch (VerbsException e) {
+        missing = e;
+      }
+    }
+    if (all.isEmpty() && missing != null) {
+      throw missing;
+    }
+    return List.copyOf(all);
   }
 
   static List<Device> list(Provider provider) {
@@ -109,7 +126,7 @@ public final class Device {
    * @throws VerbsException ENODEV, naming the devices there are
    */
   public static Device named(String name) {
-    return find(Provider.system(), "named " + name, device -> device.name.equals(name));
+    return find(list(), "named " + name, device -> device.name.equals(name));
   }
 
   /**
@@ -121,7 +138,7 @@ public final class Device {
    */
   public static Device withGuid(long guid) {
     String text = "with GUID 0x" + Long.toHexString(guid);
-    return find(Provider.system(), text, device -> device.guid == guid);
+    return find(list(), text, device -> device.guid == guid);
   }
 
   /**
@@ -132,7 +149,7 @@ public final class Device {
    * @throws VerbsException ENODEV, naming the devices there are
    */
   public static Device withIndex(int index) {
-    return find(Provider.system(), "with index " + index, device -> device.index == index);
+    return find(list(), "with index " + index, device -> device.index == index);
   }
 
   /**
@@ -143,13 +160,15 @@ public final class Device {
    * @throws VerbsException ENODEV, naming the devices there are
    */
   public static Device withAddress(InetAddress address) {
-    return find(
-        Provider.system(),
-        "with address " + address.getHostAddress(),
-        device -> device.owns(address));
+    return find(list(), "with address " + address.getHostAddress(), device -> device.owns(address));
   }
 
   private boolean owns(InetAddress address) {
+    if (sysfsPath.isEmpty()) { // A software device has no network interface, only GIDs.
+      try (Context context = open()) {
+        return context.gidTable().stream().anyMatch(e -> e.gid().equals(Gid.of(address)));
+      }
+    }
     try {
       return new SystemFiles(sysfsPath).owns(address);
     } catch (SocketException e) {
@@ -158,7 +177,10 @@ public final class Device {
   }
 
   static Device find(Provider provider, String wanted, Predicate<Device> matches) {
-    List<Device> all = list(provider);
+    return find(list(provider), wanted, matches);
+  }
+
+  private static Device find(List<Device> all, String wanted, Predicate<Device> matches) {
     return all.stream()
         .filter(matches)
         .findFirst()

@@ -36,6 +36,7 @@ class SamplesTest {
       import dev.verbena.*;
       import dev.verbena.cm.*;
       import dev.verbena.packet.*;
+      import dev.verbena.soft.*;
       import dev.verbena.verbs.*;
       import java.io.*;
       import java.lang.foreign.*;
@@ -54,6 +55,7 @@ class SamplesTest {
         static Completions completions;
         static QueuePair queuePair;
         static QueuePairAddress remote;
+        static SoftNetwork network;
         static SendList sends;
         static ReceiveList receives;
         static long peerAddress;

@@ -249,7 +249,7 @@ class QpTest {
       assertEquals(QueuePairState.ERR, pair.b.queuePair.state());
       assertEquals(CompletionStatus.WR_FLUSH_ERR, pair.b.completion().status(0));
       var thrown = assertThrows(IllegalStateException.class, pair::connect);
-      assertTrue(thrown.getMessage().contains("reset it"), thrown.getMessage());
+      assertTrue(thrown.getMessage().contains("reset() it"), thrown.getMessage());
       pair.a.queuePair.reset();
       pair.b.queuePair.reset();
       pair.connect();

@@ -1,0 +1,33 @@
+package dev.verbena.internal;
+
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * Makes the {@code Device} objects of a provider for packages below {@code dev.verbena.verbs},
+ * which does not export the way to do so.
+ */
+public final class DeviceLists {
+  private static volatile Function<Provider, ? extends List<?>> lists;
+
+  private DeviceLists() {}
+
+  /** Set by the class {@code Device} when it is initialized. */
+  public static void set(Function<Provider, ? extends List<?>> function) {
+    lists = function;
+  }
+
+  /**
+   * The devices of a provider.
+   *
+   * @param type the class {@code Device}, which is initialized first
+   */
+  public static <D> List<D> of(Provider provider, Class<D> type) {
+    try {
+      Class.forName(type.getName(), true, type.getClassLoader());
+    } catch (ClassNotFoundException e) {
+      throw new AssertionError(e);
+    }
+    return lists.apply(provider).stream().map(type::cast).toList();
+  }
+}

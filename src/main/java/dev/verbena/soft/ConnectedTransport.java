@@ -1,0 +1,44 @@
+package dev.verbena.soft;
+
+/** The reliable connection (RC) service: a requester and a responder. */
+final class ConnectedTransport implements Transport {
+  private final Requester requester;
+  private final Responder responder;
+
+  ConnectedTransport(SoftQueuePair queuePair) {
+    requester = new Requester(queuePair);
+    responder = new Responder(queuePair);
+  }
+
+  @Override
+  public void modified(int mask) {
+    requester.modified(mask);
+    responder.modified(mask);
+  }
+
+  @Override
+  public boolean send() {
+    boolean more = responder.respond();
+    return requester.send() | more;
+  }
+
+  @Override
+  public void receive(Packet packet) {
+    if (Opcode.isResponse(packet.opcode)) {
+      requester.receive(packet);
+    } else {
+      responder.receive(packet);
+    }
+  }
+
+  @Override
+  public boolean isDrained() {
+    return requester.isDrained();
+  }
+
+  @Override
+  public void stop() {
+    requester.stop();
+    responder.stop();
+  }
+}

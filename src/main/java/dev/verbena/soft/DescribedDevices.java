@@ -1,0 +1,82 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.ConfiguredDevices;
+import dev.verbena.internal.Provider;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The devices that the system property {@code dev.verbena.soft} describes: a number, such as {@code
+ * 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a device.
+ */
+public final class DescribedDevices extends ConfiguredDevices {
+  private static final int MAX = 64;
+
+  /** For the service loader. */
+  public DescribedDevices() {}
+
+  @Override
+  protected Provider create(String description) {
+    SoftNetwork network = SoftNetwork.create();
+    try {
+      if (description.chars().allMatch(Character::isDigit)) {
+        addNumbered(network, description);
+      } else {
+        for (String device : description.split(",", -1)) {
+          addNamed(network, device.strip());
+        }
+      }
+    } catch (RuntimeException e) {
+      network.close();
+      throw e;
+    }
+    return network.provider();
+  }
+
+  /** Devices soft0, soft1, ... with addresses of the ranges for documentation. */
+  private static void addNumbered(SoftNetwork network, String description) {
+    int count = description.length() > 3 ? MAX + 1 : Integer.parseInt(description);
+    if (count > MAX) {
+      throw new IllegalArgumentException(
+          "dev.verbena.soft is at most " + MAX + " devices, not " + description);
+    }
+    for (int i = 0; i < count; i++) {
+      SoftDevice unused =
+          network.add(
+              "soft" + i,
+              List.of(List.of(address("192.0.2." + (i + 1)), address("2001:db8::" + (i + 1)))));
+    }
+  }
+
+  private static void addNamed(SoftNetwork network, String device) {
+    String[] parts = device.split("=", 2);
+    if (parts.length < 2 || parts[0].isEmpty()) {
+      throw new IllegalArgumentException(
+          "dev.verbena.soft is a number of devices, or NAME=ADDRESS+ADDRESS,...: " + device);
+    }
+    List<List<InetAddress>> ports = new ArrayList<>();
+    for (String port : parts[1].split("/", -1)) {
+      ports.add(
+          Arrays.stream(port.split("\\+", -1))
+              .filter(text -> !text.isEmpty())
+              .map(DescribedDevices::address)
+              .toList());
+    }
+    SoftDevice unused = network.add(parts[0], ports);
+  }
+
+  /** An address from its text; names are not looked up. */
+  private static InetAddress address(String text) {
+    if (!text.matches("[0-9a-fA-F.:]+")) {
+      throw new IllegalArgumentException("dev.verbena.soft: not an IP address: " + text);
+    }
+    try {
+      return InetAddress.getByName(text);
+    } catch (UnknownHostException e) {
+      throw new IllegalArgumentException("dev.verbena.soft: not an IP address: " + text, e);
+    }
+  }
+}

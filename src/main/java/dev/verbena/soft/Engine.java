@@ -1,0 +1,217 @@
+package dev.verbena.soft;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/**
+ * The thread of a network: runs the tasks that were requested and the timers that expired, under
+ * the network's lock, and sleeps when there are none. Control verbs take the same lock in the
+ * caller's thread, so that a device's state is changed by one thread at a time.
+ */
+final class Engine implements AutoCloseable {
+  private static final System.Logger LOGGER = System.getLogger(Engine.class.getName());
+
+  /** How many tasks are run before the lock is given to control verbs that wait for it. */
+  private static final int TURN = 64;
+
+  private static final VarHandle REQUESTS;
+
+  static {
+    try {
+      REQUESTS = MethodHandles.lookup().findVarHandle(Engine.class, "requests", Task.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  final TimerQueue timers = new TimerQueue();
+  final PacketPool packets = new PacketPool();
+
+  /** Fair, since the engine takes it again as soon as it has given it back. */
+  private final ReentrantLock lock = new ReentrantLock(true);
+
+  private final Thread thread;
+
+  /** Tasks that other threads requested, the last one first. */
+  @SuppressWarnings("unused") // Through REQUESTS.
+  private volatile Task requests;
+
+  /** Tasks to run, in order. */
+  private Task first;
+
+  private Task last;
+  private volatile boolean asleep;
+  private volatile boolean closed;
+  private long now = System.nanoTime();
+
+  Engine(String name) {
+    thread = Thread.ofPlatform().daemon().name(name).unstarted(this::loop);
+  }
+
+  void start() {
+    thread.start();
+  }
+
+  /** The time of the current turn, in nanoseconds. */
+  long now() {
+    return now;
+  }
+
+  /** Calls under the lock. */
+  <T> T locked(Supplier<T> call) {
+    lock.lock();
+    try {
+      now = System.nanoTime();
+      return call.get();
+    } finally {
+      lock.unlock();
+      wake(); // It may have started a timer.
+    }
+  }
+
+  /** Calls under the lock. */
+  void locked(Runnable call) {
+    locked(
+        () -> {
+          call.run();
+          return null;
+        });
+  }
+
+  /** Has a task run soon. Any thread may call this; it neither waits nor allocates. */
+  void request(Task task) {
+    if (task.request()) {
+      if (Thread.currentThread() == thread) {
+        append(task);
+      } else {
+        Task head;
+        do {
+          head = (Task) REQUESTS.getVolatile(this);
+          task.next = head;
+        } while (!REQUESTS.compareAndSet(this, head, task));
+        wake();
+      }
+    }
+  }
+
+  private void wake() {
+    if (asleep) {
+      asleep = false;
+      LockSupport.unpark(thread);
+    }
+  }
+
+  private void append(Task task) {
+    task.next = null;
+    if (first == null) {
+      first = task;
+    } else {
+      last.next = task;
+    }
+    last = task;
+  }
+
+  private void loop() {
+    while (!closed) {
+      boolean worked;
+      lock.lock();
+      try {
+        worked = turn();
+      } finally {
+        lock.unlock();
+      }
+      if (!worked) {
+        sleep();
+      }
+    }
+  }
+
+  private boolean turn() {
+    now = System.nanoTime();
+    expireTimers();
+    accept();
+    int run = 0;
+    for (; first != null && run < TURN; run++) {
+      run(takeFirst());
+      if (lock.hasQueuedThreads()) {
+        return true;
+      }
+    }
+    return run > 0;
+  }
+
+  private void expireTimers() {
+    try {
+      timers.expire(now);
+    } catch (RuntimeException | Error e) {
+      LOGGER.log(System.Logger.Level.ERROR, "a timer of the software device failed", e);
+    }
+  }
+
+  /** Takes over what other threads requested, in their order. */
+  private void accept() {
+    Task task = (Task) REQUESTS.getAndSet(this, (Task) null);
+    Task ordered = null;
+    while (task != null) {
+      Task following = task.next;
+      task.next = ordered;
+      ordered = task;
+      task = following;
+    }
+    while (ordered != null) {
+      Task following = ordered.next;
+      append(ordered);
+      ordered = following;
+    }
+  }
+
+  private Task takeFirst() {
+    Task task = first;
+    first = task.next;
+    task.next = null;
+    return task;
+  }
+
+  private void run(Task task) {
+    task.begin();
+    try {
+      if (task.run()) {
+        request(task);
+      }
+    } catch (RuntimeException | Error e) {
+      LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", e);
+      task.failed(e);
+    }
+  }
+
+  private void sleep() {
+    long wait = Long.MAX_VALUE;
+    lock.lock();
+    try {
+      asleep = true;
+      if (!timers.isEmpty()) {
+        wait = timers.earliest() - System.nanoTime();
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (wait > 0 && requests == null && asleep && !closed) {
+      LockSupport.parkNanos(this, wait);
+    }
+    asleep = false;
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    LockSupport.unpark(thread);
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,266 @@
+package dev.verbena.soft;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+
+/**
+ * Faults that a network makes on demand: packets that are lost, duplicated, reordered, delayed or
+ * corrupted, devices that cannot reach each other, verbs that fail. A network has none at first.
+ *
+ * <p>Which packets are affected is drawn from a generator of random numbers with a {@linkplain
+ * #seed(long) seed}, in the order in which packets are sent. Any thread may call any method at any
+ * time; a change affects packets that are sent afterwards.
+ */
+public final class Faults {
+  private static final long REORDER_NANOS = 50_000;
+
+  private final SoftNetwork network;
+  private final Set<Set<SoftDevice>> partitions = new HashSet<>();
+  private final Map<String, FailingCall> calls = new HashMap<>();
+  private Random random;
+  private long seed;
+  private double loss;
+  private double duplication;
+  private double reordering;
+  private double corruption;
+  private long delayNanos;
+
+  /** The n-th call of a function that fails. */
+  private static final class FailingCall {
+    private final int errno;
+    private int left;
+
+    FailingCall(int left, int errno) {
+      this.left = left;
+      this.errno = errno;
+    }
+  }
+
+  Faults(SoftNetwork network) {
+    this.network = network;
+    seed = new Random().nextLong();
+    random = new Random(seed);
+  }
+
+  /**
+   * Restarts the generator of random numbers, so that the same packets in the same order meet the
+   * same faults.
+   *
+   * @param newSeed any number
+   * @return this
+   */
+  public Faults seed(long newSeed) {
+    network.engine.locked(
+        () -> {
+          seed = newSeed;
+          random = new Random(newSeed);
+        });
+    return this;
+  }
+
+  /**
+   * The seed of the generator of random numbers, to repeat a run.
+   *
+   * @return the seed that was set, or one that was chosen when the network was created
+   */
+  public long seed() {
+    return network.engine.locked(() -> seed);
+  }
+
+  /**
+   * Loses packets.
+   *
+   * @param probability from 0, no packet, to 1, every packet
+   * @return this
+   */
+  public Faults loss(double probability) {
+    network.engine.locked(() -> loss = checked("loss", probability));
+    return this;
+  }
+
+  /**
+   * Delivers packets twice.
+   *
+   * @param probability from 0 to 1
+   * @return this
+   */
+  public Faults duplicate(double probability) {
+    network.engine.locked(() -> duplication = checked("duplicate", probability));
+    return this;
+  }
+
+  /**
+   * Delivers packets after others that were sent later.
+   *
+   * @param probability from 0 to 1
+   * @return this
+   */
+  public Faults reorder(double probability) {
+    network.engine.locked(() -> reordering = checked("reorder", probability));
+    return this;
+  }
+
+  /**
+   * Changes a bit of packets, which receivers notice by the ICRC: they drop and count them.
+   *
+   * @param probability from 0 to 1
+   * @return this
+   */
+  public Faults corrupt(double probability) {
+    network.engine.locked(() -> corruption = checked("corrupt", probability));
+    return this;
+  }
+
+  /**
+   * Delays all packets.
+   *
+   * @param delay from sending to arrival; zero for none
+   * @return this
+   */
+  public Faults delay(Duration delay) {
+    if (delay.isNegative()) {
+      throw new IllegalArgumentException("delay must not be negative: " + delay);
+    }
+    network.engine.locked(() -> delayNanos = delay.toNanos());
+    return this;
+  }
+
+  /**
+   * Loses all packets between two devices until {@link #heal}.
+   *
+   * @param a the name of a device
+   * @param b the name of another, or of the same one
+   * @return this
+   */
+  public Faults partition(String a, String b) {
+    network.engine.locked(
+        () -> {
+          partitions.add(
+              new HashSet<>(java.util.List.of(network.deviceNamed(a), network.deviceNamed(b))));
+        });
+    return this;
+  }
+
+  /**
+   * Ends all partitions.
+   *
+   * @return this
+   */
+  public Faults heal() {
+    network.engine.locked(partitions::clear);
+    return this;
+  }
+
+  /**
+   * Takes a port down: nothing arrives or leaves there, and all contexts of the device get {@code
+   * IBV_EVENT_PORT_ERR}.
+   *
+   * @param device the name of the device
+   * @param port its number, from 1
+   * @return this
+   */
+  public Faults portDown(String device, int port) {
+    network.portState(device, port, false);
+    return this;
+  }
+
+  /**
+   * Takes a port up again: all contexts of the device get {@code IBV_EVENT_PORT_ACTIVE}.
+   *
+   * @param device the name of the device
+   * @param port its number, from 1
+   * @return this
+   */
+  public Faults portUp(String device, int port) {
+    network.portState(device, port, true);
+    return this;
+  }
+
+  /**
+   * Lets one call of a function of libibverbs fail, such as the third {@code ibv_reg_mr} from now.
+   *
+   * @param function the C function's name; posting and polling cannot be named
+   * @param call which call: 1 for the next
+   * @param errno the reason it reports, such as {@link dev.verbena.Errno#ENOMEM}
+   * @return this
+   */
+  public Faults fail(String function, int call, int errno) {
+    Objects.requireNonNull(function);
+    if (call < 1) {
+      throw new IllegalArgumentException("calls are counted from 1: " + call);
+    }
+    synchronized (calls) {
+      calls.put(function, new FailingCall(call, errno));
+    }
+    return this;
+  }
+
+  /**
+   * Ends all faults. A port that is down stays down.
+   *
+   * @return this
+   */
+  public Faults none() {
+    synchronized (calls) {
+      calls.clear();
+    }
+    network.engine.locked(
+        () -> {
+          loss = 0;
+          duplication = 0;
+          reordering = 0;
+          corruption = 0;
+          delayNanos = 0;
+          partitions.clear();
+        });
+    return this;
+  }
+
+  private static double checked(String name, double probability) {
+    if (!(probability >= 0 && probability <= 1)) {
+      throw new IllegalArgumentException(
+          name + " is a probability from 0 to 1, not " + probability);
+    }
+    return probability;
+  }
+
+  /** The errno with which a call of a function is to fail, or 0. */
+  int failure(String function) {
+    synchronized (calls) {
+      FailingCall failing = calls.get(function);
+      if (failing == null || --failing.left > 0) {
+        return 0;
+      }
+      calls.remove(function);
+      return failing.errno;
+    }
+  }
+
+  boolean separates(SoftDevice a, SoftDevice b) {
+    return !partitions.isEmpty() && partitions.contains(a == b ? Set.of(a) : Set.of(a, b));
+  }
+
+  boolean loses() {
+    return loss > 0 && random.nextDouble() < loss;
+  }
+
+  boolean duplicates() {
+    return duplication > 0 && random.nextDouble() < duplication;
+  }
+
+  boolean corrupts() {
+    return corruption > 0 && random.nextDouble() < corruption;
+  }
+
+  /** How long a packet is under way. */
+  long delay() {
+    return reordering > 0 && random.nextDouble() < reordering
+        ? delayNanos + 1 + (long) (random.nextDouble() * REORDER_NANOS)
+        : delayNanos;
+  }
+}

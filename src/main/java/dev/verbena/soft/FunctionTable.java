@@ -1,0 +1,121 @@
+package dev.verbena.soft;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Upcalls;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The C functions that the software device implements, by name: each public method of a part is the
+ * C function, or the function behind the pointer, of the same name.
+ */
+final class FunctionTable {
+  /** What serves all networks: the functions find the network through their first argument. */
+  private static final FunctionTable SHARED =
+      new FunctionTable(
+          List.of(
+              new ContextFunctions(),
+              new MemoryFunctions(),
+              new WindowFunctions(),
+              new CompletionFunctions(),
+              new QueuePairFunctions(),
+              new SharedQueueFunctions(),
+              new AddressFunctions(),
+              new TextFunctions()));
+
+  private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
+
+  private final Map<String, MethodHandle> functions = new HashMap<>();
+
+  FunctionTable(List<Object> parts) {
+    parts.forEach(this::add);
+  }
+
+  private void add(Object part) {
+    for (Method method : part.getClass().getDeclaredMethods()) {
+      if (Modifier.isPublic(method.getModifiers())) {
+        functions.put(method.getName(), handle(part, method));
+      }
+    }
+  }
+
+  private static MethodHandle handle(Object part, Method method) {
+    try {
+      return MethodHandles.lookup().unreflect(method).bindTo(part);
+    } catch (IllegalAccessException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A function of this table or of the shared one, or null. */
+  MethodHandle find(String name) {
+    MethodHandle own = functions.get(name);
+    return own != null ? own : SHARED.functions.get(name);
+  }
+
+  /** A pointer to a shared function, or NULL if there is none of this name. */
+  static synchronized MemorySegment pointer(String name) {
+    return POINTERS.computeIfAbsent(
+        name,
+        n -> {
+          MethodHandle function = SHARED.functions.get(n);
+          return function == null ? MemorySegment.NULL : Upcalls.stub(guarded(n, function));
+        });
+  }
+
+  /** Lets the functions on the data path alone; all others can be made to fail. */
+  private static MethodHandle guarded(String name, MethodHandle function) {
+    return switch (name) {
+      case "post_send", "post_recv", "post_srq_recv", "poll_cq", "req_notify_cq" -> function;
+      default -> {
+        try {
+          MethodHandle check =
+              MethodHandles.lookup()
+                  .findStatic(
+                      FunctionTable.class,
+                      "check",
+                      MethodType.methodType(void.class, String.class, long.class));
+          yield MethodHandles.foldArguments(
+              function, MethodHandles.insertArguments(check, 0, cName(name)));
+        } catch (ReflectiveOperationException e) {
+          throw new AssertionError(e);
+        }
+      }
+    };
+  }
+
+  private static String cName(String pointer) {
+    return pointer.startsWith("ibv_") ? pointer : "ibv_" + pointer;
+  }
+
+  /** Fails a function that was chosen to fail, called with an object of a network. */
+  @SuppressWarnings("UnusedMethod") // Through a method handle.
+  private static void check(String function, long object) {
+    SoftDevice device = Registry.deviceOf(object);
+    int errno = device == null ? 0 : device.network.faults().failure(function);
+    if (errno != 0) {
+      throw new VerbsException(function, errno, "a fault that was asked for");
+    }
+  }
+
+  /** Calls an exported function. */
+  Object call(SoftNetwork network, String name, Object[] arguments) throws Throwable {
+    MethodHandle function = find(name);
+    if (function == null) {
+      throw new VerbsException(name, Errno.EOPNOTSUPP, "the software device does not implement it");
+    }
+    int errno = network.faults().failure(name);
+    if (errno != 0) {
+      throw new VerbsException(name, errno, "a fault that was asked for");
+    }
+    return function.invokeWithArguments(arguments == null ? new Object[0] : arguments);
+  }
+}

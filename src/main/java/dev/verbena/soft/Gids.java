@@ -1,0 +1,51 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Memory;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+
+/** A GID as two numbers. */
+record Gids(long high, long low) {
+  private static final long LINK_LOCAL = 0xfe80_0000_0000_0000L;
+  private static final long IPV4_MAPPED = 0x0000_ffff_0000_0000L;
+
+  /** The GID of an IP address. */
+  static Gids of(InetAddress address) {
+    ByteBuffer bytes = ByteBuffer.wrap(address.getAddress());
+    return address instanceof Inet4Address
+        ? new Gids(0, IPV4_MAPPED | Integer.toUnsignedLong(bytes.getInt()))
+        : new Gids(bytes.getLong(), bytes.getLong());
+  }
+
+  /** The link-local GID of a port with a GUID. */
+  static Gids linkLocal(long guid) {
+    return new Gids(LINK_LOCAL, guid);
+  }
+
+  /** Reads a {@code union ibv_gid}. */
+  static Gids read(long address) {
+    return new Gids(
+        Long.reverseBytes(Memory.getLong(address)),
+        Long.reverseBytes(Memory.getLong(address + Long.BYTES)));
+  }
+
+  /** Writes a {@code union ibv_gid}. */
+  void write(long address) {
+    Memory.putLong(address, Long.reverseBytes(high));
+    Memory.putLong(address + Long.BYTES, Long.reverseBytes(low));
+  }
+
+  boolean isIpv4() {
+    return high == 0 && (low & 0xffff_ffff_0000_0000L) == IPV4_MAPPED;
+  }
+
+  int ipv4() {
+    return (int) low;
+  }
+
+  /** Whether it is a multicast group: ff00::/8, or a mapped IPv4 group. */
+  boolean isMulticast() {
+    return high >>> 56 == 0xff || (isIpv4() && (ipv4() >>> 28) == 0xe);
+  }
+}

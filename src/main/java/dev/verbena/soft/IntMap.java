@@ -1,0 +1,73 @@
+package dev.verbena.soft;
+
+import java.util.function.Consumer;
+
+/** A hash map with int keys, whose look-up does not allocate. */
+final class IntMap<V> {
+  private int[] keys = new int[16];
+  private Object[] values = new Object[16];
+  private int size;
+
+  private int slot(int key) {
+    int mask = keys.length - 1;
+    int at = (key * 0x9e3779b9) >>> 8 & mask;
+    while (values[at] != null && keys[at] != key) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  /** The value of a key, or null. */
+  @SuppressWarnings("unchecked")
+  V get(int key) {
+    return (V) values[slot(key)];
+  }
+
+  void put(int key, V value) {
+    if (2 * (size + 1) > keys.length) {
+      rehash(2 * keys.length);
+    }
+    int at = slot(key);
+    if (values[at] == null) {
+      size++;
+    }
+    keys[at] = key;
+    values[at] = value;
+  }
+
+  void remove(int key) {
+    int at = slot(key);
+    if (values[at] != null) {
+      values[at] = null;
+      size--;
+      rehash(keys.length); // Removal is a control operation: no tombstones.
+    }
+  }
+
+  private void rehash(int length) {
+    int[] oldKeys = keys;
+    Object[] oldValues = values;
+    keys = new int[length];
+    values = new Object[length];
+    for (int i = 0; i < oldKeys.length; i++) {
+      if (oldValues[i] != null) {
+        int at = slot(oldKeys[i]);
+        keys[at] = oldKeys[i];
+        values[at] = oldValues[i];
+      }
+    }
+  }
+
+  int size() {
+    return size;
+  }
+
+  @SuppressWarnings("unchecked")
+  void forEach(Consumer<V> action) {
+    for (Object value : values.clone()) {
+      if (value != null) {
+        action.accept((V) value);
+      }
+    }
+  }
+}

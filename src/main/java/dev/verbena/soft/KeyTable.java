@@ -1,0 +1,41 @@
+package dev.verbena.soft;
+
+import java.util.ArrayDeque;
+
+/**
+ * The local and remote keys of a device. The upper 24 bits of a key are an index; the lower 8 make
+ * the keys that an index has had one after the other different.
+ */
+final class KeyTable {
+  /** An index is used again only after so many have been given back. */
+  private static final int REST = 1024;
+
+  private final IntMap<MemoryKey> keys = new IntMap<>();
+  private final ArrayDeque<Integer> free = new ArrayDeque<>();
+  private int next = 0x10;
+
+  /** A key that nothing has. */
+  int reserve() {
+    return free.size() > REST ? (free.remove() & ~0xff) | 0x01 : (next++ << 8) | 0x01;
+  }
+
+  /** Gives a reserved key back. */
+  void release(int key) {
+    keys.remove(key);
+    free.add(key);
+  }
+
+  void put(MemoryKey key) {
+    keys.put(key.key, key);
+  }
+
+  /** Makes a key invalid. */
+  void remove(int key) {
+    keys.remove(key);
+  }
+
+  /** What a key stands for, or null. */
+  MemoryKey get(int key) {
+    return keys.get(key);
+  }
+}

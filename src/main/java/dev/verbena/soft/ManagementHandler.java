@@ -1,0 +1,19 @@
+package dev.verbena.soft;
+
+/** Receives the management datagrams (MAD) that arrive at queue pair 1 of a device. */
+interface ManagementHandler {
+  /** The length of a management datagram. */
+  int LENGTH = 256;
+
+  /** The Q_Key of queue pair 1. */
+  int QUEUE_KEY = 0x80010000;
+
+  /**
+   * Handles a datagram, on the network's thread and under its lock.
+   *
+   * @param port the port where it arrived
+   * @param from the GID of the sender
+   * @param datagram the address of {@value #LENGTH} bytes, valid during the call
+   */
+  void received(SoftPort port, Gids from, long datagram);
+}

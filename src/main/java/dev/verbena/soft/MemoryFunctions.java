@@ -1,0 +1,213 @@
+package dev.verbena.soft;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_mr;
+import dev.verbena.raw.ibv_pd;
+import dev.verbena.raw.rdma_h;
+
+/** Protection domains and memory regions. */
+final class MemoryFunctions {
+  private static final int REMOTE_WRITES =
+      rdma_h.IBV_ACCESS_REMOTE_WRITE() | rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
+  private static final int KNOWN =
+      rdma_h.IBV_ACCESS_LOCAL_WRITE()
+          | rdma_h.IBV_ACCESS_REMOTE_WRITE()
+          | rdma_h.IBV_ACCESS_REMOTE_READ()
+          | rdma_h.IBV_ACCESS_REMOTE_ATOMIC()
+          | rdma_h.IBV_ACCESS_MW_BIND()
+          | rdma_h.IBV_ACCESS_ZERO_BASED()
+          | rdma_h.IBV_ACCESS_HUGETLB()
+          | rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
+          | rdma_h.IBV_ACCESS_FLUSH_PERSISTENT();
+
+  static SoftDomain domain(String function, long address) {
+    return Registry.at(function, address, SoftDomain.class);
+  }
+
+  public long ibv_alloc_pd(long context) {
+    SoftContext owner = Registry.at("ibv_alloc_pd", context, SoftContext.class);
+    return owner.device.network.engine.locked(
+        () -> {
+          CStruct struct = CStruct.allocate(ibv_pd.layout()).putLong("context", context);
+          owner.users++;
+          return Registry.addWithHandle(new SoftDomain(owner, struct, null)).address();
+        });
+  }
+
+  public void ibv_dealloc_pd(long address) {
+    SoftDomain domain = domain("ibv_dealloc_pd", address);
+    domain.device.network.engine.locked(
+        () -> {
+          domain.requireUnused("ibv_dealloc_pd");
+          domain.context.users--;
+          if (domain.parentOf != null) {
+            domain.parentOf.users--;
+          }
+          Registry.removeWithHandle(domain);
+        });
+  }
+
+  public long ibv_reg_mr(long pd, long address, long length, int access) {
+    return register("ibv_reg_mr", pd, address, length, address, access);
+  }
+
+  public long ibv_reg_mr_iova(long pd, long address, long length, long iova, int access) {
+    return register("ibv_reg_mr_iova", pd, address, length, iova, access);
+  }
+
+  public long ibv_reg_mr_iova2(long pd, long address, long length, long iova, int access) {
+    return register("ibv_reg_mr_iova2", pd, address, length, iova, access);
+  }
+
+  private static long register(
+      String function, long pd, long address, long length, long iova, int access) {
+    SoftDomain domain = domain(function, pd);
+    boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
+    return domain.device.network.engine.locked(
+        () -> add(function, domain, address, length, zeroBased ? 0 : iova, access, null).address());
+  }
+
+  /** Registers memory that was checked to be there. */
+  static SoftRegion add(
+      String function,
+      SoftDomain domain,
+      long address,
+      long length,
+      long start,
+      int access,
+      SoftObject backing) {
+    checkAccess(function, access);
+    checkMapped(function, domain, address, length);
+    CStruct struct =
+        CStruct.allocate(ibv_mr.layout())
+            .putLong("context", domain.context.address())
+            .putLong("pd", domain.address())
+            .putLong("addr", address)
+            .putLong("length", length);
+    SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, backing));
+    keys(region, address, length, start, access, false);
+    domain.users++;
+    if (backing != null) {
+      backing.users++;
+    }
+    return region;
+  }
+
+  /** Gives a region new keys. */
+  static void keys(
+      SoftRegion region, long address, long length, long start, int access, boolean isNull) {
+    KeyTable table = region.device.keys;
+    region.local =
+        new MemoryKey(
+            table.reserve(), region.domain, start, length, address, access, null, null, isNull);
+    region.remote =
+        new MemoryKey(
+            table.reserve(), region.domain, start, length, address, access, null, null, isNull);
+    table.put(region.local);
+    table.put(region.remote);
+    region.struct.putInt("lkey", region.local.key).putInt("rkey", region.remote.key);
+  }
+
+  private static void checkAccess(String function, int access) {
+    int unknown = access & ~KNOWN & ~rdma_h.IBV_ACCESS_OPTIONAL_RANGE();
+    if (unknown != 0) {
+      boolean paging = (unknown & rdma_h.IBV_ACCESS_ON_DEMAND()) != 0;
+      throw new VerbsException(
+          function,
+          paging ? Errno.EOPNOTSUPP : Errno.EINVAL,
+          "access flags 0x" + Integer.toHexString(unknown));
+    }
+    if ((access & REMOTE_WRITES) != 0 && (access & rdma_h.IBV_ACCESS_LOCAL_WRITE()) == 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
+    }
+  }
+
+  /** Reads a byte of the first and the last page: hardware pins all pages, and fails here too. */
+  private static void checkMapped(String function, SoftDomain domain, long address, long length) {
+    SoftNetwork network = domain.device.network;
+    Packet scratch = network.engine.packets.take();
+    boolean mapped =
+        length == 0
+            || (address + length >= address
+                && network.memory.copy(address, scratch.payload, 1)
+                && network.memory.copy(address + length - 1, scratch.payload, 1));
+    network.engine.packets.release(scratch);
+    if (!mapped) {
+      throw new VerbsException(function, Errno.EFAULT, "the memory is not mapped");
+    }
+  }
+
+  public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int newAccess) {
+    SoftRegion region = Registry.at("ibv_rereg_mr", mr, SoftRegion.class);
+    return region.device.network.engine.locked(
+        () -> reregister(region, flags, pd, address, length, newAccess));
+  }
+
+  private static int reregister(
+      SoftRegion region, int flags, long pd, long address, long length, int newAccess) {
+    String function = "ibv_rereg_mr";
+    region.requireUnused(function);
+    boolean moves = (flags & rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
+    boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
+    int access = grants ? newAccess : region.local.access;
+    SoftDomain domain =
+        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(function, pd) : region.domain;
+    checkAccess(function, access);
+    if (moves) {
+      checkMapped(function, domain, address, length);
+    }
+    long base = moves ? address : region.local.memory;
+    long size = moves ? length : region.local.length;
+    long start = moves ? address : region.local.start;
+    dropKeys(region);
+    region.domain.users--;
+    region.domain = domain;
+    domain.users++;
+    keys(region, base, size, start, access, false);
+    region.struct.putLong("pd", domain.address()).putLong("addr", base).putLong("length", size);
+    return 0;
+  }
+
+  static void dropKeys(SoftRegion region) {
+    region.device.keys.release(region.local.key);
+    region.device.keys.release(region.remote.key);
+  }
+
+  public void ibv_dereg_mr(long mr) {
+    SoftRegion region = Registry.at("ibv_dereg_mr", mr, SoftRegion.class);
+    region.device.network.engine.locked(
+        () -> {
+          region.requireUnused("ibv_dereg_mr");
+          dropKeys(region);
+          region.domain.users--;
+          if (region.backing != null) {
+            region.backing.users--;
+          }
+          Registry.removeWithHandle(region);
+        });
+  }
+
+  /** The pointer behind {@code ibv_alloc_null_mr}. */
+  public long alloc_null_mr(long pd) {
+    SoftDomain domain = domain("ibv_alloc_null_mr", pd);
+    return domain.device.network.engine.locked(
+        () -> {
+          CStruct struct =
+              CStruct.allocate(ibv_mr.layout())
+                  .putLong("context", domain.context.address())
+                  .putLong("pd", pd);
+          SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, null));
+          keys(region, 0, -1L, 0, 0, true);
+          domain.users++;
+          return region.address();
+        });
+  }
+
+  /** The pointer behind {@code ibv_advise_mr}: there is nothing to prefetch. */
+  public int advise_mr(long pd, int advice, int flags, long list, int count) {
+    SoftDomain unused = domain("ibv_advise_mr", pd);
+    return Errno.EOPNOTSUPP;
+  }
+}

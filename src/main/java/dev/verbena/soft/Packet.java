@@ -1,0 +1,137 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Memory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A packet: the fields of the base transport header (BTH) and of all extension headers, and the
+ * payload. Packets are reused: see {@link PacketPool}.
+ */
+final class Packet {
+  /** The largest payload: path MTU, or a raw frame. */
+  static final int CAPACITY = 9216;
+
+  // Routing
+  /** The port that sent it. */
+  SoftPort source;
+
+  long sourceGidHigh;
+  long sourceGidLow;
+  long destinationGidHigh;
+  long destinationGidLow;
+  int serviceLevel;
+  int flowLabel;
+  int hopLimit;
+  int trafficClass;
+
+  // BTH
+  int opcode;
+  int destination;
+  int psn;
+  boolean ackRequested;
+  boolean solicited;
+
+  /** Whether a fault changed a bit of it: the ICRC no longer matches. */
+  boolean corrupt;
+
+  // DETH
+  int queueKey;
+  int sourceNumber;
+
+  // XRCETH
+  int sharedQueue;
+
+  // RETH
+  long address;
+  int remoteKey;
+  int dmaLength;
+
+  // AtomicETH
+  long swapOrAdd;
+  long compare;
+
+  // FETH
+  int flushType;
+  int flushLevel;
+
+  // ImmDt, as it lies in memory; or IETH
+  int immediate;
+
+  // AETH, AtomicAckETH
+  int syndrome;
+  int messageNumber;
+  long original;
+
+  // Payload
+  final long payload;
+  int length;
+
+  /** The next packet of the list that it is in. */
+  Packet next;
+
+  @SuppressWarnings("unused") // Keeps the memory.
+  private final MemorySegment memory;
+
+  Packet() {
+    memory = Arena.ofAuto().allocate(CAPACITY, Long.BYTES);
+    payload = memory.address();
+  }
+
+  /** Makes it a packet without extension headers and payload. */
+  Packet reset(int newOpcode, int newDestination, int newPsn) {
+    opcode = newOpcode;
+    destination = newDestination;
+    psn = newPsn;
+    ackRequested = false;
+    solicited = false;
+    corrupt = false;
+    sharedQueue = 0;
+    immediate = 0;
+    length = 0;
+    next = null;
+    return this;
+  }
+
+  /** Makes it a copy of another. */
+  Packet copyOf(Packet other) {
+    reset(other.opcode, other.destination, other.psn);
+    source = other.source;
+    sourceGidHigh = other.sourceGidHigh;
+    sourceGidLow = other.sourceGidLow;
+    destinationGidHigh = other.destinationGidHigh;
+    destinationGidLow = other.destinationGidLow;
+    serviceLevel = other.serviceLevel;
+    flowLabel = other.flowLabel;
+    hopLimit = other.hopLimit;
+    trafficClass = other.trafficClass;
+    ackRequested = other.ackRequested;
+    solicited = other.solicited;
+    corrupt = other.corrupt;
+    queueKey = other.queueKey;
+    sourceNumber = other.sourceNumber;
+    sharedQueue = other.sharedQueue;
+    address = other.address;
+    remoteKey = other.remoteKey;
+    dmaLength = other.dmaLength;
+    swapOrAdd = other.swapOrAdd;
+    compare = other.compare;
+    flushType = other.flushType;
+    flushLevel = other.flushLevel;
+    immediate = other.immediate;
+    syndrome = other.syndrome;
+    messageNumber = other.messageNumber;
+    original = other.original;
+    length = other.length;
+    if (length > 0) {
+      Memory.at(payload, length).copyFrom(Memory.at(other.payload, length));
+    }
+    return this;
+  }
+
+  @Override
+  public String toString() {
+    return "packet opcode=0x%02x qpn=0x%06x psn=0x%06x length=%d"
+        .formatted(opcode, destination, psn, length);
+  }
+}

@@ -1,0 +1,37 @@
+package dev.verbena.soft;
+
+/** Packets in the order of their arrival. */
+final class PacketQueue {
+  private Packet first;
+  private Packet last;
+
+  boolean isEmpty() {
+    return first == null;
+  }
+
+  void add(Packet packet) {
+    packet.next = null;
+    if (first == null) {
+      first = packet;
+    } else {
+      last.next = packet;
+    }
+    last = packet;
+  }
+
+  /** Takes the oldest packet, or null. */
+  Packet poll() {
+    Packet packet = first;
+    if (packet != null) {
+      first = packet.next;
+      packet.next = null;
+    }
+    return packet;
+  }
+
+  void clear(PacketPool pool) {
+    for (Packet packet = poll(); packet != null; packet = poll()) {
+      pool.release(packet);
+    }
+  }
+}

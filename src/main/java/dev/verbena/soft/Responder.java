@@ -1,0 +1,499 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.ProcessMemory;
+import dev.verbena.raw.rdma_h;
+
+/**
+ * The responder of a reliable connection: executes requests in the order of their PSNs, each once,
+ * and acknowledges them.
+ */
+final class Responder {
+  private static final int NONE = 0;
+  private static final int SEND = 1;
+  private static final int WRITE = 2;
+
+  /** How many READ response packets are sent before other queue pairs have their turn. */
+  private static final int BURST = 32;
+
+  private final SoftQueuePair queuePair;
+  private final Engine engine;
+  private final ProcessMemory memory;
+  private final Receiver receiver;
+  private final ResponderResources resources = new ResponderResources();
+
+  /** Requests that wait until the responses to a READ are sent. */
+  private final PacketQueue waiting = new PacketQueue();
+
+  private int expected;
+  private int messages;
+
+  /** Whether a NAK was sent for the expected PSN: until it arrives, nothing is answered. */
+  private boolean nakSent;
+
+  /** The message that is under way: none, a SEND or a WRITE. */
+  private int message = NONE;
+
+  private long writeAddress;
+  private int writeKey;
+  private long writeLength;
+  private long written;
+
+  // The READ that is being answered
+  private boolean reading;
+  private long readAddress;
+  private int readKey;
+  private long readLeft;
+  private int readPsn;
+  private int readMessage;
+  private boolean readFirst;
+
+  private int mtu;
+  private int rnrTimer;
+  private int accessFlags;
+
+  Responder(SoftQueuePair queuePair) {
+    this.queuePair = queuePair;
+    engine = queuePair.device.network.engine;
+    memory = queuePair.device.network.memory;
+    receiver = new Receiver(queuePair);
+  }
+
+  void modified(int mask) {
+    CStruct attr = queuePair.attributes;
+    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
+      mtu = 128 << attr.getInt("path_mtu");
+    }
+    if ((mask & rdma_h.IBV_QP_RQ_PSN()) != 0) {
+      expected = attr.getInt("rq_psn") & Psn.MASK;
+    }
+    if ((mask & rdma_h.IBV_QP_MIN_RNR_TIMER()) != 0) {
+      rnrTimer = attr.getByte("min_rnr_timer") & 0x1f;
+    }
+    if ((mask & rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()) != 0) {
+      resources.resize(attr.getByte("max_dest_rd_atomic"));
+    }
+    if ((mask & rdma_h.IBV_QP_ACCESS_FLAGS()) != 0) {
+      accessFlags = attr.getInt("qp_access_flags");
+    }
+  }
+
+  /** Fails the receive that is being filled; forgets everything else. */
+  void stop() {
+    if (message == SEND || receiver.isOpen()) {
+      receiver.flush();
+    }
+    waiting.clear(engine.packets);
+    resources.clear();
+    message = NONE;
+    reading = false;
+    nakSent = false;
+    messages = 0;
+  }
+
+  /**
+   * Sends a bounded number of responses to the READ that is under way, then handles the requests
+   * that waited for it.
+   *
+   * @return whether more can be done at once
+   */
+  boolean respond() {
+    int sent = 0;
+    while (reading && sent < BURST) {
+      readResponse();
+      sent++;
+      while (!reading && queuePair.canReceive()) {
+        Packet packet = waiting.poll();
+        if (packet == null) {
+          return false;
+        }
+        handle(packet);
+        engine.packets.release(packet);
+      }
+    }
+    return reading;
+  }
+
+  void receive(Packet packet) {
+    if (reading) {
+      waiting.add(engine.packets.take().copyOf(packet));
+      engine.request(queuePair.task);
+    } else {
+      handle(packet);
+    }
+  }
+
+  private void handle(Packet packet) {
+    int ahead = Psn.distance(expected, packet.psn);
+    if (ahead > 0) {
+      if (!nakSent) {
+        nakSent = true;
+        acknowledge(expected, Syndrome.NAK_SEQUENCE);
+      }
+    } else if (ahead < 0) {
+      duplicate(packet);
+    } else {
+      nakSent = false;
+      queuePair.communicationEstablished();
+      execute(packet);
+    }
+  }
+
+  // New requests
+
+  private void execute(Packet packet) {
+    int operation = Opcode.operation(packet.opcode);
+    boolean begins = Opcode.begins(operation);
+    int kind = Opcode.isSend(operation) ? SEND : Opcode.isWrite(operation) ? WRITE : NONE;
+    if (begins ? message != NONE : message == NONE || message != kind) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    switch (kind) {
+      case SEND -> send(packet, operation);
+      case WRITE -> write(packet, operation);
+      default -> {
+        switch (operation) {
+          case Opcode.READ_REQUEST -> read(packet);
+          case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD -> atomic(packet, operation);
+          case Opcode.FLUSH -> flush(packet);
+          case Opcode.ATOMIC_WRITE -> atomicWrite(packet);
+          default ->
+              refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+        }
+      }
+    }
+  }
+
+  private boolean hasWrongLength(Packet packet, int operation) {
+    return Opcode.ends(operation)
+        ? packet.length > mtu || (!Opcode.begins(operation) && packet.length == 0)
+        : packet.length != mtu;
+  }
+
+  private void send(Packet packet, int operation) {
+    if (hasWrongLength(packet, operation)) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (message == NONE && !receiver.open(packet.sharedQueue)) {
+      receiverNotReady(packet);
+      return;
+    }
+    message = SEND;
+    int status = receiver.append(packet.payload, packet.length);
+    if (status == 0 && Opcode.invalidates(operation)) {
+      status = LocalOperations.invalidateRemotely(queuePair, packet.immediate) ? 0 : -1;
+    }
+    if (status != 0) {
+      receiveFailed(packet.psn, status);
+      return;
+    }
+    expected = Psn.plus(expected, 1);
+    if (Opcode.ends(operation)) {
+      message = NONE;
+      messages++;
+      int flags =
+          Opcode.hasImmediate(operation)
+              ? rdma_h.IBV_WC_WITH_IMM()
+              : Opcode.invalidates(operation) ? rdma_h.IBV_WC_WITH_INV() : 0;
+      receiver.complete(rdma_h.IBV_WC_RECV(), receiver.filled(), packet, flags);
+    }
+    if (packet.ackRequested) {
+      acknowledge(packet.psn, Syndrome.ACK);
+    }
+  }
+
+  private void receiveFailed(int psn, int status) {
+    message = NONE;
+    if (status == -1) {
+      receiver.fail(rdma_h.IBV_WC_LOC_QP_OP_ERR());
+      acknowledge(psn, Syndrome.NAK_REMOTE_ACCESS);
+    } else {
+      receiver.fail(status);
+      boolean tooLong = status == rdma_h.IBV_WC_LOC_LEN_ERR();
+      acknowledge(psn, tooLong ? Syndrome.NAK_INVALID_REQUEST : Syndrome.NAK_REMOTE_OPERATION);
+    }
+    queuePair.toError();
+  }
+
+  private void write(Packet packet, int operation) {
+    if (hasWrongLength(packet, operation)) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (message == NONE) {
+      writeAddress = packet.address;
+      writeKey = packet.remoteKey;
+      writeLength = Integer.toUnsignedLong(packet.dmaLength);
+      written = 0;
+    }
+    boolean last = Opcode.ends(operation);
+    if (last ? written + packet.length != writeLength : written + packet.length > writeLength) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    // A receive is needed first: an RNR NAK leaves nothing written by this packet.
+    boolean immediate = Opcode.hasImmediate(operation);
+    if (immediate && !receiver.isOpen() && !receiver.open(packet.sharedQueue)) {
+      receiverNotReady(packet);
+      return;
+    }
+    message = WRITE;
+    if (writeLength > 0 && !writePayload(packet)) {
+      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    written += packet.length;
+    expected = Psn.plus(expected, 1);
+    if (last) {
+      message = NONE;
+      messages++;
+      if (immediate) {
+        receiver.complete(
+            rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, packet, rdma_h.IBV_WC_WITH_IMM());
+      }
+    }
+    if (packet.ackRequested) {
+      acknowledge(packet.psn, Syndrome.ACK);
+    }
+  }
+
+  private boolean writePayload(Packet packet) {
+    MemoryKey key = queuePair.device.keys.get(writeKey);
+    if (key == null
+        || !key.serves(queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
+        || !key.covers(writeAddress, writeLength)) {
+      return false;
+    }
+    return key.isNull || memory.copy(packet.payload, key.at(writeAddress + written), packet.length);
+  }
+
+  private void read(Packet packet) {
+    long length = Integer.toUnsignedLong(packet.dmaLength);
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_READ()) == 0 || resources.isEmpty()) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (length > 0
+        && !allows(packet.remoteKey, packet.address, length, rdma_h.IBV_ACCESS_REMOTE_READ())) {
+      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    int packets = Segments.count(length, mtu);
+    expected = Psn.plus(expected, packets);
+    messages++;
+    resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length);
+    startReading(packet, length);
+  }
+
+  private void startReading(Packet packet, long length) {
+    reading = true;
+    readAddress = packet.address;
+    readKey = packet.remoteKey;
+    readLeft = length;
+    readPsn = packet.psn;
+    readMessage = messages;
+    readFirst = true;
+    engine.request(queuePair.task);
+  }
+
+  private void readResponse() {
+    int size = (int) Math.min(mtu, readLeft);
+    boolean last = readLeft <= mtu;
+    int operation =
+        last
+            ? readFirst ? Opcode.READ_RESPONSE_ONLY : Opcode.READ_RESPONSE_LAST
+            : readFirst ? Opcode.READ_RESPONSE_FIRST : Opcode.READ_RESPONSE_MIDDLE;
+    Packet packet = response(operation, readPsn);
+    packet.syndrome = Syndrome.ACK;
+    packet.messageNumber = readMessage;
+    packet.length = size;
+    if (size > 0 && !readPayload(packet, size)) {
+      engine.packets.release(packet);
+      reading = false;
+      refuse(readPsn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    queuePair.transmit(packet);
+    readAddress += size;
+    readLeft -= size;
+    readPsn = Psn.plus(readPsn, 1);
+    readFirst = false;
+    reading = !last;
+  }
+
+  private boolean readPayload(Packet packet, int size) {
+    MemoryKey key = queuePair.device.keys.get(readKey);
+    if (key == null
+        || !key.serves(queuePair, rdma_h.IBV_ACCESS_REMOTE_READ())
+        || !key.covers(readAddress, size)) {
+      return false;
+    }
+    if (key.isNull) {
+      Memory.at(packet.payload, size).fill((byte) 0);
+      return true;
+    }
+    return memory.copy(key.at(readAddress), packet.payload, size);
+  }
+
+  private boolean allows(int remoteKey, long address, long length, int access) {
+    MemoryKey key = queuePair.device.keys.get(remoteKey);
+    return key != null && key.serves(queuePair, access) && key.covers(address, length);
+  }
+
+  private void atomic(Packet packet, int operation) {
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_ATOMIC()) == 0 || resources.isEmpty()) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_ATOMIC())) {
+      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    if (key.at(packet.address) % Long.BYTES != 0) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    long original = 0;
+    if (!key.isNull) {
+      long at = key.at(packet.address);
+      if (!memory.copy(at, packet.payload, Long.BYTES)) {
+        refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+        return;
+      }
+      original = Memory.getLong(packet.payload);
+      if (operation == Opcode.FETCH_ADD) {
+        Memory.putLong(packet.payload, original + packet.swapOrAdd);
+        memory.copy(packet.payload, at, Long.BYTES);
+      } else if (original == packet.compare) {
+        Memory.putLong(packet.payload, packet.swapOrAdd);
+        memory.copy(packet.payload, at, Long.BYTES);
+      }
+    }
+    expected = Psn.plus(expected, 1);
+    messages++;
+    resources.addResult(packet.psn, Opcode.ATOMIC_ACKNOWLEDGE, original);
+    sendResult(packet.psn, Opcode.ATOMIC_ACKNOWLEDGE, original);
+  }
+
+  private void flush(Packet packet) {
+    int placement =
+        ((packet.flushType & rdma_h.IBV_FLUSH_GLOBAL()) != 0 ? rdma_h.IBV_ACCESS_FLUSH_GLOBAL() : 0)
+            | ((packet.flushType & rdma_h.IBV_FLUSH_PERSISTENT()) != 0
+                ? rdma_h.IBV_ACCESS_FLUSH_PERSISTENT()
+                : 0);
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if ((accessFlags & placement) != placement || resources.isEmpty()) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    boolean whole = packet.flushLevel == rdma_h.IBV_FLUSH_MR();
+    if (key == null
+        || !key.serves(queuePair, placement)
+        || (!whole && !key.covers(packet.address, Integer.toUnsignedLong(packet.dmaLength)))) {
+      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    // Memory of this process: what was written is visible, and nothing of it is persistent.
+    expected = Psn.plus(expected, 1);
+    messages++;
+    resources.addResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+    sendResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+  }
+
+  private void atomicWrite(Packet packet) {
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0
+        || resources.isEmpty()
+        || packet.length != Long.BYTES) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_WRITE())) {
+      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    if (key.at(packet.address) % Long.BYTES != 0) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (!key.isNull && !memory.copy(packet.payload, key.at(packet.address), Long.BYTES)) {
+      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    expected = Psn.plus(expected, 1);
+    messages++;
+    resources.addResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+    sendResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+  }
+
+  // Requests that arrived before
+
+  private void duplicate(Packet packet) {
+    int operation = Opcode.operation(packet.opcode);
+    switch (operation) {
+      case Opcode.READ_REQUEST -> {
+        long length = Integer.toUnsignedLong(packet.dmaLength);
+        if (resources.holdsRead(packet.psn, packet.address, packet.remoteKey, length)) {
+          startReading(packet, length);
+        }
+      }
+      case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD, Opcode.FLUSH, Opcode.ATOMIC_WRITE -> {
+        int found = resources.findResult(packet.psn);
+        if (found >= 0) {
+          sendResult(packet.psn, resources.operation(found), resources.original(found));
+        }
+      }
+      default -> acknowledge(Psn.plus(expected, -1), Syndrome.ACK);
+    }
+  }
+
+  // Answers
+
+  private void receiverNotReady(Packet packet) {
+    nakSent = true;
+    acknowledge(packet.psn, Syndrome.rnrNak(rnrTimer));
+  }
+
+  /** Answers with a NAK that ends the connection. */
+  private void refuse(int psn, int syndrome, int status) {
+    acknowledge(psn, syndrome);
+    boolean access = status == rdma_h.IBV_WC_REM_ACCESS_ERR();
+    if (message == SEND || receiver.isOpen()) {
+      message = NONE;
+      receiver.fail(access ? rdma_h.IBV_WC_LOC_ACCESS_ERR() : status);
+    } else {
+      message = NONE;
+      queuePair.event(access ? rdma_h.IBV_EVENT_QP_ACCESS_ERR() : rdma_h.IBV_EVENT_QP_REQ_ERR());
+    }
+    queuePair.toError();
+  }
+
+  private void acknowledge(int psn, int syndrome) {
+    Packet packet = response(Opcode.ACKNOWLEDGE, psn);
+    packet.syndrome = syndrome;
+    packet.messageNumber = messages & Psn.MASK;
+    queuePair.transmit(packet);
+  }
+
+  private void sendResult(int psn, int operation, long original) {
+    Packet packet = response(operation, psn);
+    packet.syndrome = Syndrome.ACK;
+    packet.messageNumber = messages & Psn.MASK;
+    packet.original = original;
+    queuePair.transmit(packet);
+  }
+
+  private Packet response(int operation, int psn) {
+    return engine
+        .packets
+        .take()
+        .reset(queuePair.transportBits | operation, queuePair.remoteNumber, psn);
+  }
+}

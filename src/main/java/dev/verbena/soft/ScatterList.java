@@ -1,0 +1,137 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.ProcessMemory;
+import dev.verbena.raw.ibv_sge;
+import dev.verbena.raw.rdma_h;
+
+/** The scatter/gather elements (SGE) of a work request, and copying to and from them. */
+final class ScatterList {
+  private static final long ADDRESS = ibv_sge.addr$offset();
+  private static final long LENGTH = ibv_sge.length$offset();
+  private static final long KEY = ibv_sge.lkey$offset();
+  private static final long SIZE = ibv_sge.sizeof();
+
+  private final long[] addresses;
+  private final int[] lengths;
+  private final int[] keys;
+  private int count;
+
+  ScatterList(int capacity) {
+    addresses = new long[capacity];
+    lengths = new int[capacity];
+    keys = new int[capacity];
+  }
+
+  void clear() {
+    count = 0;
+  }
+
+  /** Reads elements from an array of {@code struct ibv_sge}. */
+  void read(long list, int number) {
+    for (int i = 0; i < number; i++) {
+      long sge = list + i * SIZE;
+      addresses[i] = Memory.getLong(sge + ADDRESS);
+      lengths[i] = Memory.getInt(sge + LENGTH);
+      keys[i] = Memory.getInt(sge + KEY);
+    }
+    count = number;
+  }
+
+  void copyOf(ScatterList other) {
+    count = other.count;
+    System.arraycopy(other.addresses, 0, addresses, 0, count);
+    System.arraycopy(other.lengths, 0, lengths, 0, count);
+    System.arraycopy(other.keys, 0, keys, 0, count);
+  }
+
+  void add(long address, int length, int key) {
+    addresses[count] = address;
+    lengths[count] = length;
+    keys[count] = key;
+    count++;
+  }
+
+  int count() {
+    return count;
+  }
+
+  int capacity() {
+    return keys.length;
+  }
+
+  /** The length of all elements; a length of 0 in an element means 0. */
+  long length() {
+    long sum = 0;
+    for (int i = 0; i < count; i++) {
+      sum += Integer.toUnsignedLong(lengths[i]);
+    }
+    return sum;
+  }
+
+  /** Whether all keys are valid for a domain and an access. */
+  boolean isAllowed(SoftDomain domain, int access) {
+    for (int i = 0; i < count; i++) {
+      if (lengths[i] != 0 && find(domain, i, access) == null) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private MemoryKey find(SoftDomain domain, int i, int access) {
+    MemoryKey key = domain.device.keys.get(keys[i]);
+    return key != null
+            && key.isLocalTo(domain, access)
+            && key.covers(addresses[i], Integer.toUnsignedLong(lengths[i]))
+        ? key
+        : null;
+  }
+
+  /** Copies a part of the message from memory to a buffer; false if that is not allowed. */
+  boolean gather(SoftDomain domain, long offset, long buffer, int length) {
+    return copy(domain, offset, buffer, length, false);
+  }
+
+  /** Copies a part of the message from a buffer to memory; false if that is not allowed. */
+  boolean scatter(SoftDomain domain, long offset, long buffer, int length) {
+    return copy(domain, offset, buffer, length, true);
+  }
+
+  private boolean copy(SoftDomain domain, long offset, long buffer, int length, boolean scatter) {
+    ProcessMemory memory = domain.device.network.memory;
+    int access = scatter ? rdma_h.IBV_ACCESS_LOCAL_WRITE() : 0;
+    long skip = offset;
+    int done = 0;
+    for (int i = 0; i < count && done < length; i++) {
+      long size = Integer.toUnsignedLong(lengths[i]);
+      if (skip >= size) {
+        skip -= size;
+        continue;
+      }
+      MemoryKey key = find(domain, i, access);
+      if (key == null) {
+        return false;
+      }
+      int part = (int) Math.min(size - skip, length - done);
+      if (!move(memory, key, addresses[i] + skip, buffer + done, part, scatter)) {
+        return false;
+      }
+      done += part;
+      skip = 0;
+    }
+    return done == length;
+  }
+
+  private static boolean move(
+      ProcessMemory memory, MemoryKey key, long address, long buffer, int length, boolean write) {
+    if (key.isNull) {
+      if (!write) {
+        Memory.at(buffer, length).fill((byte) 0);
+      }
+      return true;
+    }
+    long at = key.at(address);
+    return write ? memory.copy(buffer, at, length) : memory.copy(at, buffer, length);
+  }
+}

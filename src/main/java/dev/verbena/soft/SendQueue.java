@@ -1,0 +1,100 @@
+package dev.verbena.soft;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A send queue: a ring of requests. Positions count all requests that the queue ever held, so that
+ * {@code retired <= started <= posted}.
+ */
+final class SendQueue {
+  private final SendRequest[] ring;
+  private final int maxElements;
+  final int maxInline;
+  private final MemorySegment inline;
+
+  /** Held by who posts, from {@code ibv_wr_start} to {@code ibv_wr_complete} as well. */
+  final ReentrantLock posting = new ReentrantLock();
+
+  /** What is built between {@code ibv_wr_start} and {@code ibv_wr_complete}. */
+  int pending;
+
+  int pendingError;
+  SendRequest current;
+
+  /** Requests that were posted; changed by who holds the lock. */
+  private volatile long posted;
+
+  /** Requests that are done. */
+  private volatile long retired;
+
+  /** Requests that the requester has begun. */
+  long started;
+
+  SendQueue(int capacity, int maxElements, int maxInline) {
+    ring = new SendRequest[Math.max(1, capacity)];
+    this.maxElements = maxElements;
+    this.maxInline = maxInline;
+    inline =
+        maxInline == 0
+            ? MemorySegment.NULL
+            : Arena.ofAuto().allocate((long) ring.length * maxInline, Long.BYTES);
+  }
+
+  int maxElements() {
+    return maxElements;
+  }
+
+  int capacity() {
+    return ring.length;
+  }
+
+  boolean isFull(int pending) {
+    return posted + pending - retired >= ring.length;
+  }
+
+  /** The slot of the next request, or of one of several that are to be posted at once. */
+  SendRequest free(int pending) {
+    int slot = (int) ((posted + pending) % ring.length);
+    SendRequest request = ring[slot];
+    if (request == null) {
+      long buffer = maxInline == 0 ? 0 : inline.address() + (long) slot * maxInline;
+      request = new SendRequest(maxElements, buffer);
+      ring[slot] = request;
+    }
+    request.clear();
+    return request;
+  }
+
+  /** Adds requests that were written to free slots. */
+  void post(int count) {
+    posted += count; // Only who holds the lock writes it.
+  }
+
+  SendRequest at(long position) {
+    return ring[(int) (position % ring.length)];
+  }
+
+  long posted() {
+    return posted;
+  }
+
+  long retired() {
+    return retired;
+  }
+
+  boolean isEmpty() {
+    return retired == posted;
+  }
+
+  void retire() {
+    retired++; // Only the network's lock holder writes it.
+  }
+
+  /** Discards all requests. */
+  void reset() {
+    retired = posted;
+    started = posted;
+  }
+}

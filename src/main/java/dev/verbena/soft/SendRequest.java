@@ -1,0 +1,163 @@
+package dev.verbena.soft;
+
+import dev.verbena.raw.rdma_h;
+
+/** A send request in a send queue, and how far it was carried out. Slots of the queue reuse it. */
+final class SendRequest {
+  long wrId;
+  int opcode;
+  int flags;
+
+  /** Immediate data as it lies in memory, or the remote key to invalidate. */
+  int immediate;
+
+  final ScatterList elements;
+
+  /** Where inline data is, or 0. */
+  final long inlineBuffer;
+
+  /** The length of inline data, or -1. */
+  int inlineLength;
+
+  long remoteAddress;
+  int remoteKey;
+  long compareAdd;
+  long swap;
+
+  // UD
+  SoftAddressHandle handle;
+  int remoteQueuePair;
+  int remoteQueueKey;
+
+  // XRC
+  int sharedQueue;
+
+  // Memory windows
+  SoftWindow window;
+  SoftRegion region;
+  long bindAddress;
+  long bindLength;
+  int bindAccess;
+
+  /** The key of the window before and after, as {@code ibv_bind_mw} or a request gives it. */
+  int bindKey;
+
+  // FLUSH
+  int flushType;
+  int flushLevel;
+
+  /** What an ATOMIC WRITE writes, where the request holds the value itself. */
+  long atomicValue;
+
+  boolean hasAtomicValue;
+
+  // Progress
+  int firstPsn;
+  int packets;
+
+  /** Response packets that arrived. */
+  int received;
+
+  /** Whether the response is complete, or a local operation is done. */
+  boolean finished;
+
+  SendRequest(int maxElements, long inlineBuffer) {
+    elements = new ScatterList(maxElements);
+    this.inlineBuffer = inlineBuffer;
+  }
+
+  void clear() {
+    inlineLength = -1;
+    elements.clear();
+    handle = null;
+    window = null;
+    region = null;
+    hasAtomicValue = false;
+    immediate = 0;
+    sharedQueue = 0;
+    received = 0;
+    finished = false;
+    packets = 0;
+  }
+
+  /** The length of the message. */
+  long length() {
+    return inlineLength >= 0 ? inlineLength : elements.length();
+  }
+
+  int lastPsn() {
+    return Psn.plus(firstPsn, packets - 1);
+  }
+
+  boolean isRead() {
+    return opcode == rdma_h.IBV_WR_RDMA_READ();
+  }
+
+  boolean isAtomic() {
+    return opcode == rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP()
+        || opcode == rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD();
+  }
+
+  /** Whether the responder answers with more than an acknowledgement. */
+  boolean hasResponse() {
+    return isRead()
+        || isAtomic()
+        || opcode == rdma_h.IBV_WR_FLUSH()
+        || opcode == rdma_h.IBV_WR_ATOMIC_WRITE();
+  }
+
+  /** Whether no packet is sent for it. */
+  boolean isLocal() {
+    return opcode == rdma_h.IBV_WR_LOCAL_INV() || opcode == rdma_h.IBV_WR_BIND_MW();
+  }
+
+  boolean isSend() {
+    return opcode == rdma_h.IBV_WR_SEND()
+        || opcode == rdma_h.IBV_WR_SEND_WITH_IMM()
+        || opcode == rdma_h.IBV_WR_SEND_WITH_INV();
+  }
+
+  boolean isWrite() {
+    return opcode == rdma_h.IBV_WR_RDMA_WRITE() || opcode == rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM();
+  }
+
+  boolean has(int flag) {
+    return (flags & flag) != 0;
+  }
+
+  /** Copies a part of the message to a buffer; false if that is not allowed. */
+  boolean gather(SoftDomain domain, long offset, long buffer, int length) {
+    if (length == 0) {
+      return true;
+    }
+    return inlineLength >= 0
+        ? domain.device.network.memory.copy(inlineBuffer + offset, buffer, length)
+        : elements.gather(domain, offset, buffer, length);
+  }
+
+  /** The opcode of its work completion. */
+  int completionOpcode() {
+    if (isSend()) {
+      return rdma_h.IBV_WC_SEND();
+    } else if (isWrite()) {
+      return rdma_h.IBV_WC_RDMA_WRITE();
+    } else if (isRead()) {
+      return rdma_h.IBV_WC_RDMA_READ();
+    } else if (opcode == rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP()) {
+      return rdma_h.IBV_WC_COMP_SWAP();
+    } else if (opcode == rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD()) {
+      return rdma_h.IBV_WC_FETCH_ADD();
+    } else if (opcode == rdma_h.IBV_WR_BIND_MW()) {
+      return rdma_h.IBV_WC_BIND_MW();
+    } else if (opcode == rdma_h.IBV_WR_LOCAL_INV()) {
+      return rdma_h.IBV_WC_LOCAL_INV();
+    } else if (opcode == rdma_h.IBV_WR_TSO()) {
+      return rdma_h.IBV_WC_TSO();
+    } else if (opcode == rdma_h.IBV_WR_FLUSH()) {
+      return rdma_h.IBV_WC_FLUSH();
+    } else if (opcode == rdma_h.IBV_WR_ATOMIC_WRITE()) {
+      return rdma_h.IBV_WC_ATOMIC_WRITE();
+    }
+    return rdma_h.IBV_WC_SEND();
+  }
+}

@@ -1,0 +1,316 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_cq;
+import dev.verbena.raw.ibv_wc;
+import dev.verbena.raw.rdma_h;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A completion queue: a ring of work completions, which the network's thread fills and any thread
+ * polls.
+ */
+final class SoftCompletionQueue extends SoftObject {
+  private static final long HANDLE = Abi.current().offsetOf(ibv_cq.layout(), "handle");
+  private static final int VENDOR_ERROR = 0x55;
+
+  final SoftContext context;
+  final SoftChannel channel;
+
+  /** Guards the ring. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** Held from {@code ibv_start_poll} to {@code ibv_end_poll}. */
+  final ReentrantLock polling = new ReentrantLock();
+
+  /** What the poller that holds the lock reads. */
+  final Completion current = new Completion();
+
+  private Completion[] ring;
+  private long added;
+  private long polled;
+
+  /** How many completions wait; read without the lock to find an empty queue. */
+  private volatile int size;
+
+  private boolean armed;
+  private boolean solicitedOnly;
+  private boolean overrun;
+  private int unacknowledged;
+
+  /** Moderation: an event is due after so many completions, or so long after the first. */
+  private int moderateCount;
+
+  private long moderateNanos;
+  private int sinceEvent;
+  private final Timer moderation;
+
+  SoftCompletionQueue(SoftContext context, CStruct struct, SoftChannel channel, int capacity) {
+    super(context.device, struct);
+    this.context = context;
+    this.channel = channel;
+    ring = new Completion[capacity];
+    moderation =
+        new Timer(device.network.engine.timers) {
+          @Override
+          void expired() {
+            announceModerated();
+          }
+        };
+  }
+
+  /** The queue whose {@code ibv_cq} is at an address, or null. */
+  static SoftCompletionQueue at(long address) {
+    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftCompletionQueue queue
+            && queue.address() == address
+        ? queue
+        : null;
+  }
+
+  int capacity() {
+    return ring.length;
+  }
+
+  /** Changes the capacity; false if more completions wait than that. */
+  boolean resize(int capacity) {
+    lock.lock();
+    try {
+      if (capacity < added - polled) {
+        return false;
+      }
+      Completion[] larger = new Completion[capacity];
+      for (long i = polled; i < added; i++) {
+        larger[(int) (i - polled)] = ring[(int) (i % ring.length)];
+      }
+      added -= polled;
+      polled = 0;
+      ring = larger;
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Adds a copy of a completion. */
+  void add(Completion completion, boolean solicited) {
+    boolean event;
+    lock.lock();
+    try {
+      if (added - polled == ring.length || overrun) {
+        overrun();
+        return;
+      }
+      int slot = (int) (added++ % ring.length);
+      if (ring[slot] == null) {
+        ring[slot] = new Completion();
+      }
+      ring[slot].copyOf(completion);
+      long now = device.network.engine.now();
+      ring[slot].timestamp = now;
+      ring[slot].wallClock = device.wallClock(now);
+      size = (int) (added - polled);
+      boolean failed = completion.status != rdma_h.IBV_WC_SUCCESS();
+      event = armed && channel != null && (!solicitedOnly || solicited || failed);
+      if (event) {
+        event = isDue(failed);
+      }
+      if (event) {
+        armed = false;
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (event) {
+      announce();
+    }
+  }
+
+  /** Applies moderation to an event. */
+  private boolean isDue(boolean failed) {
+    if (moderateCount <= 1 || failed) {
+      return true;
+    }
+    if (++sinceEvent >= moderateCount) {
+      return true;
+    }
+    if (moderateNanos > 0 && !moderation.isRunning()) {
+      moderation.start(device.network.engine.now() + moderateNanos);
+    }
+    return false;
+  }
+
+  private void announceModerated() {
+    boolean event;
+    lock.lock();
+    try {
+      event = armed;
+      armed = false;
+    } finally {
+      lock.unlock();
+    }
+    if (event) {
+      announce();
+    }
+  }
+
+  private void announce() {
+    sinceEvent = 0;
+    moderation.stop();
+    channel.add(this);
+  }
+
+  private void overrun() {
+    if (!overrun) {
+      overrun = true;
+      context.events.add(rdma_h.IBV_EVENT_CQ_ERR(), this);
+    }
+  }
+
+  /** Whether a completion was lost because the queue was full. */
+  boolean isOverrun() {
+    return overrun;
+  }
+
+  void moderate(int count, int periodMicroseconds) {
+    lock.lock();
+    try {
+      moderateCount = count;
+      moderateNanos = periodMicroseconds * 1000L;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** {@code ibv_req_notify_cq}. */
+  void arm(boolean onlySolicited) {
+    lock.lock();
+    try {
+      solicitedOnly = onlySolicited && (!armed || solicitedOnly);
+      armed = true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** {@code ibv_poll_cq}. */
+  int poll(int count, long wc) {
+    if (size == 0) {
+      return 0;
+    }
+    lock.lock();
+    try {
+      int taken = 0;
+      while (taken < count && polled < added) {
+        write(ring[(int) (polled++ % ring.length)], wc + taken * ibv_wc.sizeof());
+        taken++;
+      }
+      size = (int) (added - polled);
+      return taken;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes a completion; false if none waits. */
+  boolean poll(Completion into) {
+    if (size == 0) {
+      return false;
+    }
+    lock.lock();
+    try {
+      if (polled == added) {
+        return false;
+      }
+      into.copyOf(ring[(int) (polled++ % ring.length)]);
+      size = (int) (added - polled);
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private static void write(Completion c, long wc) {
+    Memory.putLong(wc + ibv_wc.wr_id$offset(), c.wrId);
+    Memory.putInt(wc + ibv_wc.status$offset(), c.status);
+    Memory.putInt(wc + ibv_wc.opcode$offset(), c.opcode);
+    Memory.putInt(wc + ibv_wc.vendor_err$offset(), vendorError(c));
+    Memory.putInt(wc + ibv_wc.byte_len$offset(), c.length);
+    Memory.putInt(wc + ibv_wc.imm_data$offset(), c.immediate);
+    Memory.putInt(wc + ibv_wc.qp_num$offset(), c.queuePair);
+    Memory.putInt(wc + ibv_wc.src_qp$offset(), c.sourceQueuePair);
+    Memory.putInt(wc + ibv_wc.wc_flags$offset(), c.flags);
+    Memory.putShort(wc + ibv_wc.pkey_index$offset(), (short) 0);
+    Memory.putShort(wc + ibv_wc.slid$offset(), (short) 0);
+    // sl and dlid_path_bits are the low and the high byte.
+    Memory.putShort(wc + ibv_wc.sl$offset(), (short) (c.serviceLevel | c.pathBits << 8));
+  }
+
+  static int vendorError(Completion completion) {
+    return completion.status == rdma_h.IBV_WC_SUCCESS() ? 0 : VENDOR_ERROR;
+  }
+
+  /** Discards the completions of a queue pair that is reset or destroyed. */
+  void forget(Object owner) {
+    lock.lock();
+    try {
+      long kept = polled;
+      for (long i = polled; i < added; i++) {
+        Completion c = ring[(int) (i % ring.length)];
+        if (c.owner != owner) {
+          int slot = (int) (kept++ % ring.length);
+          ring[(int) (i % ring.length)] = ring[slot];
+          ring[slot] = c;
+        }
+      }
+      added = kept;
+      size = (int) (added - polled);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void eventTaken() {
+    synchronized (channel) {
+      unacknowledged++;
+    }
+  }
+
+  /** {@code ibv_ack_cq_events}. */
+  void acknowledge(int events) {
+    if (channel == null) {
+      return;
+    }
+    synchronized (channel) {
+      unacknowledged -= events;
+      channel.notifyAll();
+    }
+  }
+
+  /** Waits until all events that were taken are acknowledged, as {@code ibv_destroy_cq} does. */
+  void awaitAcknowledgements() {
+    if (channel == null) {
+      return;
+    }
+    boolean interrupted = false;
+    synchronized (channel) {
+      while (unacknowledged > 0) {
+        try {
+          channel.wait();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  void close() {
+    moderation.stop();
+    if (channel != null) {
+      channel.forget(this);
+    }
+  }
+}

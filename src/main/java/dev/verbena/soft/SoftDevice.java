@@ -1,0 +1,169 @@
+package dev.verbena.soft;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_device;
+import dev.verbena.raw.rdma_h;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** A software device: its ports, its objects, and the limits that it reports. */
+final class SoftDevice {
+  static final int MAX_WR = 16_384;
+  static final int MAX_SGE = 32;
+  static final int MAX_INLINE = 1024;
+  static final int MAX_CQE = 4 * 1024 * 1024 - 1;
+  static final int MAX_OBJECTS = 65_536;
+  static final int MAX_READS = 128;
+  static final int VECTORS = 4;
+  static final long MAX_MESSAGE = 1L << 30;
+  static final int MAX_MULTICAST = 64;
+
+  private static final int FIRST_NUMBER = 0x11;
+
+  final SoftNetwork network;
+  final String name;
+  final long guid;
+  final CStruct struct;
+  final List<SoftPort> ports;
+  final KeyTable keys = new KeyTable();
+  final DeviceCounters counters = new DeviceCounters();
+  final List<SoftContext> contexts = new ArrayList<>();
+
+  /** The path MTU of the ports, in bytes. */
+  final int mtu = 4096;
+
+  private final IntMap<SoftQueuePair> queuePairs = new IntMap<>();
+  private final IntMap<SoftSharedQueue> xrcQueues = new IntMap<>();
+  private final Map<Gids, List<SoftQueuePair>> groups = new HashMap<>();
+  private final long clockOffset;
+  private int nextNumber;
+  private int nextXrcQueue = 1;
+
+  /** Receives the management datagrams (MAD) of queue pair 1, or null. */
+  private ManagementHandler management;
+
+  SoftDevice(SoftNetwork network, String name, long guid, List<List<Gids>> addresses) {
+    this.network = network;
+    this.name = name;
+    this.guid = guid;
+    List<SoftPort> made = new ArrayList<>();
+    for (List<Gids> gids : addresses) {
+      List<Gids> table = new ArrayList<>(List.of(Gids.linkLocal(guid + made.size())));
+      table.addAll(gids);
+      made.add(new SoftPort(this, made.size() + 1, table));
+    }
+    ports = List.copyOf(made);
+    struct =
+        CStruct.allocate(ibv_device.layout())
+            .putInt("node_type", rdma_h.IBV_NODE_CA())
+            .putInt("transport_type", rdma_h.IBV_TRANSPORT_IB())
+            .putString("name", name)
+            .putString("dev_name", "soft-" + name);
+    nextNumber = RandomGenerator.getDefault().nextInt(FIRST_NUMBER, 0x800000);
+    Instant now = Instant.now();
+    clockOffset = now.getEpochSecond() * 1_000_000_000L + now.getNano() - System.nanoTime();
+  }
+
+  /** The wall clock at a time of the network's clock, in nanoseconds since 1970. */
+  long wallClock(long nanoTime) {
+    return nanoTime + clockOffset;
+  }
+
+  /**
+   * A port by its number.
+   *
+   * @throws VerbsException EINVAL if there is none
+   */
+  SoftPort port(String function, int number) {
+    if (number < 1 || number > ports.size()) {
+      throw new VerbsException(
+          function, Errno.EINVAL, name + " has ports 1 to " + ports.size() + ", not " + number);
+    }
+    return ports.get(number - 1);
+  }
+
+  // Queue pairs
+
+  int newNumber() {
+    do {
+      nextNumber = nextNumber == Psn.MASK - 1 ? FIRST_NUMBER : nextNumber + 1;
+    } while (queuePairs.get(nextNumber) != null);
+    return nextNumber;
+  }
+
+  void add(SoftQueuePair queuePair) {
+    queuePairs.put(queuePair.number, queuePair);
+  }
+
+  void remove(SoftQueuePair queuePair) {
+    queuePairs.remove(queuePair.number);
+  }
+
+  /** The queue pair with a number, or null. */
+  SoftQueuePair queuePair(int number) {
+    return queuePairs.get(number);
+  }
+
+  // XRC shared receive queues
+
+  void addXrcQueue(SoftSharedQueue queue) {
+    queue.number = nextXrcQueue++;
+    xrcQueues.put(queue.number, queue);
+  }
+
+  void removeXrcQueue(SoftSharedQueue queue) {
+    xrcQueues.remove(queue.number);
+  }
+
+  /** The shared receive queue with a number, if it is of a domain; else null. */
+  SoftSharedQueue xrcQueue(SoftXrcDomain domain, int number) {
+    SoftSharedQueue queue = xrcQueues.get(number);
+    return queue != null && queue.xrcDomain == domain ? queue : null;
+  }
+
+  // Multicast
+
+  void attach(SoftQueuePair queuePair, Gids group) {
+    if (queuePair.groups.add(group)) {
+      groups.computeIfAbsent(group, g -> new ArrayList<>()).add(queuePair);
+    }
+  }
+
+  boolean detach(SoftQueuePair queuePair, Gids group) {
+    if (!queuePair.groups.remove(group)) {
+      return false;
+    }
+    List<SoftQueuePair> members = groups.get(group);
+    members.remove(queuePair);
+    if (members.isEmpty()) {
+      groups.remove(group);
+    }
+    return true;
+  }
+
+  /** The queue pairs that are attached to a group. */
+  List<SoftQueuePair> members(Gids group) {
+    return groups.getOrDefault(group, List.of());
+  }
+
+  // Management datagrams
+
+  /** Sets what receives the management datagrams of queue pair 1. */
+  void management(ManagementHandler handler) {
+    management = handler;
+  }
+
+  ManagementHandler management() {
+    return management;
+  }
+
+  /** Raises an event of a port on all contexts. */
+  void portEvent(int type, SoftPort port) {
+    contexts.forEach(context -> context.events.add(type, port.number));
+  }
+}

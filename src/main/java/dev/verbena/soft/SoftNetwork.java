@@ -1,0 +1,360 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.DeviceLists;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.NativeAccess;
+import dev.verbena.internal.Platform;
+import dev.verbena.internal.ProcessMemory;
+import dev.verbena.internal.Provider;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.verbs.Device;
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
+
+/**
+ * A network of RDMA devices in software, in this JVM: plain Java, without libibverbs, kernel module
+ * or privilege.
+ *
+ * <p>Each device is an ordinary {@link Device}: contexts, queue pairs and everything else are used
+ * as with a NIC. RC, UC and UD queue pairs exchange packets with sequence numbers,
+ * acknowledgements, retransmission and RNR timers; {@link #faults} loses or delays packets on
+ * demand.
+ *
+ * {@snippet :
+ * try (SoftNetwork network = SoftNetwork.create()) {
+ *   Device a = network.addDevice("soft0", InetAddress.getByName("192.0.2.1"));
+ *   Device b = network.addDevice("soft1", InetAddress.getByName("192.0.2.2"));
+ *   try (Context left = a.open();
+ *       Context right = b.open()) {
+ *     // ...
+ *   }
+ * }
+ * }
+ *
+ * <p>Without code, the system property {@code dev.verbena.soft} (or the environment variable {@code
+ * VERBENA_SOFT}) adds devices to {@link Device#list}: {@code -Ddev.verbena.soft=2} for {@code
+ * soft0} and {@code soft1}.
+ *
+ * <p>All methods may be called from any thread.
+ */
+public final class SoftNetwork implements AutoCloseable {
+  private static final AtomicInteger COUNT = new AtomicInteger();
+  private static final long LOCALLY_ADMINISTERED = 0x0200_0000_0000_0000L;
+
+  final Engine engine;
+  final ProcessMemory memory = new ProcessMemory();
+  final SoftProvider provider;
+  private final Faults faults = new Faults(this);
+  private final List<SoftDevice> devices = new ArrayList<>();
+  private boolean closed;
+
+  // Where packets for a GID go
+  private long[] gidHighs = new long[0];
+  private long[] gidLows = new long[0];
+  private SoftPort[] gidPorts = new SoftPort[0];
+
+  /** A packet that is under way. */
+  private final class Delayed extends Timer {
+    private final Packet packet;
+
+    Delayed(Packet packet) {
+      super(engine.timers);
+      this.packet = packet;
+    }
+
+    @Override
+    void expired() {
+      arrive(packet);
+    }
+  }
+
+  SoftNetwork() {
+    engine = new Engine("verbena-soft-" + COUNT.getAndIncrement());
+    provider = new SoftProvider(this);
+  }
+
+  /**
+   * Creates a network without devices.
+   *
+   * @return a network, to be closed
+   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws IllegalCallerException if the JVM denies native access, which the C structs need
+   */
+  public static SoftNetwork create() {
+    Platform.current().requireSupported();
+    NativeAccess.require();
+    SoftNetwork network = new SoftNetwork();
+    network.engine.start();
+    return network;
+  }
+
+  /**
+   * Adds a device with one port.
+   *
+   * @param name its name, unlike that of any other device of this network
+   * @param addresses the IP addresses of its port, each of which becomes a GID
+   * @return the device
+   * @throws IllegalArgumentException if the name or an address is in use
+   */
+  public Device addDevice(String name, InetAddress... addresses) {
+    return addDevice(name, List.of(List.of(addresses)));
+  }
+
+  /**
+   * Adds a device with one or several ports.
+   *
+   * @param name its name, unlike that of any other device of this network
+   * @param ports the IP addresses of each port, in the order of the ports
+   * @return the device
+   * @throws IllegalArgumentException if the name or an address is in use, or there is no port
+   */
+  public Device addDevice(String name, List<List<InetAddress>> ports) {
+    add(name, ports);
+    return DeviceLists.of(provider, Device.class).stream()
+        .filter(device -> device.name().equals(name))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Adds a device, which nobody needs as a Device yet. */
+  SoftDevice add(String name, List<List<InetAddress>> ports) {
+    if (name.isEmpty() || name.length() > 63) {
+      throw new IllegalArgumentException("a device name has 1 to 63 characters: '" + name + "'");
+    }
+    if (ports.isEmpty() || ports.size() > 16) {
+      throw new IllegalArgumentException("a device has 1 to 16 ports, not " + ports.size());
+    }
+    long guid =
+        LOCALLY_ADMINISTERED | (RandomGenerator.getDefault().nextLong() >>> 16 & 0xffff_ffff_ff00L);
+    List<List<Gids>> gids =
+        ports.stream().map(port -> port.stream().map(Gids::of).toList()).toList();
+    return engine.locked(
+        () -> {
+          requireOpen();
+          if (devices.stream().anyMatch(device -> device.name.equals(name))) {
+            throw new IllegalArgumentException("the network has a device " + name);
+          }
+          gids.forEach(port -> port.forEach(this::requireUnused));
+          SoftDevice device = new SoftDevice(this, name, guid, gids);
+          devices.add(device);
+          updateRoutes();
+          return device;
+        });
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("the network is closed");
+    }
+  }
+
+  private void requireUnused(Gids gid) {
+    if (port(gid.high(), gid.low()) != null) {
+      throw new IllegalArgumentException("the address is in use: " + gid);
+    }
+  }
+
+  /**
+   * The faults of this network.
+   *
+   * @return the same object each time
+   */
+  public Faults faults() {
+    return faults;
+  }
+
+  List<SoftDevice> devices() {
+    return devices;
+  }
+
+  SoftDevice deviceNamed(String name) {
+    return devices.stream()
+        .filter(device -> device.name.equals(name))
+        .findFirst()
+        .orElseThrow(() -> new IllegalArgumentException("the network has no device named " + name));
+  }
+
+  void portState(String name, int number, boolean up) {
+    engine.locked(
+        () -> {
+          SoftDevice device = deviceNamed(name);
+          if (number < 1 || number > device.ports.size()) {
+            throw new IllegalArgumentException(
+                name + " has ports 1 to " + device.ports.size() + ", not " + number);
+          }
+          SoftPort port = device.ports.get(number - 1);
+          if (port.isActive() != up) {
+            port.state = up ? rdma_h.IBV_PORT_ACTIVE() : rdma_h.IBV_PORT_DOWN();
+            device.portEvent(
+                up ? rdma_h.IBV_EVENT_PORT_ACTIVE() : rdma_h.IBV_EVENT_PORT_ERR(), port);
+          }
+        });
+  }
+
+  private void updateRoutes() {
+    List<SoftPort> ports = new ArrayList<>();
+    List<Gids> gids = new ArrayList<>();
+    for (SoftDevice device : devices) {
+      for (SoftPort port : device.ports) {
+        for (Gids gid : port.gids) {
+          ports.add(port);
+          gids.add(gid);
+        }
+      }
+    }
+    gidHighs = gids.stream().mapToLong(Gids::high).toArray();
+    gidLows = gids.stream().mapToLong(Gids::low).toArray();
+    gidPorts = ports.toArray(SoftPort[]::new);
+  }
+
+  /** The port with a GID, or null. */
+  SoftPort port(long gidHigh, long gidLow) {
+    for (int i = 0; i < gidLows.length; i++) {
+      if (gidLows[i] == gidLow && gidHighs[i] == gidHigh) {
+        return gidPorts[i];
+      }
+    }
+    return null;
+  }
+
+  // Packets. Called under the engine's lock.
+
+  /** Sends a packet, which belongs to the network from now on. */
+  void send(Packet packet) {
+    packet.source.device.counters.sentPackets++;
+    if (!packet.source.isActive() || faults.loses()) {
+      engine.packets.release(packet);
+      return;
+    }
+    if (faults.corrupts()) {
+      packet.corrupt = true;
+    }
+    if (faults.duplicates()) {
+      launch(engine.packets.take().copyOf(packet));
+    }
+    launch(packet);
+  }
+
+  private void launch(Packet packet) {
+    long delay = faults.delay();
+    if (delay == 0) {
+      arrive(packet);
+    } else {
+      new Delayed(packet).start(engine.now() + delay);
+    }
+  }
+
+  private void arrive(Packet packet) {
+    if (packet.destination == Psn.MASK) {
+      multicast(packet);
+      return;
+    }
+    SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
+    if (port == null || !reaches(packet, port)) {
+      engine.packets.release(packet);
+    } else {
+      deliver(packet, port);
+    }
+  }
+
+  private boolean reaches(Packet packet, SoftPort port) {
+    return port.isActive() && !faults.separates(packet.source.device, port.device);
+  }
+
+  private void deliver(Packet packet, SoftPort port) {
+    DeviceCounters counters = port.device.counters;
+    counters.receivedPackets++;
+    if (packet.corrupt) {
+      counters.corruptPackets++;
+      engine.packets.release(packet);
+      return;
+    }
+    if (packet.destination == 1) {
+      manage(packet, port);
+      engine.packets.release(packet);
+      return;
+    }
+    SoftQueuePair queuePair = port.device.queuePair(packet.destination);
+    if (queuePair == null || !queuePair.accepts(packet)) {
+      counters.droppedPackets++;
+      engine.packets.release(packet);
+    } else {
+      queuePair.deliver(packet);
+    }
+  }
+
+  private static void manage(Packet packet, SoftPort port) {
+    ManagementHandler handler = port.device.management();
+    if (handler != null
+        && packet.queueKey == ManagementHandler.QUEUE_KEY
+        && packet.length == ManagementHandler.LENGTH) {
+      handler.received(port, new Gids(packet.sourceGidHigh, packet.sourceGidLow), packet.payload);
+    }
+  }
+
+  /**
+   * Sends a management datagram (MAD) from queue pair 1 of a port. Called under the engine's lock.
+   *
+   * @param from the GID of the port to send from
+   * @param datagram the address of {@link ManagementHandler#LENGTH} bytes
+   */
+  void sendManagement(SoftPort port, Gids from, Gids to, long datagram) {
+    Packet packet = engine.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, 1, 0);
+    new AddressVector(port, from, to, 0, 64, 0, 0).address(packet);
+    packet.queueKey = ManagementHandler.QUEUE_KEY;
+    packet.sourceNumber = 1;
+    packet.length = ManagementHandler.LENGTH;
+    Memory.at(packet.payload, ManagementHandler.LENGTH)
+        .copyFrom(Memory.at(datagram, ManagementHandler.LENGTH));
+    send(packet);
+  }
+
+  private void multicast(Packet packet) {
+    Gids group = new Gids(packet.destinationGidHigh, packet.destinationGidLow);
+    for (SoftDevice device : devices) {
+      if (packet.corrupt || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
+        continue;
+      }
+      for (SoftQueuePair member : device.members(group)) {
+        boolean sender =
+            member.device == packet.source.device && member.number == packet.sourceNumber;
+        if (!sender && member.accepts(packet)) {
+          member.deliver(engine.packets.take().copyOf(packet));
+        }
+      }
+    }
+    engine.packets.release(packet);
+  }
+
+  /**
+   * Stops the network. Contexts that are still open must not be used afterwards: close them first.
+   */
+  @Override
+  public void close() {
+    boolean first =
+        engine.locked(
+            () -> {
+              boolean open = !closed;
+              closed = true;
+              return open;
+            });
+    if (first) {
+      engine.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "software network of "
+        + Arrays.toString(engine.locked(() -> devices.stream().map(d -> d.name).toArray()));
+  }
+
+  /** The provider of the devices. */
+  Provider provider() {
+    return provider;
+  }
+}

@@ -1,0 +1,30 @@
+package dev.verbena.soft;
+
+import dev.verbena.raw.rdma_h;
+import java.util.List;
+
+/** A port of a software device: its GIDs and its state. */
+final class SoftPort {
+  final SoftDevice device;
+  final int number;
+
+  /** The GID table: the link-local GID, then one for each address. */
+  final List<Gids> gids;
+
+  int state = rdma_h.IBV_PORT_ACTIVE();
+
+  SoftPort(SoftDevice device, int number, List<Gids> gids) {
+    this.device = device;
+    this.number = number;
+    this.gids = List.copyOf(gids);
+  }
+
+  boolean isActive() {
+    return state == rdma_h.IBV_PORT_ACTIVE();
+  }
+
+  /** The MAC address, as 48 bits. */
+  long mac() {
+    return 0x0200_0000_0000L | (gids.get(0).low() & 0xff_ffff_ffffL);
+  }
+}

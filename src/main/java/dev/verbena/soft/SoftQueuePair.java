@@ -1,0 +1,398 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.raw.rdma_h;
+import java.util.HashSet;
+import java.util.Set;
+
+/** A queue pair: its state, its queues, and the transport that serves them. */
+final class SoftQueuePair extends SoftObject {
+  private static final long HANDLE = Abi.current().offsetOf(ibv_qp.layout(), "handle");
+  private static final int MIGRATE_AFTER = 2;
+
+  final SoftContext context;
+  final SoftDomain domain;
+  final int type;
+  final int number;
+  final SoftCompletionQueue sendCompletions;
+  final SoftCompletionQueue receiveCompletions;
+  final SendQueue sends;
+
+  /** Receives of its own, or null. */
+  final ReceiveQueue receives;
+
+  /** The shared receive queue, or null. */
+  final SoftSharedQueue sharedQueue;
+
+  /** The XRC domain, or null. */
+  final SoftXrcDomain xrcDomain;
+
+  /** The {@code struct ibv_qp_init_attr} that it was created with. */
+  final CStruct init;
+
+  /** The {@code struct ibv_qp_attr} that collects what was modified. */
+  final CStruct attributes = CStruct.allocate(ibv_qp_attr.layout());
+
+  /** Multicast groups that it is attached to. */
+  final Set<Gids> groups = new HashSet<>();
+
+  final Task task;
+
+  /** The transport's part of BTH opcodes. */
+  final int transportBits;
+
+  /** Whether the functions of {@code struct ibv_qp_ex} post to it. */
+  boolean extended;
+
+  volatile int state = rdma_h.IBV_QPS_RESET();
+
+  /** The queue pair number of the peer. */
+  int remoteNumber;
+
+  AddressVector path;
+  AddressVector alternatePath;
+
+  private final PacketQueue inbox = new PacketQueue();
+  private final Completion completion = new Completion();
+  private final boolean allSignaled;
+  private final Transport transport;
+  private boolean established;
+  private boolean draining;
+
+  SoftQueuePair(
+      SoftContext context,
+      SoftDomain domain,
+      CStruct struct,
+      CStruct init,
+      int number,
+      SoftCompletionQueue sendCompletions,
+      SoftCompletionQueue receiveCompletions,
+      SoftSharedQueue sharedQueue,
+      SoftXrcDomain xrcDomain) {
+    super(context.device, struct);
+    this.context = context;
+    this.domain = domain;
+    this.init = init;
+    this.type = init.getInt("qp_type");
+    this.number = number;
+    this.sendCompletions = sendCompletions;
+    this.receiveCompletions = receiveCompletions;
+    this.sharedQueue = sharedQueue;
+    this.xrcDomain = xrcDomain;
+    this.allSignaled = init.getInt("sq_sig_all") != 0;
+    boolean receiveOnly = type == rdma_h.IBV_QPT_XRC_RECV();
+    boolean sendOnly = type == rdma_h.IBV_QPT_XRC_SEND();
+    sends =
+        new SendQueue(
+            receiveOnly ? 0 : init.getInt("cap.max_send_wr"),
+            init.getInt("cap.max_send_sge"),
+            init.getInt("cap.max_inline_data"));
+    receives =
+        sharedQueue != null || receiveOnly || sendOnly
+            ? null
+            : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
+    task = new Turn();
+    transportBits =
+        receiveOnly || sendOnly
+            ? Opcode.XRC
+            : type == rdma_h.IBV_QPT_UC()
+                ? Opcode.UC
+                : type == rdma_h.IBV_QPT_UD() ? Opcode.UD : Opcode.RC;
+    transport =
+        switch (transportBits) {
+          case Opcode.UC -> new UnreliableConnection(this);
+          case Opcode.UD -> new DatagramTransport(this);
+          default -> new ConnectedTransport(this);
+        };
+  }
+
+  /** The queue pair whose {@code ibv_qp} is at an address, or null. */
+  static SoftQueuePair at(long address) {
+    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftQueuePair queuePair
+            && queuePair.address() == address
+        ? queuePair
+        : null;
+  }
+
+  /** A turn of the queue pair on the network's thread. */
+  private final class Turn extends Task {
+    @Override
+    boolean run() {
+      Packet packet;
+      while ((packet = inbox.poll()) != null) {
+        if (canReceive()) {
+          transport.receive(packet);
+        }
+        device.network.engine.packets.release(packet);
+      }
+      if (state == rdma_h.IBV_QPS_ERR() || state == rdma_h.IBV_QPS_SQE()) {
+        flush();
+        return false;
+      }
+      return transport.send();
+    }
+
+    @Override
+    void failed(Throwable t) {
+      context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0);
+      toError();
+    }
+  }
+
+  @Override
+  String handleField() {
+    return "qp_base.handle";
+  }
+
+  // State
+
+  void state(int newState) {
+    state = newState;
+    struct.putInt("qp_base.state", newState);
+  }
+
+  /** Whether send requests can be posted now. */
+  boolean takesSends() {
+    int s = state;
+    return s != rdma_h.IBV_QPS_RESET() && s != rdma_h.IBV_QPS_INIT() && s != rdma_h.IBV_QPS_RTR();
+  }
+
+  boolean canSend() {
+    int s = state;
+    return s == rdma_h.IBV_QPS_RTS() || s == rdma_h.IBV_QPS_SQD();
+  }
+
+  boolean canReceive() {
+    int s = state;
+    return s == rdma_h.IBV_QPS_RTR()
+        || s == rdma_h.IBV_QPS_RTS()
+        || s == rdma_h.IBV_QPS_SQD()
+        || s == rdma_h.IBV_QPS_SQE();
+  }
+
+  /** Takes over modified attributes, then a new state. */
+  void modified(int mask, int next) {
+    int before = state;
+    transport.modified(mask);
+    state(next);
+    if (next == rdma_h.IBV_QPS_RESET()) {
+      reset();
+    } else if (next == rdma_h.IBV_QPS_ERR()) {
+      enterError();
+    } else if (next == rdma_h.IBV_QPS_SQD() && before != next) {
+      draining = true;
+      checkDrained();
+    } else {
+      if (next == rdma_h.IBV_QPS_RTR() && before != next) {
+        established = false;
+      }
+      device.network.engine.request(task);
+    }
+  }
+
+  private void reset() {
+    sends.reset();
+    transport.stop();
+    inbox.clear(device.network.engine.packets);
+    if (receives != null) {
+      receives.clear();
+    }
+    forgetCompletions();
+    established = false;
+    draining = false;
+  }
+
+  void forgetCompletions() {
+    if (sendCompletions != null) {
+      sendCompletions.forget(this);
+    }
+    if (receiveCompletions != null) {
+      receiveCompletions.forget(this);
+    }
+  }
+
+  /** Enters the error state because of a failure. */
+  void toError() {
+    if (state != rdma_h.IBV_QPS_ERR() && state != rdma_h.IBV_QPS_RESET()) {
+      state(rdma_h.IBV_QPS_ERR());
+      enterError();
+    }
+  }
+
+  private void enterError() {
+    draining = false;
+    transport.stop();
+    flush();
+    if (sharedQueue != null) {
+      event(rdma_h.IBV_EVENT_QP_LAST_WQE_REACHED());
+    }
+  }
+
+  /** A send request of an unreliable service failed: the send queue stops. */
+  void sendFailed() {
+    if (type == rdma_h.IBV_QPT_RC() || state != rdma_h.IBV_QPS_RTS()) {
+      toError();
+    } else {
+      state(rdma_h.IBV_QPS_SQE());
+      flush();
+    }
+  }
+
+  /** Completes what is still in the queues, with WR_FLUSH_ERR. */
+  void flush() {
+    while (!sends.isEmpty()) {
+      complete(sends.at(sends.retired()), rdma_h.IBV_WC_WR_FLUSH_ERR());
+      sends.retire();
+    }
+    sends.started = sends.retired();
+    if (receives != null && state == rdma_h.IBV_QPS_ERR()) {
+      ReceiveRequest request = new ReceiveRequest(Math.max(1, receives.maxElements()));
+      while (receives.take(request)) {
+        completeReceive(
+            null, request.wrId, rdma_h.IBV_WC_WR_FLUSH_ERR(), rdma_h.IBV_WC_RECV(), 0, null, 0);
+      }
+    }
+  }
+
+  boolean isDraining() {
+    return draining && !transport.isDrained();
+  }
+
+  /** Raises the event of a drained send queue, once. */
+  void checkDrained() {
+    if (draining && state == rdma_h.IBV_QPS_SQD() && transport.isDrained()) {
+      draining = false;
+      if (attributes.getByte("en_sqd_async_notify") != 0) {
+        event(rdma_h.IBV_EVENT_SQ_DRAINED());
+      }
+    }
+  }
+
+  /** Raises the event of the first packet that arrives before the transition to RTS. */
+  void communicationEstablished() {
+    if (!established) {
+      established = true;
+      if (state == rdma_h.IBV_QPS_RTR()) {
+        event(rdma_h.IBV_EVENT_COMM_EST());
+      }
+    }
+  }
+
+  void event(int type) {
+    context.events.add(type, this);
+  }
+
+  // Packets
+
+  /** Adds a packet that arrived. */
+  void deliver(Packet packet) {
+    inbox.add(packet);
+    device.network.engine.request(task);
+  }
+
+  /** Whether the queue pair takes a packet: its state, its transport, its peer. */
+  boolean accepts(Packet packet) {
+    if (!canReceive() || Opcode.transport(packet.opcode) != transportBits) {
+      return false;
+    }
+    return transportBits == Opcode.UD
+        || (path != null && path.leadsTo(packet))
+        || (alternatePath != null && alternatePath.leadsTo(packet));
+  }
+
+  /** Sends a packet to the peer. */
+  void transmit(Packet packet) {
+    path.address(packet);
+    device.network.send(packet);
+  }
+
+  /** A retransmission was needed: after some of them an armed alternate path is used. */
+  void pathFailing(int attempts) {
+    if (attempts >= MIGRATE_AFTER
+        && alternatePath != null
+        && attributes.getInt("path_mig_state") == rdma_h.IBV_MIG_ARMED()) {
+      migrate();
+    }
+  }
+
+  /** Changes to the alternate path. */
+  void migrate() {
+    path = alternatePath;
+    attributes.putInt("path_mig_state", rdma_h.IBV_MIG_MIGRATED());
+    attributes.putByte("port_num", path.port().number);
+    event(rdma_h.IBV_EVENT_PATH_MIG());
+  }
+
+  // Receives
+
+  /** The shared receive queue for a message, or null for the queue pair's own queue. */
+  SoftSharedQueue sharedQueueFor(int sharedQueueNumber) {
+    return transportBits == Opcode.XRC
+        ? device.xrcQueue(xrcDomain, sharedQueueNumber)
+        : sharedQueue;
+  }
+
+  int maxReceiveElements(SoftSharedQueue from) {
+    return from != null
+        ? from.requests.maxElements()
+        : receives == null ? 0 : receives.maxElements();
+  }
+
+  boolean takeReceive(SoftSharedQueue from, ReceiveRequest into) {
+    return from != null ? from.take(into) : receives != null && receives.take(into);
+  }
+
+  // Completions
+
+  /** Completes a send request, if it is signaled or failed. */
+  void complete(SendRequest request, int status) {
+    boolean failed = status != rdma_h.IBV_WC_SUCCESS();
+    if (!failed && !allSignaled && !request.has(rdma_h.IBV_SEND_SIGNALED())) {
+      return;
+    }
+    completion.clear();
+    completion.owner = this;
+    completion.wrId = request.wrId;
+    completion.status = status;
+    completion.opcode = request.completionOpcode();
+    completion.queuePair = number;
+    completion.length = failed ? 0 : (int) request.length();
+    sendCompletions.add(completion, false);
+  }
+
+  /** Completes a receive request. */
+  void completeReceive(
+      SoftSharedQueue from,
+      long wrId,
+      int status,
+      int opcode,
+      int length,
+      Packet packet,
+      int flags) {
+    completion.clear();
+    completion.owner = this;
+    completion.wrId = wrId;
+    completion.status = status;
+    completion.opcode = opcode;
+    completion.length = length;
+    completion.flags = flags;
+    completion.queuePair = number;
+    if (packet != null) {
+      completion.immediate = packet.immediate;
+      completion.serviceLevel = packet.serviceLevel;
+      completion.sourceQueuePair = transportBits == Opcode.UD ? packet.sourceNumber : remoteNumber;
+    }
+    SoftCompletionQueue queue =
+        from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
+    queue.add(completion, packet != null && packet.solicited);
+  }
+
+  /** Ends everything: the queue pair is destroyed. */
+  void close() {
+    state(rdma_h.IBV_QPS_RESET());
+    reset();
+  }
+}

@@ -1,0 +1,17 @@
+package dev.verbena.soft;
+
+/** A memory region. */
+final class SoftRegion extends SoftObject {
+  SoftDomain domain;
+  MemoryKey local;
+  MemoryKey remote;
+
+  /** Device memory or a buffer that the region is part of, or null. */
+  final SoftObject backing;
+
+  SoftRegion(SoftDomain domain, CStruct struct, SoftObject backing) {
+    super(domain.device, struct);
+    this.domain = domain;
+    this.backing = backing;
+  }
+}

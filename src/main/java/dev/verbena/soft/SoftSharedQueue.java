@@ -1,0 +1,62 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_srq;
+import dev.verbena.raw.rdma_h;
+
+/** A shared receive queue (SRQ). */
+final class SoftSharedQueue extends SoftObject {
+  private static final long HANDLE = Abi.current().offsetOf(ibv_srq.layout(), "handle");
+
+  final SoftDomain domain;
+  final ReceiveQueue requests;
+
+  /** The number of an XRC shared receive queue, or 0. */
+  int number;
+
+  /** The domain of an XRC shared receive queue, or null. */
+  SoftXrcDomain xrcDomain;
+
+  /** The completion queue of an XRC shared receive queue, or null. */
+  SoftCompletionQueue completionQueue;
+
+  /** Below how many requests the limit event is due; 0 for none. */
+  private int limit;
+
+  SoftSharedQueue(SoftDomain domain, CStruct struct, ReceiveQueue requests) {
+    super(domain.device, struct);
+    this.domain = domain;
+    this.requests = requests;
+  }
+
+  /** The queue whose {@code ibv_srq} is at an address, or null. */
+  static SoftSharedQueue at(long address) {
+    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftSharedQueue queue
+            && queue.address() == address
+        ? queue
+        : null;
+  }
+
+  int limit() {
+    return limit;
+  }
+
+  void limit(int requests) {
+    limit = requests;
+    checkLimit();
+  }
+
+  boolean take(ReceiveRequest into) {
+    boolean taken = requests.take(into);
+    checkLimit();
+    return taken;
+  }
+
+  private void checkLimit() {
+    if (limit > 0 && requests.size() < limit) {
+      limit = 0;
+      domain.context.events.add(rdma_h.IBV_EVENT_SRQ_LIMIT_REACHED(), this);
+    }
+  }
+}

@@ -1,0 +1,43 @@
+package dev.verbena.soft;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/** Work that the thread of a network does when it was asked to. */
+abstract class Task {
+  private static final VarHandle REQUESTED;
+
+  static {
+    try {
+      REQUESTED = MethodHandles.lookup().findVarHandle(Task.class, "requested", boolean.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  @SuppressWarnings("unused") // Through REQUESTED.
+  private volatile boolean requested;
+
+  /** The next task of the list that it is in. */
+  Task next;
+
+  /** Notes that there is work; true for the first of several notes. */
+  final boolean request() {
+    return !(boolean) REQUESTED.getVolatile(this) && REQUESTED.compareAndSet(this, false, true);
+  }
+
+  /** Work that is requested from now on needs another run. */
+  final void begin() {
+    REQUESTED.setVolatile(this, false);
+  }
+
+  /**
+   * Does a bounded amount of work, under the network's lock.
+   *
+   * @return whether there is more to do at once
+   */
+  abstract boolean run();
+
+  /** Reports an internal error of {@link #run}. */
+  abstract void failed(Throwable t);
+}

@@ -1,0 +1,125 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Networks, their devices, and faults on demand. */
+class SoftNetworkTest {
+  @Test
+  void devicesAreOrdinaryDevices() throws Exception {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Device device =
+          network.addDevice(
+              "soft0", InetAddress.getByName("10.1.2.3"), InetAddress.getByName("fd00::1"));
+      try (Context context = device.open()) {
+        assertEquals("soft0", device.name());
+        assertEquals(1, context.deviceAttributes().portCount());
+        assertEquals(
+            List.of("/10.1.2.3", "/fd00:0:0:0:0:0:0:1"),
+            context.gidTable().stream()
+                .skip(1)
+                .map(entry -> entry.gid().toInetAddress().toString())
+                .toList());
+      }
+    }
+  }
+
+  @Test
+  void namesAndAddressesAreUnique() throws Exception {
+    InetAddress address = InetAddress.getByName("10.1.2.3");
+    try (SoftNetwork network = SoftNetwork.create()) {
+      network.addDevice("soft0", address);
+      assertThrows(IllegalArgumentException.class, () -> network.addDevice("soft0"));
+      assertThrows(IllegalArgumentException.class, () -> network.addDevice("soft1", address));
+      assertThrows(IllegalArgumentException.class, () -> network.addDevice("soft1", List.of()));
+    }
+  }
+
+  @Test
+  void messagesArriveInOrder() {
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.transfer(100, 10_000);
+    }
+  }
+
+  @Test
+  void lostDuplicatedReorderedAndCorruptedPacketsLoseNoMessage() {
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.network.faults().seed(42).loss(0.02).duplicate(0.02).reorder(0.02).corrupt(0.02);
+      pair.transfer(100, 20_000);
+      assertTrue(pair.retransmissions() > 0);
+    }
+  }
+
+  @Test
+  void partitionEndsInRetryExcErr() {
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.network.faults().partition("soft0", "soft1");
+      pair.post(1);
+      assertEquals(CompletionStatus.RETRY_EXC_ERR, pair.completion());
+    }
+  }
+
+  @Test
+  void portThatComesBackInTimeLosesNothing() {
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.network.faults().portDown("soft1", 1);
+      pair.post(1);
+      pair.network.faults().portUp("soft1", 1);
+      assertEquals(CompletionStatus.SUCCESS, pair.completion());
+    }
+  }
+
+  @Test
+  void delayedPacketsArriveLater() {
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.network.faults().delay(Duration.ofMillis(2));
+      long start = System.nanoTime();
+      pair.transfer(1, 8);
+      assertTrue(System.nanoTime() - start >= 4_000_000, "there and back");
+    }
+  }
+
+  @Test
+  void chosenCallFailsWithChosenErrno() {
+    try (SoftNetwork network = SoftNetwork.create();
+        Context context = network.addDevice("soft0").open()) {
+      network.faults().fail("ibv_alloc_pd", 2, Errno.ENOMEM).fail("ibv_alloc_td", 1, Errno.EPERM);
+      context.allocateProtectionDomain();
+      var thrown = assertThrows(VerbsException.class, context::allocateProtectionDomain);
+      assertEquals(Errno.ENOMEM, thrown.errno());
+      context.allocateProtectionDomain();
+    }
+  }
+
+  @Test
+  void faultsAreChecked() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Faults faults = network.faults();
+      assertThrows(IllegalArgumentException.class, () -> faults.loss(1.5));
+      assertThrows(IllegalArgumentException.class, () -> faults.loss(Double.NaN));
+      assertThrows(IllegalArgumentException.class, () -> faults.delay(Duration.ofNanos(-1)));
+      assertThrows(IllegalArgumentException.class, () -> faults.fail("ibv_alloc_pd", 0, 1));
+      assertThrows(IllegalArgumentException.class, () -> faults.portDown("soft0", 1));
+    }
+  }
+
+  @Test
+  void closedNetworkTakesNoDevice() {
+    SoftNetwork network = SoftNetwork.create();
+    network.close();
+    network.close();
+    assertThrows(IllegalStateException.class, () -> network.addDevice("soft0"));
+  }
+}

@@ -1,0 +1,124 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+
+/** Two connected RC queue pairs on two devices of a network of their own. */
+final class SoftPair implements AutoCloseable {
+  private static final int SIZE = 1 << 16;
+  private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
+
+  final SoftNetwork network = SoftNetwork.create();
+  final End a = new End(network.addDevice("soft0"));
+  final End b = new End(network.addDevice("soft1"));
+
+  /** One of the two. */
+  static final class End {
+    final Arena arena = Arena.ofShared();
+    final MemorySegment memory = arena.allocate(SIZE, 4096);
+    final Context context;
+    final ProtectionDomain domain;
+    final CompletionQueue completions;
+    final QueuePair queuePair;
+    final MemoryRegion region;
+
+    End(Device device) {
+      context = device.open();
+      domain = context.allocateProtectionDomain();
+      completions = context.createCompletionQueue(64);
+      queuePair =
+          domain
+              .queuePair(QueuePairType.RC)
+              .completions(completions)
+              .capacity(QueuePairCapacity.of(16))
+              .create();
+      region =
+          domain.registerMemory(
+              memory,
+              AccessFlag.LOCAL_WRITE,
+              AccessFlag.REMOTE_WRITE,
+              AccessFlag.REMOTE_READ,
+              AccessFlag.REMOTE_ATOMIC);
+    }
+  }
+
+  static SoftPair connected() {
+    SoftPair pair = new SoftPair();
+    var addressOfB = pair.b.queuePair.localAddress();
+    pair.b.queuePair.connect(pair.a.queuePair.localAddress());
+    pair.a.queuePair.connect(addressOfB);
+    return pair;
+  }
+
+  long retransmissions() {
+    return network.engine.locked(
+        () -> network.devices().stream().mapToLong(d -> d.counters.retransmissions).sum());
+  }
+
+  /** Posts a receive of b and a send of a. */
+  void post(int length) {
+    ReceiveList receives = new ReceiveList(1, 1);
+    receives.local(0, b.region, 0, length);
+    assertEquals(1, b.queuePair.post(receives));
+    SendList sends = new SendList(1, 1);
+    sends.send(0).local(a.region, 0, length).signaled();
+    assertEquals(1, a.queuePair.post(sends));
+  }
+
+  /** Waits for a completion of a. */
+  CompletionStatus completion() {
+    return await(a.completions);
+  }
+
+  private static CompletionStatus await(CompletionQueue queue) {
+    Completions completions = new Completions(1);
+    long end = System.nanoTime() + PATIENCE;
+    while (queue.poll(completions) == 0) {
+      assertTrue(System.nanoTime() < end, "no completion");
+      Thread.onSpinWait();
+    }
+    return completions.status(0);
+  }
+
+  /** Sends messages one after the other and compares every byte. */
+  void transfer(int count, int length) {
+    for (int i = 0; i < count; i++) {
+      for (int at = 0; at < length; at++) {
+        a.memory.set(ValueLayout.JAVA_BYTE, at, (byte) (at * 31 + i));
+      }
+      b.memory.fill((byte) 0);
+      post(length);
+      assertEquals(CompletionStatus.SUCCESS, await(b.completions));
+      assertEquals(CompletionStatus.SUCCESS, completion());
+      assertEquals(
+          -1, a.memory.asSlice(0, length).mismatch(b.memory.asSlice(0, length)), "message " + i);
+    }
+  }
+
+  @Override
+  public void close() {
+    a.context.close();
+    b.context.close();
+    network.close();
+    a.arena.close();
+    b.arena.close();
+  }
+}
