@@ -43,7 +43,7 @@ class ConnectionLocksTest {
         new FutureTask<>(
             () -> {
               Thread.currentThread().interrupt();
-              assertTrue(Connection.acquire(lock, Deadline.after(Duration.ofSeconds(20))));
+              assertTrue(Connection.acquire(lock, Deadline.after(Duration.ofMinutes(2))));
               lock.unlock();
               return Thread.interrupted();
             });
@@ -54,8 +54,8 @@ class ConnectionLocksTest {
       thread.interrupt();
     }
     free.countDown();
-    assertEquals(true, acquiring.get(20, TimeUnit.SECONDS), "the interrupt was lost");
-    holding.get(20, TimeUnit.SECONDS);
+    assertEquals(true, acquiring.get(2, TimeUnit.MINUTES), "the interrupt was lost");
+    holding.get(2, TimeUnit.MINUTES);
   }
 
   @Test
@@ -64,6 +64,6 @@ class ConnectionLocksTest {
     FutureTask<Void> holding = holdUntilFree();
     assertFalse(Connection.acquire(lock, Deadline.after(Duration.ofMillis(50))));
     free.countDown();
-    holding.get(20, TimeUnit.SECONDS);
+    holding.get(2, TimeUnit.MINUTES);
   }
 }

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.function.Executable;
 
 /** Connections that carry messages. */
 class ConnectionTest {
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofMinutes(2);
 
   /** Both ends of a connection between the two devices. */
   private record Pair(Listener listener, Connection client, Connection server)
@@ -51,11 +51,11 @@ class ConnectionTest {
             Connection.connect(
                 new InetSocketAddress(b, listener.port()),
                 client.within(SOON).from(new InetSocketAddress(a, 0)));
-        return new Pair(listener, connection, accepting.get(20, TimeUnit.SECONDS));
+        return new Pair(listener, connection, accepting.get(2, TimeUnit.MINUTES));
       } catch (RuntimeException e) {
         listener.close();
         try {
-          accepting.get(20, TimeUnit.SECONDS);
+          accepting.get(2, TimeUnit.MINUTES);
         } catch (ExecutionException other) {
           e.addSuppressed(other);
         }
@@ -128,7 +128,7 @@ class ConnectionTest {
                 Connection.connect(
                     hosts[1].at(listener.port()),
                     ConnectionSettings.DEFAULT.from(hosts[0].at(0)).within(SOON));
-            Connection server = accepting.get(20, TimeUnit.SECONDS)) {
+            Connection server = accepting.get(2, TimeUnit.MINUTES)) {
           client.send("hello".getBytes(UTF_8));
           assertEquals("hello", new String(server.receive(SOON), UTF_8));
         }
@@ -458,10 +458,10 @@ class ConnectionTest {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
       pair.client.send("last words".getBytes(UTF_8));
-      assertEquals("last words", new String(receiving.get(20, TimeUnit.SECONDS), UTF_8));
+      assertEquals("last words", new String(receiving.get(2, TimeUnit.MINUTES), UTF_8));
       FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
       pair.client.close();
-      assertNull(waiting.get(20, TimeUnit.SECONDS));
+      assertNull(waiting.get(2, TimeUnit.MINUTES));
       assertNull(pair.server.receive(SOON), "the end is no longer known");
       assertEquals(EventType.DISCONNECTED, pair.server.endpoint().end().orElseThrow().type());
       var ended = assertThrows(ConnectionException.class, () -> pair.server.send(new byte[1]));
@@ -482,12 +482,12 @@ class ConnectionTest {
       interrupted.start();
       Thread.sleep(100);
       interrupted.interrupt();
-      task.get(20, TimeUnit.SECONDS);
+      task.get(2, TimeUnit.MINUTES);
 
       FutureTask<byte[]> closing = inBackground(() -> pair.server.receive());
       Thread.sleep(100);
       pair.server.close();
-      var closed = assertThrows(ExecutionException.class, () -> closing.get(20, TimeUnit.SECONDS));
+      var closed = assertThrows(ExecutionException.class, () -> closing.get(2, TimeUnit.MINUTES));
       assertInstanceOf(IllegalStateException.class, closed.getCause());
       assertThrows(IllegalStateException.class, () -> pair.server.send(new byte[1]));
       pair.server.close();
@@ -501,7 +501,7 @@ class ConnectionTest {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
       pair.client.send("the receiver is there".getBytes(UTF_8));
-      receiving.get(20, TimeUnit.SECONDS);
+      receiving.get(2, TimeUnit.MINUTES);
       FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
       FutureTask<Boolean> closing =
           inBackground(
@@ -510,8 +510,8 @@ class ConnectionTest {
                 pair.server.close();
                 return Thread.interrupted();
               });
-      assertTrue(closing.get(20, TimeUnit.SECONDS), "the interrupt was lost");
-      var closed = assertThrows(ExecutionException.class, () -> waiting.get(20, TimeUnit.SECONDS));
+      assertTrue(closing.get(2, TimeUnit.MINUTES), "the interrupt was lost");
+      var closed = assertThrows(ExecutionException.class, () -> waiting.get(2, TimeUnit.MINUTES));
       assertInstanceOf(IllegalStateException.class, closed.getCause());
     }
   }

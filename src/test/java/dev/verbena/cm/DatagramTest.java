@@ -21,7 +21,7 @@ import org.junit.jupiter.api.DisplayName;
 
 /** Datagram services and multicast over RDMA CM. */
 class DatagramTest {
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofMinutes(2);
   private static final int HEADER = 40;
 
   @DeviceTest

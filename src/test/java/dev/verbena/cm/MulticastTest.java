@@ -125,7 +125,7 @@ class MulticastTest {
                 id.multicast().leave(group);
                 return null;
               });
-      leaving.get(20, TimeUnit.SECONDS);
+      leaving.get(2, TimeUnit.MINUTES);
       ConnectionEvent joined = id.synchronous().lastEvent().orElseThrow();
       assertEquals(EventType.MULTICAST_JOIN, joined.type());
       assertEquals(3, joined.argument());

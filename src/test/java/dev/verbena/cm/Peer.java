@@ -7,7 +7,7 @@ import java.util.List;
 
 /** A program of rdma-core's with two roles, and Java that can take the place of either. */
 interface Peer {
-  Duration SOON = Duration.ofSeconds(20);
+  Duration SOON = Duration.ofMinutes(2);
 
   String name();
 

@@ -47,7 +47,7 @@ import org.junit.jupiter.api.DisplayName;
 
 /** RDMA CM by events, as rdma-core's test_rdmacm.py tests it (S1-04, P-12). */
 class RdmaCmTest {
-  static final Duration SOON = Duration.ofSeconds(20);
+  static final Duration SOON = Duration.ofMinutes(2);
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);
 
   /** The next event, which must be of a type. */
@@ -411,7 +411,7 @@ class RdmaCmTest {
     var waiting = ConnectionTest.inBackground(channel::take);
     Thread.sleep(100);
     channel.close();
-    var ended = assertThrows(ExecutionException.class, () -> waiting.get(20, TimeUnit.SECONDS));
+    var ended = assertThrows(ExecutionException.class, () -> waiting.get(2, TimeUnit.MINUTES));
     assertInstanceOf(IllegalStateException.class, ended.getCause());
     assertThrows(IllegalStateException.class, () -> channel.createId(PortSpace.TCP));
   }
@@ -567,7 +567,7 @@ class RdmaCmTest {
                 active.close();
                 return request.type();
               });
-      assertEquals(EventType.CONNECT_REQUEST, closing.get(20, TimeUnit.SECONDS));
+      assertEquals(EventType.CONNECT_REQUEST, closing.get(2, TimeUnit.MINUTES));
       assertFalse(server.isOpen());
     }
   }
@@ -744,7 +744,7 @@ class RdmaCmTest {
               ConnectionSettings.DEFAULT
                   .from(new InetSocketAddress(Rig.addressA(), 0))
                   .within(SOON))) {
-        try (Endpoint server = accepting.get(20, TimeUnit.SECONDS)) {
+        try (Endpoint server = accepting.get(2, TimeUnit.MINUTES)) {
           client.send(new byte[] {1, 2, 3});
           Completions got = new Completions(1);
           assertEquals(1, server.id().queues().transfers().awaitReceives(got, SOON));

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.DisplayName;
 
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data (P-11). */
 class SynchronousTest {
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofMinutes(2);
   private static final QueuePairCapacity CAPACITY =
       QueuePairCapacity.of(4).withSendSges(2).withReceiveSges(2).withMaxInlineData(16);
   private static final String PORT = "7474";
@@ -101,7 +101,7 @@ class SynchronousTest {
             RemoteMemory.fromBytes(
                 inbox.memory().asSlice(0, RemoteMemory.SIZE).toArray(ValueLayout.JAVA_BYTE));
         exchange(transfers, arena, remote);
-        assertEquals("written", serving.get(20, TimeUnit.SECONDS));
+        assertEquals("written", serving.get(2, TimeUnit.MINUTES));
         client.disconnect();
         assertEquals(QueuePairState.ERR, client.queuePair().orElseThrow().state());
         inbox.close();
@@ -213,7 +213,7 @@ class SynchronousTest {
         assertEquals(RejectReason.CONSUMER_DEFINED, event.rejectReason().orElseThrow());
         RdmaCmTest.assertStartsWith(new byte[] {7, 7}, event.privateData());
       }
-      refusing.get(20, TimeUnit.SECONDS);
+      refusing.get(2, TimeUnit.MINUTES);
     }
   }
 
@@ -238,7 +238,7 @@ class SynchronousTest {
                   return null;
                 });
         assertEquals(client, RdmaCmTest.next(channel, EventType.ESTABLISHED).id());
-        accepting.get(20, TimeUnit.SECONDS);
+        accepting.get(2, TimeUnit.MINUTES);
         client.migrateToSynchronous();
         assertEquals(Optional.empty(), client.channel());
         request.close();
@@ -279,9 +279,9 @@ class SynchronousTest {
               });
       ConnectionId request = listener.synchronous().takeRequest();
       FutureTask<Void> closing = inThread(() -> close(listener));
-      closing.get(20, TimeUnit.SECONDS);
+      closing.get(2, TimeUnit.MINUTES);
       request.close();
-      connecting.get(20, TimeUnit.SECONDS);
+      connecting.get(2, TimeUnit.MINUTES);
     }
   }
 
@@ -320,7 +320,7 @@ class SynchronousTest {
       domain.close();
       assertFalse(request.isOpen(), "a request outlives the domain of its queue pair");
       assertFalse(listener.isOpen(), "a listener outlives the domain of its requests");
-      connecting.get(20, TimeUnit.SECONDS);
+      connecting.get(2, TimeUnit.MINUTES);
     }
   }
 }

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.DisplayName;
 
 /** The functions of rdma_verbs.h, one by one. */
 class TransfersTest {
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofMinutes(2);
   private static final QueuePairCapacity CAPACITY =
       QueuePairCapacity.of(4).withSendSges(3).withReceiveSges(3).withMaxInlineData(64);
 
@@ -52,7 +52,7 @@ class TransfersTest {
               SOON);
       client.id().queues().createQueuePair(CAPACITY);
       client.connect(ConnectionParameters.DEFAULT, new byte[0], SOON);
-      return new Two(listener, client, accepting.get(20, TimeUnit.SECONDS), Arena.ofShared());
+      return new Two(listener, client, accepting.get(2, TimeUnit.MINUTES), Arena.ofShared());
     }
 
     Transfers near() {
@@ -288,7 +288,7 @@ class TransfersTest {
       Thread.sleep(100);
       assertFalse(waiting.isDone());
       two.server().close();
-      var ended = assertThrows(ExecutionException.class, () -> waiting.get(20, TimeUnit.SECONDS));
+      var ended = assertThrows(ExecutionException.class, () -> waiting.get(2, TimeUnit.MINUTES));
       assertInstanceOf(IllegalStateException.class, ended.getCause());
     }
   }

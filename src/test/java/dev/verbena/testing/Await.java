@@ -4,7 +4,7 @@ import java.util.function.BooleanSupplier;
 
 /** Waits for what another thread does. */
 public final class Await {
-  private static final long PATIENCE = 20_000_000_000L;
+  private static final long PATIENCE = 120_000_000_000L;
 
   private Await() {}
 

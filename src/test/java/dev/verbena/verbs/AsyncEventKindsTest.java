@@ -59,7 +59,7 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
           case UNKNOWN -> throw new AssertionError("not among the values");
         };
     provider.announce(context.segment().address(), type.code(), element(expected));
-    assertEquals(expected, context.asyncEvents().poll(Duration.ofSeconds(20)));
+    assertEquals(expected, context.asyncEvents().poll(Duration.ofMinutes(2)));
   }
 
   /** What C's union holds for such an event. */

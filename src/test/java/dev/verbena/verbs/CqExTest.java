@@ -197,7 +197,7 @@ class CqExTest {
 
   /** A cursor at the next completion, once there is one. */
   private static CompletionCursor next(ExtendedCompletionQueue queue) {
-    long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+    long end = System.nanoTime() + Duration.ofMinutes(2).toNanos();
     while (true) {
       CompletionCursor cursor = queue.startPolling();
       if (cursor.next()) {

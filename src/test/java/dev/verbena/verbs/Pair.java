@@ -12,7 +12,7 @@ import java.util.function.UnaryOperator;
  * Two queue pairs on the two devices of the rig, each with a registered page, as tests want them.
  */
 final class Pair implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
 
   final Side a;
   final Side b;

@@ -54,7 +54,7 @@ class PortEventsTest {
   private static void expect(Context context, AsyncEventType expected) throws Exception {
     Set<AsyncEventType> seen = EnumSet.noneOf(AsyncEventType.class);
     while (!seen.contains(expected)) {
-      AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(20));
+      AsyncEvent event = context.asyncEvents().poll(Duration.ofMinutes(2));
       assertTrue(event != null, () -> "only " + seen + " in 20 s, not " + expected);
       if (event instanceof AsyncEvent.OfPort(var type, int port)) {
         assertEquals(1, port);

@@ -93,9 +93,9 @@ class SrqTest {
       send.send(0).local(pair.a.memory, 0, 8).signaled();
       pair.a.queuePair.post(send);
       assertTrue(pair.b.completion().isSuccess(0));
-      AsyncEvent event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
+      AsyncEvent event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
       while (event != null && event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
-        event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
+        event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
       }
       assertEquals(
           new AsyncEvent.OfSharedReceiveQueue(AsyncEventType.SRQ_LIMIT_REACHED, srq), event);
@@ -167,7 +167,7 @@ class SrqTest {
         pair.b.completion(CompletionStatus.SUCCESS);
         AsyncEvent event = null;
         while (event == null || event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
-          event = pair.b.context.asyncEvents().poll(Duration.ofSeconds(20));
+          event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
           assertTrue(event != null, "no event");
         }
         assertEquals(0, srq.query().limit(), "an event disarms the limit");
@@ -203,7 +203,7 @@ class SrqTest {
       pair.b.queuePair.fail();
       // Soft-RoCE tells it since kernel 6.3.
       boolean tells = !Rig.labGuest().equals(Optional.of("bookworm"));
-      Duration patience = tells ? Duration.ofSeconds(20) : Duration.ofMillis(500);
+      Duration patience = tells ? Duration.ofMinutes(2) : Duration.ofMillis(500);
       AsyncEvent event = pair.b.context.asyncEvents().poll(patience);
       assertEquals(
           tells
