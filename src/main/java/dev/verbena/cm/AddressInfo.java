@@ -45,7 +45,7 @@ public final class AddressInfo {
   private static byte[] bytes(MemorySegment pointer, long length) {
     return pointer.address() == 0
         ? new byte[0]
-        : pointer.reinterpret(length).toArray(ValueLayout.JAVA_BYTE);
+        : Memory.at(pointer.address(), length).toArray(ValueLayout.JAVA_BYTE);
   }
 
   /** Copies a list that C made. */

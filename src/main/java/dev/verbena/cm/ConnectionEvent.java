@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.Errno;
+import dev.verbena.internal.Memory;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_ud_param;
@@ -117,7 +118,7 @@ public final class ConnectionEvent {
   private static byte[] bytes(MemorySegment pointer, byte length) {
     return pointer.address() == 0
         ? new byte[0]
-        : pointer.reinterpret(Byte.toUnsignedLong(length)).toArray(ValueLayout.JAVA_BYTE);
+        : Memory.at(pointer.address(), Byte.toUnsignedLong(length)).toArray(ValueLayout.JAVA_BYTE);
   }
 
   /**

@@ -165,6 +165,8 @@ public final class Binding implements InvocationHandler {
       return ValueLayout.JAVA_SHORT;
     } else if (type == byte.class) {
       return ValueLayout.JAVA_BYTE;
+    } else if (type == boolean.class) {
+      return ValueLayout.JAVA_BOOLEAN;
     }
     throw new IllegalArgumentException("no C type for " + type);
   }

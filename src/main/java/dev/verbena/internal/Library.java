@@ -9,63 +9,51 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** One of the two C libraries, loaded for as long as the JVM lives. */
+/** A C library, loaded for as long as the JVM lives. */
 final class Library {
-  private static final String VERBS = "libibverbs.so.1";
-  private static final String CM = "librdmacm.so.1";
-
-  /** A symbol that every release of a library has. */
-  private static final Map<String, String> ANCHORS =
-      Map.of(VERBS, "ibv_open_device", CM, "rdma_create_id");
-
   /** A line of /proc/self/maps with a file of rdma-core: from, to, release. */
   private static final Pattern MAPPED =
       Pattern.compile("(\\p{XDigit}+)-(\\p{XDigit}+) .*\\.so\\.1\\.\\d+\\.(\\d+\\.\\d+)");
 
   private final String soname;
   private final String path;
+  private final String anchor;
   private final SymbolLookup symbols;
 
-  private Library(String soname, String path, SymbolLookup symbols) {
+  private Library(String soname, String path, String anchor, SymbolLookup symbols) {
     this.soname = soname;
     this.path = path;
+    this.anchor = anchor;
     this.symbols = symbols;
   }
 
-  /** libibverbs, or what the property {@code dev.verbena.libibverbs} names. */
-  static Library libibverbs() {
-    return load(VERBS, "dev.verbena.libibverbs");
-  }
-
-  /** librdmacm, or what the property {@code dev.verbena.librdmacm} names. */
-  static Library librdmacm() {
-    return load(CM, "dev.verbena.librdmacm");
-  }
-
   /**
-   * Loads a library by its soname, or from the path in a system property.
+   * Loads the library of an interface by its soname, or from the path in a system property.
    *
    * @throws IllegalCallerException if the JVM denies native access
    * @throws VerbsException ENOENT if there is no such library or the file is not one
    */
-  private static Library load(String soname, String property) {
+  static Library of(Class<?> functions) {
     NativeAccess.require();
+    SharedLibrary library = functions.getAnnotation(SharedLibrary.class);
+    String soname = library.soname();
+    String property = "dev.verbena." + soname.substring(0, soname.indexOf('.'));
     String path = System.getProperty(property, soname);
     try {
       // Never unloaded: providers leave threads and fork handlers behind.
-      return new Library(soname, path, SymbolLookup.libraryLookup(path, Arena.global()));
+      SymbolLookup symbols = SymbolLookup.libraryLookup(path, Arena.global());
+      return new Library(soname, path, library.anchor(), symbols);
     } catch (IllegalArgumentException e) {
       String hint =
           path.equals(soname)
               ? "install the distribution's package (Debian: "
-                  + (soname.equals(CM) ? "librdmacm1" : "libibverbs1")
-                  + " and ibverbs-providers) or name the file with -D"
+                  + library.packages()
+                  + ") or name the file with -D"
                   + property
                   + "=PATH"
               : "-D" + property + " names no library that can be loaded";
@@ -75,7 +63,7 @@ final class Library {
 
   /** A library whose symbols come from elsewhere. */
   static Library of(String name, SymbolLookup symbols) {
-    return new Library(name, name, symbols);
+    return new Library(name, name, "", symbols);
   }
 
   /**
@@ -103,9 +91,7 @@ final class Library {
    * @return such as {@code 44.0}; empty where the file is named otherwise
    */
   Optional<String> release() {
-    return Optional.ofNullable(ANCHORS.get(soname))
-        .flatMap(symbols::find)
-        .flatMap(symbol -> release(symbol.address()));
+    return symbols.find(anchor).flatMap(symbol -> release(symbol.address()));
   }
 
   /** Looks for the file that is mapped where the symbol is: links tell no release. */

@@ -6,6 +6,10 @@ import static dev.verbena.internal.ErrorConvention.NEVER;
 import static dev.verbena.internal.ErrorConvention.NULL;
 
 /** What librdmacm exports: one line for each symbol, under its C name, as in {@link Libibverbs}. */
+@SharedLibrary(
+    soname = "librdmacm.so.1",
+    packages = "librdmacm1 and ibverbs-providers",
+    anchor = "rdma_create_id")
 public interface Librdmacm {
   // Event channels and events
   @Symbol(fails = NULL)

@@ -1,64 +1,52 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** The C libraries: each loaded on first use, so that libibverbs serves without librdmacm. */
 final class NativeProvider implements Provider {
   static final NativeProvider INSTANCE = new NativeProvider();
 
-  // Not loaded before asked for; a load that failed is tried again at the next call.
-  private Library libibverbs;
-  private Library librdmacm;
-  private Verbs verbs;
-  private Librdmacm rdmacm;
+  // A load that failed is tried again at the next call.
+  private final Map<Class<?>, Library> libraries = new ConcurrentHashMap<>();
+  private final Map<Class<?>, Object> bound = new ConcurrentHashMap<>();
 
   private NativeProvider() {}
 
   @Override
-  public synchronized Verbs verbs() {
-    if (verbs == null) {
-      verbs = Binding.toLibrary(Verbs.class, libibverbs());
-    }
-    return verbs;
+  public Verbs verbs() {
+    return bind(Verbs.class);
   }
 
   @Override
-  public synchronized Librdmacm rdmacm() {
-    if (rdmacm == null) {
-      rdmacm = Binding.toLibrary(Librdmacm.class, librdmacm());
-    }
-    return rdmacm;
+  public Librdmacm rdmacm() {
+    return bind(Librdmacm.class);
   }
 
   @Override
   public Optional<String> release() {
-    return libibverbs().release();
+    return library(Verbs.class).release();
   }
 
   /**
-   * The library libibverbs.
+   * The functions of a C library.
    *
-   * @throws VerbsException ENOENT if it cannot be loaded
+   * @param functions an interface with {@link SharedLibrary}
+   * @throws VerbsException ENOENT if the library cannot be loaded
    */
-  synchronized Library libibverbs() {
-    if (libibverbs == null) {
-      Platform.current().requireSupported();
-      libibverbs = Library.libibverbs();
-    }
-    return libibverbs;
+  <T> T bind(Class<T> functions) {
+    return functions.cast(
+        bound.computeIfAbsent(functions, type -> Binding.toLibrary(type, library(type))));
   }
 
-  /**
-   * The library librdmacm.
-   *
-   * @throws VerbsException ENOENT if it cannot be loaded
-   */
-  synchronized Library librdmacm() {
-    if (librdmacm == null) {
-      Platform.current().requireSupported();
-      librdmacm = Library.librdmacm();
-    }
-    return librdmacm;
+  private Library library(Class<?> functions) {
+    return libraries.computeIfAbsent(
+        functions,
+        type -> {
+          Platform.current().requireSupported();
+          return Library.of(type);
+        });
   }
 }

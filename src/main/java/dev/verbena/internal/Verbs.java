@@ -31,6 +31,10 @@ import dev.verbena.raw.rdma_h;
  * that logic. The verbs of the data path are inline as well; they belong to the object they work
  * on: {@link QueuePairCalls}, {@link CompletionQueueCalls}, and their extended forms.
  */
+@SharedLibrary(
+    soname = "libibverbs.so.1",
+    packages = "libibverbs1 and ibverbs-providers",
+    anchor = "ibv_open_device")
 public interface Verbs extends Libibverbs {
   // Through a pointer of verbs_context
   @ContextOp(fails = ERRNO, since = 22)
