@@ -107,7 +107,12 @@ public final class CompletionCounter extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_attach_comp_cntr_attr.allocate(arena);
       ibv_qp_attach_comp_cntr_attr.op_mask(attr, (int) Flags.mask(operations));
-      context.verbs().ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address());
+      whileOpen(
+          List.of(queuePair, this),
+          () ->
+              context
+                  .verbs()
+                  .ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address()));
     } catch (VerbsException e) {
       throw e.explained(
           "counting "
@@ -126,7 +131,7 @@ public final class CompletionCounter extends Resource {
   public long value() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment value = arena.allocate(ValueLayout.JAVA_LONG);
-      context.verbs().ibv_read_comp_cntr(address(), value.address());
+      whileOpen(() -> context.verbs().ibv_read_comp_cntr(address(), value.address()));
       return value.get(ValueLayout.JAVA_LONG, 0);
     }
   }
@@ -139,7 +144,7 @@ public final class CompletionCounter extends Resource {
   public long errors() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment value = arena.allocate(ValueLayout.JAVA_LONG);
-      context.verbs().ibv_read_err_comp_cntr(address(), value.address());
+      whileOpen(() -> context.verbs().ibv_read_err_comp_cntr(address(), value.address()));
       return value.get(ValueLayout.JAVA_LONG, 0);
     }
   }
@@ -151,7 +156,7 @@ public final class CompletionCounter extends Resource {
    * @param value the new count
    */
   public void value(long value) {
-    context.verbs().ibv_set_comp_cntr(address(), value);
+    whileOpen(() -> context.verbs().ibv_set_comp_cntr(address(), value));
   }
 
   /**
@@ -161,7 +166,7 @@ public final class CompletionCounter extends Resource {
    * @param value the new count
    */
   public void errors(long value) {
-    context.verbs().ibv_set_err_comp_cntr(address(), value);
+    whileOpen(() -> context.verbs().ibv_set_err_comp_cntr(address(), value));
   }
 
   /**
@@ -170,7 +175,7 @@ public final class CompletionCounter extends Resource {
    * @param amount how many
    */
   public void add(long amount) {
-    context.verbs().ibv_inc_comp_cntr(address(), amount);
+    whileOpen(() -> context.verbs().ibv_inc_comp_cntr(address(), amount));
   }
 
   /**
@@ -179,7 +184,7 @@ public final class CompletionCounter extends Resource {
    * @param amount how many
    */
   public void addErrors(long amount) {
-    context.verbs().ibv_inc_err_comp_cntr(address(), amount);
+    whileOpen(() -> context.verbs().ibv_inc_err_comp_cntr(address(), amount));
   }
 
   /**

@@ -292,7 +292,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       throw new IllegalArgumentException("a completion queue of " + entries + " entries");
     }
     try {
-      context.verbs().ibv_resize_cq(address(), entries);
+      whileOpen(() -> context.verbs().ibv_resize_cq(address(), entries));
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
           ? e.explained(
@@ -328,7 +328,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       MemorySegment moderate = ibv_modify_cq_attr.moderate(attr);
       ibv_moderate_cq.cq_count(moderate, (short) completions);
       ibv_moderate_cq.cq_period(moderate, (short) (period.toNanos() / MICROSECOND));
-      context.verbs().ibv_modify_cq(address(), attr.address());
+      whileOpen(() -> context.verbs().ibv_modify_cq(address(), attr.address()));
     }
   }
 

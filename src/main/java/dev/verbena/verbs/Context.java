@@ -114,7 +114,7 @@ public final class Context extends Resource {
    */
   public DeviceAttributes deviceAttributes() {
     MemorySegment attributes = ibv_device_attr_ex.allocate(Arena.ofAuto());
-    verbs().ibv_query_device_ex(address(), 0, attributes.address());
+    whileOpen(() -> verbs().ibv_query_device_ex(address(), 0, attributes.address()));
     return new DeviceAttributes(attributes);
   }
 
@@ -128,7 +128,7 @@ public final class Context extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = ibv_values_ex.allocate(arena);
       ibv_values_ex.comp_mask(values, rdma_h.IBV_VALUES_MASK_RAW_CLOCK());
-      verbs().ibv_query_rt_values_ex(address(), values.address());
+      whileOpen(() -> verbs().ibv_query_rt_values_ex(address(), values.address()));
       MemorySegment clock = ibv_values_ex.raw_clock(values);
       return Duration.ofSeconds(timespec.tv_sec(clock), timespec.tv_nsec(clock));
     } catch (VerbsException e) {
@@ -173,7 +173,8 @@ public final class Context extends Resource {
     int max = ports().stream().mapToInt(port -> port.attributes().gidTableLength()).sum();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment entries = ibv_gid_entry.allocateArray(Math.max(max, 1), arena);
-      long count = verbs().ibv_query_gid_table(address(), entries.address(), max, 0);
+      long count =
+          whileOpen(() -> verbs().ibv_query_gid_table(address(), entries.address(), max, 0));
       return LongStream.range(0, count)
           .mapToObj(i -> GidEntry.readFrom(ibv_gid_entry.asSlice(entries, i)))
           .toList();

@@ -78,7 +78,9 @@ public final class DeviceMemory extends Resource {
   public void write(long offset, MemorySegment source) {
     Objects.checkFromIndexSize(offset, source.byteSize(), length);
     long from = Segments.readable(source, source.byteSize());
-    int errno = context.verbs().ibv_memcpy_to_dm(address(), offset, from, source.byteSize());
+    int errno =
+        whileOpen(
+            () -> context.verbs().ibv_memcpy_to_dm(address(), offset, from, source.byteSize()));
     if (errno != 0) {
       throw new VerbsException("ibv_memcpy_to_dm", errno, copy(offset, source));
     }
@@ -93,7 +95,9 @@ public final class DeviceMemory extends Resource {
   public void read(long offset, MemorySegment target) {
     Objects.checkFromIndexSize(offset, target.byteSize(), length);
     long to = Segments.writable(target, target.byteSize());
-    int errno = context.verbs().ibv_memcpy_from_dm(to, address(), offset, target.byteSize());
+    int errno =
+        whileOpen(
+            () -> context.verbs().ibv_memcpy_from_dm(to, address(), offset, target.byteSize()));
     if (errno != 0) {
       throw new VerbsException("ibv_memcpy_from_dm", errno, copy(offset, target));
     }
@@ -139,7 +143,7 @@ public final class DeviceMemory extends Resource {
    * @return a file descriptor that belongs to the caller, to be closed with {@code close(2)}
    */
   public int exportDmaBuf() {
-    return context.verbs().ibv_dm_export_dmabuf_fd(address());
+    return whileOpen(() -> context.verbs().ibv_dm_export_dmabuf_fd(address()));
   }
 
   /**

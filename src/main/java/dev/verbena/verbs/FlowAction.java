@@ -38,7 +38,11 @@ public final class FlowAction extends Resource {
    */
   public void modify(EspTransform esp) {
     try (Arena arena = Arena.ofConfined()) {
-      context.verbs().ibv_modify_flow_action_esp(address(), esp.allocate(arena, false).address());
+      whileOpen(
+          () ->
+              context
+                  .verbs()
+                  .ibv_modify_flow_action_esp(address(), esp.allocate(arena, false).address()));
     }
   }
 

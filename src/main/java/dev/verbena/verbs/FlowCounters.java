@@ -74,7 +74,7 @@ public final class FlowCounters extends Resource {
    * @param rule the rule
    */
   public void attach(Counted counted, int index, FlowRule rule) {
-    attach(counted, index, rule.address());
+    rule.whileOpen(() -> attach(counted, index, rule.address()));
   }
 
   private void attach(Counted counted, int index, long flow) {
@@ -85,7 +85,8 @@ public final class FlowCounters extends Resource {
       MemorySegment attr = ibv_counter_attach_attr.allocate(arena);
       ibv_counter_attach_attr.counter_desc(attr, counted.code());
       ibv_counter_attach_attr.index(attr, index);
-      context.verbs().ibv_attach_counters_point_flow(address(), attr.address(), flow);
+      whileOpen(
+          () -> context.verbs().ibv_attach_counters_point_flow(address(), attr.address(), flow));
     }
   }
 
@@ -116,7 +117,7 @@ public final class FlowCounters extends Resource {
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, count);
-      context.verbs().ibv_read_counters(address(), values.address(), count, flags);
+      whileOpen(() -> context.verbs().ibv_read_counters(address(), values.address(), count, flags));
       return values.toArray(ValueLayout.JAVA_LONG);
     }
   }

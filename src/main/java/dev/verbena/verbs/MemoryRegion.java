@@ -304,15 +304,18 @@ public final class MemoryRegion extends Resource {
   private void reregister(
       int change, ProtectionDomain domain, MemorySegment memory, Set<AccessFlag> access) {
     try {
-      domain
-          .verbs()
-          .ibv_rereg_mr(
-              address(),
-              change,
-              domain.address(),
-              memory.address(),
-              memory.byteSize(),
-              (int) Flags.mask(access));
+      whileOpen(
+          List.of(domain, this),
+          () ->
+              domain
+                  .verbs()
+                  .ibv_rereg_mr(
+                      address(),
+                      change,
+                      domain.address(),
+                      memory.address(),
+                      memory.byteSize(),
+                      (int) Flags.mask(access)));
     } catch (VerbsException e) {
       throw e.explained("changing " + this + ", which is still to be closed");
     }
@@ -359,7 +362,12 @@ public final class MemoryRegion extends Resource {
       ibv_sge.addr(range, addressOf(offset, size));
       ibv_sge.length(range, (int) size);
       ibv_sge.lkey(range, lkey);
-      domain.verbs().ibv_advise_mr(domain.address(), advice.code(), flags, range.address(), 1);
+      // The region keeps its domain open.
+      whileOpen(
+          () ->
+              domain
+                  .verbs()
+                  .ibv_advise_mr(domain.address(), advice.code(), flags, range.address(), 1));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(domain.context().device() + " takes no advice on memory")

@@ -53,7 +53,8 @@ public final class Port {
    */
   public PortAttributes attributes() {
     MemorySegment attributes = ibv_port_attr.allocate(Arena.ofAuto());
-    verbs().___ibv_query_port(context.address(), (byte) number, attributes.address());
+    context.whileOpen(
+        () -> verbs().___ibv_query_port(context.address(), (byte) number, attributes.address()));
     return new PortAttributes(attributes);
   }
 
@@ -66,12 +67,14 @@ public final class Port {
   public Gid gid(int index) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment gid = ibv_gid.allocate(arena);
-      verbs()
-          .ibv_query_gid(
-              context.address(),
-              (byte) number,
-              Ranges.bits(index, Short.SIZE, "a GID index"),
-              gid.address());
+      context.whileOpen(
+          () ->
+              verbs()
+                  .ibv_query_gid(
+                      context.address(),
+                      (byte) number,
+                      Ranges.bits(index, Short.SIZE, "a GID index"),
+                      gid.address()));
       return Gid.readFrom(gid);
     }
   }
@@ -87,13 +90,15 @@ public final class Port {
   public GidEntry gidEntry(int index) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment entry = ibv_gid_entry.allocate(arena);
-      verbs()
-          .ibv_query_gid_ex(
-              context.address(),
-              number,
-              Ranges.bits(index, Short.SIZE, "a GID index"),
-              entry.address(),
-              0);
+      context.whileOpen(
+          () ->
+              verbs()
+                  .ibv_query_gid_ex(
+                      context.address(),
+                      number,
+                      Ranges.bits(index, Short.SIZE, "a GID index"),
+                      entry.address(),
+                      0));
       return GidEntry.readFrom(entry);
     }
   }
@@ -142,13 +147,15 @@ public final class Port {
   public AddressVector pathToSender(Completions completions, int index, MemorySegment buffer) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment path = ibv_ah_attr.allocate(arena);
-      verbs()
-          .ibv_init_ah_from_wc(
-              context.address(),
-              (byte) number,
-              ReceivedDatagram.completion(arena, completions, index).address(),
-              ReceivedDatagram.route(arena, buffer).address(),
-              path.address());
+      context.whileOpen(
+          () ->
+              verbs()
+                  .ibv_init_ah_from_wc(
+                      context.address(),
+                      (byte) number,
+                      ReceivedDatagram.completion(arena, completions, index).address(),
+                      ReceivedDatagram.route(arena, buffer).address(),
+                      path.address()));
       return AddressVector.readFrom(path)
           .orElseThrow(() -> new IllegalStateException("C named no port of " + this));
     }
@@ -167,9 +174,11 @@ public final class Port {
       path.writeTo(attributes);
       MemorySegment mac = arena.allocate(EthernetAddress.SIZE);
       MemorySegment vlan = arena.allocate(ValueLayout.JAVA_SHORT);
-      verbs()
-          .ibv_resolve_eth_l2_from_gid(
-              context.address(), attributes.address(), mac.address(), vlan.address());
+      context.whileOpen(
+          () ->
+              verbs()
+                  .ibv_resolve_eth_l2_from_gid(
+                      context.address(), attributes.address(), mac.address(), vlan.address()));
       return EthernetAddress.of(
           mac.toArray(ValueLayout.JAVA_BYTE), vlan.get(ValueLayout.JAVA_SHORT, 0));
     }
@@ -184,12 +193,14 @@ public final class Port {
   public int pkey(int index) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pkey = arena.allocate(ValueLayout.JAVA_SHORT);
-      verbs()
-          .ibv_query_pkey(
-              context.address(),
-              (byte) number,
-              Ranges.bits(index, Short.SIZE, "a P_Key index"),
-              pkey.address());
+      context.whileOpen(
+          () ->
+              verbs()
+                  .ibv_query_pkey(
+                      context.address(),
+                      (byte) number,
+                      Ranges.bits(index, Short.SIZE, "a P_Key index"),
+                      pkey.address()));
       return Short.toUnsignedInt(Short.reverseBytes(pkey.get(ValueLayout.JAVA_SHORT, 0)));
     }
   }
@@ -203,7 +214,10 @@ public final class Port {
    */
   public int pkeyIndex(int pkey) {
     short wanted = (short) Ranges.bits(pkey, Short.SIZE, "a P_Key");
-    return verbs().ibv_get_pkey_index(context.address(), (byte) number, Short.reverseBytes(wanted));
+    return context.whileOpen(
+        () ->
+            verbs()
+                .ibv_get_pkey_index(context.address(), (byte) number, Short.reverseBytes(wanted)));
   }
 
   /**
@@ -214,7 +228,8 @@ public final class Port {
   public OptionalLong megabitsPerSecond() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment speed = arena.allocate(ValueLayout.JAVA_LONG);
-      verbs().ibv_query_port_speed(context.address(), number, speed.address());
+      context.whileOpen(
+          () -> verbs().ibv_query_port_speed(context.address(), number, speed.address()));
       return OptionalLong.of(speed.get(ValueLayout.JAVA_LONG, 0) * 100);
     } catch (VerbsException e) {
       if (e.isUnsupported()) {

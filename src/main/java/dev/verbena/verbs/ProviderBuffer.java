@@ -115,7 +115,7 @@ public final class ProviderBuffer extends Resource {
    * @throws dev.verbena.VerbsException ENODATA if the buffer is ordinary memory
    */
   public int exportDmaBuf() {
-    return domain.verbs().ibv_export_buf_dmabuf_fd(address());
+    return whileOpen(() -> domain.verbs().ibv_export_buf_dmabuf_fd(address()));
   }
 
   /**

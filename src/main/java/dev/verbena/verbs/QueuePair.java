@@ -465,7 +465,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       requireNoCursor("resetting " + this);
     }
     try {
-      context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.maskBits());
+      whileOpen(
+          () ->
+              context
+                  .verbs()
+                  .ibv_modify_qp(address(), attributes.address(), attributes.maskBits()));
     } catch (VerbsException e) {
       throw new ModifyFailure(this, attributes).explain(e);
     } finally {
@@ -493,7 +497,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public void attachMulticast(Gid group, int lid) {
     requireOpen();
-    groups.attach(multicast(group), multicastLid(lid));
+    whileOpen(() -> groups.attach(multicast(group), multicastLid(lid)));
   }
 
   /**
@@ -505,7 +509,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public void detachMulticast(Gid group, int lid) {
     requireOpen();
-    groups.detach(multicast(group), multicastLid(lid));
+    whileOpen(() -> groups.detach(multicast(group), multicastLid(lid)));
   }
 
   private Gid multicast(Gid group) {
@@ -530,7 +534,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   public EnhancedConnectionEstablishment enhancedConnection() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment ece = ibv_ece.allocate(arena);
-      context.verbs().ibv_query_ece(address(), ece.address());
+      whileOpen(() -> context.verbs().ibv_query_ece(address(), ece.address()));
       return EnhancedConnectionEstablishment.readFrom(ece);
     }
   }
@@ -545,7 +549,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment ece = ibv_ece.allocate(arena);
       options.writeTo(ece);
-      context.verbs().ibv_set_ece(address(), ece.address());
+      whileOpen(() -> context.verbs().ibv_set_ece(address(), ece.address()));
     }
   }
 
@@ -574,7 +578,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   private Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode, int flags) {
-    int caps = context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags);
+    int caps =
+        whileOpen(
+            () -> context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags));
     return Flags.of(DataInOrder.class, caps);
   }
 
@@ -587,7 +593,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_rate_limit_attr.allocate(arena);
       limit.writeTo(attr);
-      context.verbs().ibv_modify_qp_rate_limit(address(), attr.address());
+      whileOpen(() -> context.verbs().ibv_modify_qp_rate_limit(address(), attr.address()));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(context.device() + " has no packet pacing") : e;
     }
@@ -619,9 +625,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment initAttr = ibv_qp_init_attr.allocate(arena);
-      context
-          .verbs()
-          .ibv_query_qp(address(), attr.address(), (int) Flags.mask(wanted), initAttr.address());
+      whileOpen(
+          () ->
+              context
+                  .verbs()
+                  .ibv_query_qp(
+                      address(), attr.address(), (int) Flags.mask(wanted), initAttr.address()));
     }
     return new QueuePairAttributes(attr, wanted);
   }

@@ -117,8 +117,8 @@ public abstract class Resource implements AutoCloseable {
     makings++;
   }
 
-  /** Runs something while none of some objects can be closed. */
-  static void holding(List<? extends Resource> objects, Runnable action) {
+  /** Calls C with several objects, none of which can be closed meanwhile. */
+  static void whileOpen(List<? extends Resource> objects, Runnable action) {
     int held = 0;
     try {
       for (Resource object : objects) {
@@ -134,6 +134,26 @@ public abstract class Resource implements AutoCloseable {
   final synchronized void letGo() {
     makings--;
     notifyAll();
+  }
+
+  /**
+   * Calls C with this object, which cannot be closed meanwhile: a thread that closes it waits for
+   * the end of the call.
+   *
+   * @throws IllegalStateException if this object is closed
+   */
+  final void whileOpen(Runnable call) {
+    whileOpen(List.of(this), call);
+  }
+
+  /** Calls C as {@link #whileOpen(Runnable)} does, and returns the result of the call. */
+  final <T> T whileOpen(Supplier<T> call) {
+    hold();
+    try {
+      return call.get();
+    } finally {
+      letGo();
+    }
   }
 
   private synchronized void add(Resource child) {

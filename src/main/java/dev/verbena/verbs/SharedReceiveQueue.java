@@ -242,7 +242,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   public SharedReceiveQueueAttributes query() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_srq_attr.allocate(arena);
-      verbs().ibv_query_srq(address(), attr.address());
+      whileOpen(() -> verbs().ibv_query_srq(address(), attr.address()));
       return SharedReceiveQueueAttributes.readFrom(attr);
     }
   }
@@ -278,7 +278,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_srq_attr.allocate(arena);
       wanted.writeTo(attr);
-      verbs().ibv_modify_srq(address(), attr.address(), mask);
+      whileOpen(() -> verbs().ibv_modify_srq(address(), attr.address(), mask));
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
           ? e.explained("%s holds %s".formatted(this, query()))
@@ -295,7 +295,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   public int number() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment number = arena.allocate(ValueLayout.JAVA_INT);
-      verbs().ibv_get_srq_num(address(), number.address());
+      whileOpen(() -> verbs().ibv_get_srq_num(address(), number.address()));
       return number.get(ValueLayout.JAVA_INT, 0);
     }
   }

@@ -214,7 +214,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   private void modify(MemorySegment attr) {
-    domain.verbs().ibv_modify_wq(address(), attr.address());
+    whileOpen(() -> domain.verbs().ibv_modify_wq(address(), attr.address()));
   }
 
   /**

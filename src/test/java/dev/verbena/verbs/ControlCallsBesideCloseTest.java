@@ -1,0 +1,94 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.fake.FakeProvider;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * A control call on an object that another thread closes reaches C before its end or not at all.
+ */
+@Timeout(120)
+class ControlCallsBesideCloseTest {
+  private static final int ROUNDS = 500;
+
+  private final Context context = FakeDevices.of(new FakeProvider()).open();
+  private final ProtectionDomain domain = context.allocateProtectionDomain();
+  private final CompletionQueue queue = context.createCompletionQueue(16);
+
+  @AfterEach
+  void close() {
+    context.close();
+  }
+
+  /** An object that is made, and a control call on it. */
+  interface Kind<R extends Resource> {
+    R make(ControlCallsBesideCloseTest test);
+
+    void call(R object);
+  }
+
+  static <R extends Resource> Arguments kind(
+      String name, Function<ControlCallsBesideCloseTest, R> make, Consumer<R> call) {
+    return Arguments.of(
+        name,
+        new Kind<R>() {
+          @Override
+          public R make(ControlCallsBesideCloseTest test) {
+            return make.apply(test);
+          }
+
+          @Override
+          public void call(R object) {
+            call.accept(object);
+          }
+        });
+  }
+
+  static Stream<Arguments> kinds() {
+    return Stream.of(
+        kind("ibv_query_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::state),
+        kind("ibv_modify_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::reset),
+        kind("ibv_query_srq", t -> t.domain.createSharedReceiveQueue(4), q -> q.query()));
+  }
+
+  private QueuePair queuePair() {
+    return domain.queuePair(QueuePairType.RC).completions(queue).create();
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("kinds")
+  <R extends Resource> void endsBeforeTheObjectIsDestroyed(String name, Kind<R> kind)
+      throws Exception {
+    for (int round = 0; round < ROUNDS; round++) {
+      R object = kind.make(this);
+      CountDownLatch begun = new CountDownLatch(1);
+      FutureTask<String> caller =
+          new FutureTask<>(
+              () -> {
+                try {
+                  while (true) {
+                    kind.call(object);
+                    begun.countDown();
+                  }
+                } catch (IllegalStateException e) {
+                  return e.getMessage();
+                }
+              });
+      Thread.ofPlatform().start(caller);
+      begun.await();
+      object.close();
+      assertEquals(object + " is closed", caller.get(60, TimeUnit.SECONDS));
+    }
+  }
+}
