@@ -10,20 +10,24 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The tests that are known to be skipped in a guest: one line each, {@code Class.method reason}; #
- * begins a comment.
+ * The tests that are known to be skipped on a device: one line each, {@code Class.method reason}; #
+ * begins a comment. With an exclamation mark before the class the test is not run at all, because
+ * it presumes another device; {@code !Class.*} stands for all tests of a class.
  */
 final class Gaps {
   private final Map<String, String> reasons;
+  private final Set<String> leftOut;
   private final Set<String> skipped = new HashSet<>();
   private final Set<String> passed = new HashSet<>();
 
-  Gaps(Map<String, String> reasons) {
+  Gaps(Map<String, String> reasons, Set<String> leftOut) {
     this.reasons = reasons;
+    this.leftOut = leftOut;
   }
 
   static Gaps read(Path file) throws IOException {
     Map<String, String> reasons = new HashMap<>();
+    Set<String> leftOut = new HashSet<>();
     try (Stream<String> lines = Files.lines(file)) {
       lines
           .map(String::strip)
@@ -34,10 +38,20 @@ final class Gaps {
                 if (parts.length < 2) {
                   throw new IllegalArgumentException(file + ": a gap without a reason: " + line);
                 }
-                reasons.put(parts[0], parts[1]);
+                if (parts[0].startsWith("!")) {
+                  leftOut.add(parts[0].substring(1));
+                } else {
+                  reasons.put(parts[0], parts[1]);
+                }
               });
     }
-    return new Gaps(reasons);
+    return new Gaps(reasons, leftOut);
+  }
+
+  /** Whether a test, {@code Class.method}, is not to be run. */
+  boolean leavesOut(String test) {
+    return leftOut.contains(test)
+        || leftOut.contains(test.substring(0, test.lastIndexOf('.')) + ".*");
   }
 
   /** Notes a skip; true if it is known. */

@@ -13,7 +13,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
+import org.junit.platform.engine.FilterResult;
+import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.Launcher;
+import org.junit.platform.launcher.PostDiscoveryFilter;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
@@ -45,13 +48,13 @@ public final class LabMain {
     if (LEAVES_TO_OTHERS) {
       results.leave(
           launcher
-              .discover(request(tests, args).filters(includeTags(AnyKernel.TAG)).build())
+              .discover(request(tests, gaps, args).filters(includeTags(AnyKernel.TAG)).build())
               .countTestIdentifiers(TestIdentifier::isTest));
     }
     launcher.execute(
         (LEAVES_TO_OTHERS
-                ? request(tests, args).filters(excludeTags(AnyKernel.TAG))
-                : request(tests, args))
+                ? request(tests, gaps, args).filters(excludeTags(AnyKernel.TAG))
+                : request(tests, gaps, args))
             .build(),
         new Progress(out),
         results,
@@ -63,11 +66,11 @@ public final class LabMain {
     System.exit(results.isGreen() ? 0 : 1);
   }
 
-  private static LauncherDiscoveryRequestBuilder request(Path tests, String[] args) {
+  private static LauncherDiscoveryRequestBuilder request(Path tests, Gaps gaps, String[] args) {
     LauncherDiscoveryRequestBuilder request =
         LauncherDiscoveryRequestBuilder.request()
             // The others need no device: the ordinary build runs them, on a quicker machine.
-            .filters(includeTags("device"));
+            .filters(includeTags("device"), presentIn(gaps));
     if (System.getenv(TwoHostsTest.VARIABLE) == null) {
       // The guest was not made for them: so it does not skip them either.
       request.filters(excludeTags(TwoHostsTest.TAG));
@@ -79,5 +82,12 @@ public final class LabMain {
       request.selectors(selectClass(args[i]));
     }
     return request;
+  }
+
+  private static PostDiscoveryFilter presentIn(Gaps gaps) {
+    return test ->
+        FilterResult.includedIf(
+            !(test.getSource().orElse(null) instanceof MethodSource method
+                && gaps.leavesOut(Results.name(method))));
   }
 }

@@ -93,10 +93,15 @@ final class Results implements TestExecutionListener {
   private static String name(TestIdentifier test) {
     TestSource source = test.getSource().orElse(null);
     return switch (source) {
-      case MethodSource method -> simple(method.getClassName()) + "." + method.getMethodName();
+      case MethodSource method -> name(method);
       case ClassSource type -> simple(type.getClassName());
       case null, default -> test.getDisplayName();
     };
+  }
+
+  /** {@code Class.method}, as in a list of gaps. */
+  static String name(MethodSource method) {
+    return simple(method.getClassName()) + "." + method.getMethodName();
   }
 
   private static String simple(String className) {

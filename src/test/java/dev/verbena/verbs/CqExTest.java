@@ -88,7 +88,6 @@ class CqExTest {
           assertTrue(sent.isSuccess());
           assertEquals(100 + i, sent.id());
           assertEquals(CompletionOpcode.SEND, sent.opcode());
-          assertEquals(0, sent.vendorError());
           assertEquals(pair.a.queuePair.number(), sent.queuePairNumber());
           assertFalse(sent.next(), "one request, one completion");
         }

@@ -55,9 +55,18 @@ class ErrorTourTest {
     assertEquals(1, side.queuePair.post(list));
   }
 
+  /**
+   * What Soft-RoCE, which the lab's guests have, reports in place of the specification's status.
+   */
+  private static CompletionStatus status(CompletionStatus softRoce, CompletionStatus specified) {
+    return Rig.labGuest().isPresent() ? softRoce : specified;
+  }
+
   /** A request that fails before it is sent is only flushed by Soft-RoCE since kernel 6.3. */
-  private static CompletionStatus ofThisSide(CompletionStatus status) {
-    return Rig.labGuest().equals(Optional.of("bookworm")) ? status : CompletionStatus.WR_FLUSH_ERR;
+  private static CompletionStatus ofThisSide(
+      CompletionStatus softRoce, CompletionStatus specified) {
+    boolean old = Rig.labGuest().equals(Optional.of("bookworm"));
+    return status(old ? softRoce : CompletionStatus.WR_FLUSH_ERR, specified);
   }
 
   @DeviceTest
@@ -65,9 +74,9 @@ class ErrorTourTest {
   void aReceiveThatIsTooShort() {
     try (Pair pair = impatient()) {
       receive(pair.b, 8, pair.b.memory.lkey());
-      // By the book it were S2-W10 here and S2-W02 there.
-      pair.a.run(send(pair, 64), CompletionStatus.REM_OP_ERR);
-      pair.b.completion(CompletionStatus.LOC_QP_OP_ERR);
+      pair.a.run(
+          send(pair, 64), status(CompletionStatus.REM_OP_ERR, CompletionStatus.REM_INV_REQ_ERR));
+      pair.b.completion(status(CompletionStatus.LOC_QP_OP_ERR, CompletionStatus.LOC_LEN_ERR));
       recovers(pair);
     }
   }
@@ -79,7 +88,7 @@ class ErrorTourTest {
       pair.b.receive(1);
       SendList list = send(pair, 8);
       list.localUnchecked(0, 0, pair.a.memory.start(), 8, pair.a.memory.lkey() + 1);
-      pair.a.run(list, ofThisSide(CompletionStatus.LOC_QP_OP_ERR));
+      pair.a.run(list, ofThisSide(CompletionStatus.LOC_QP_OP_ERR, CompletionStatus.LOC_PROT_ERR));
       recovers(pair);
     }
   }
@@ -90,7 +99,7 @@ class ErrorTourTest {
     try (Pair pair = impatient()) {
       receive(pair.b, 64, pair.b.memory.lkey() + 1);
       pair.a.run(send(pair, 8), CompletionStatus.REM_OP_ERR);
-      pair.b.completion(CompletionStatus.LOC_QP_OP_ERR);
+      pair.b.completion(status(CompletionStatus.LOC_QP_OP_ERR, CompletionStatus.LOC_PROT_ERR));
       recovers(pair);
     }
   }
@@ -122,7 +131,7 @@ class ErrorTourTest {
       list.bindMemoryWindow(0, window, rkey, binding).signaled();
       pair.a.run(list);
       list.bindMemoryWindow(0, window, MemoryWindow.nextKey(rkey), binding).signaled();
-      pair.a.run(list, ofThisSide(CompletionStatus.MW_BIND_ERR));
+      pair.a.run(list, ofThisSide(CompletionStatus.MW_BIND_ERR, CompletionStatus.MW_BIND_ERR));
       recovers(pair);
     }
   }

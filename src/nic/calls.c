@@ -1,0 +1,1571 @@
+// The imitated NIC: answers what libibverbs and libmlx5 ask the kernel.
+//
+// Preloaded, this library takes over the handful of C functions through which they talk to /dev/infiniband/uverbsN. That
+// descriptor is one of /dev/null, whose device number the sysfs tree names. Calls arrive as write(2), the interface of
+// <rdma/ib_user_verbs.h>; ioctl(2) is answered as by a kernel that does not know it, wherever libibverbs then writes.
+#define _GNU_SOURCE
+#include "nic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { DESCRIPTORS = 1 << 16, OBJECTS = 1 << 16, DEVICES = 2, PORT_GIDS = 3 };
+
+static struct context *contexts[DESCRIPTORS]; // by descriptor
+static struct events *channels[DESCRIPTORS];  // by descriptor
+static struct object *objects[OBJECTS];       // by handle
+static uint32_t last_handle, last_key, last_qpn, last_srqn, last_cqn;
+
+static const uint32_t NULL_KEY = 0xf00;
+
+uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+// --- unknown calls ---
+
+static struct {
+  char name[64];
+  unsigned count;
+} unknown[64];
+
+static int refuse(const char *format, unsigned a, unsigned b) {
+  char name[64];
+  snprintf(name, sizeof name, format, a, b);
+  for (unsigned i = 0; i < 64; i++) {
+    if (!unknown[i].count || !strcmp(unknown[i].name, name)) {
+      strcpy(unknown[i].name, name);
+      unknown[i].count++;
+      break;
+    }
+  }
+  return EOPNOTSUPP;
+}
+
+__attribute__((destructor)) static void list_unknown(void) {
+  for (unsigned i = 0; i < 64 && unknown[i].count; i++) {
+    fprintf(stderr, "imitated NIC: unknown call, %u x: %s\n", unknown[i].count, unknown[i].name);
+  }
+}
+
+static void lock(void) { pthread_mutex_lock(&nic_lock); }
+
+static void unlock(void) { pthread_mutex_unlock(&nic_lock); }
+
+__attribute__((constructor)) static void prepare(void) { pthread_atfork(lock, unlock, unlock); }
+
+// --- events ---
+
+static struct events *new_events(bool completions) {
+  struct events *events = calloc(1, sizeof *events);
+  events->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+  if (events->fd < 0 || events->fd >= DESCRIPTORS) {
+    free(events);
+    return NULL;
+  }
+  events->completions = completions;
+  channels[events->fd] = events;
+  return events;
+}
+
+static void free_events(struct events *events) {
+  if (events && events->closed && !events->users) {
+    free(events->ring);
+    free(events);
+  }
+}
+
+static bool count_event(struct events *events) {
+  uint64_t one = 1;
+  return syscall(SYS_write, events->fd, &one, sizeof one) == sizeof one;
+}
+
+static bool uncount_event(struct events *events) {
+  uint64_t one;
+  return poll(&(struct pollfd){.fd = events->fd, .events = POLLIN}, 1, 0) == 1 &&
+         syscall(SYS_read, events->fd, &one, sizeof one) == sizeof one;
+}
+
+void push_event(struct events *events, struct object *object, uint64_t element, uint32_t type) {
+  if (!events || events->closed) {
+    return;
+  }
+  if (events->count == events->capacity) {
+    unsigned capacity = events->capacity ? 2 * events->capacity : 16;
+    struct event *ring = calloc(capacity, sizeof *ring);
+    for (unsigned i = 0; i < events->count; i++) {
+      ring[i] = events->ring[(events->first + i) % events->capacity];
+    }
+    free(events->ring);
+    events->ring = ring;
+    events->first = 0;
+    events->capacity = capacity;
+  }
+  events->ring[(events->first + events->count++) % events->capacity] = (struct event){object, element, type};
+  count_event(events);
+}
+
+void async_event(struct object *object, uint32_t type) {
+  push_event(object->context->async, object, object->user_handle, type);
+}
+
+// Takes the events of an object that is destroyed out of a queue.
+static void forget_events(struct events *events, struct object *object) {
+  if (!events) {
+    return;
+  }
+  unsigned kept = 0, count = events->count;
+  for (unsigned i = 0; i < count; i++) {
+    struct event event = events->ring[(events->first + i) % events->capacity];
+    if (event.object == object) {
+      uncount_event(events);
+    } else {
+      events->ring[(events->first + kept++) % events->capacity] = event;
+    }
+  }
+  events->count = kept;
+}
+
+static ssize_t read_event(struct events *events, void *to, size_t size) {
+  for (;;) {
+    uint64_t one;
+    if (syscall(SYS_read, events->fd, &one, sizeof one) < 0) {
+      return -1;
+    }
+    lock();
+    if (!events->count) {
+      unlock(); // somebody else took it, or its object is gone
+      continue;
+    }
+    struct event event = events->ring[events->first];
+    events->first = (events->first + 1) % events->capacity;
+    events->count--;
+    ssize_t length;
+    if (events->completions) {
+      length = sizeof(struct ib_uverbs_comp_event_desc);
+      ((struct cq *)event.object)->completions_reported++;
+      memcpy(to, &(struct ib_uverbs_comp_event_desc){.cq_handle = event.element}, length);
+    } else {
+      length = sizeof(struct ib_uverbs_async_event_desc);
+      if (event.object) {
+        event.object->async_reported++;
+      }
+      memcpy(to, &(struct ib_uverbs_async_event_desc){.element = event.element, .event_type = event.type}, length);
+    }
+    unlock();
+    return (size_t)length <= size ? length : (errno = EINVAL, -1);
+  }
+}
+
+// --- objects ---
+
+static void *new_object(struct context *context, enum kind kind, size_t size, uint64_t user_handle) {
+  for (unsigned i = 0; i < OBJECTS; i++) {
+    last_handle = (last_handle + 1) % OBJECTS;
+    if (last_handle && !objects[last_handle]) {
+      struct object *object = calloc(1, size);
+      object->kind = kind;
+      object->handle = last_handle;
+      object->context = context;
+      object->user_handle = user_handle;
+      return objects[last_handle] = object;
+    }
+  }
+  return NULL;
+}
+
+static void *find(struct context *context, enum kind kind, uint32_t handle) {
+  struct object *object = handle < OBJECTS ? objects[handle] : NULL;
+  return object && object->context == context && object->kind == kind ? object : NULL;
+}
+
+static void use(void *object) {
+  if (object) {
+    ((struct object *)object)->users++;
+  }
+}
+
+static void unuse(void *object) {
+  if (object) {
+    ((struct object *)object)->users--;
+  }
+}
+
+static uint32_t free_number(uint32_t *last, void **table) {
+  do {
+    *last = (*last + 1) & 0xffff;
+  } while (!*last || table[*last] || (*last << 8) == NULL_KEY);
+  return *last;
+}
+
+static void release_register(struct context *context, int number) {
+  if (number >= 0) {
+    context->dedicated_registers &= ~(1u << number);
+  }
+}
+
+static int destroy(struct object *object) {
+  if (object->users) {
+    return EBUSY;
+  }
+  switch (object->kind) {
+  case MR:
+  case MW: {
+    struct mkey *m = (struct mkey *)object;
+    mkeys[m->key >> 8 & 0xffff] = NULL;
+    unuse(m->pd);
+    break;
+  }
+  case CQ: {
+    struct cq *cq = (struct cq *)object, **at = &all_cqs;
+    while (*at != cq) {
+      at = &(*at)->next;
+    }
+    *at = cq->next;
+    if (cq->channel) {
+      forget_events(cq->channel, object);
+      cq->channel->users--;
+      free_events(cq->channel);
+    }
+    break;
+  }
+  case QP: {
+    struct qp *qp = (struct qp *)object, **at = &all_qps;
+    if (qp->groups) {
+      return EBUSY;
+    }
+    while (*at != qp) {
+      at = &(*at)->next;
+    }
+    *at = qp->next;
+    qps[qp->number & 0xffff] = NULL;
+    release_register(object->context, qp->doorbell_register);
+    unuse(qp->pd);
+    unuse(qp->xrcd);
+    unuse(qp->table);
+    unuse(qp->send_cq);
+    unuse(qp->recv_cq);
+    unuse(qp->srq);
+    free(qp->attributes);
+    break;
+  }
+  case SRQ: {
+    struct srq *srq = (struct srq *)object;
+    srqs[srq->number] = NULL;
+    unuse(srq->pd);
+    unuse(srq->cq);
+    unuse(srq->xrcd);
+    break;
+  }
+  case AH:
+  case WQ:
+    unuse(*(struct object **)(object + 1));
+    break;
+  case TABLE: {
+    struct table *table = (struct table *)object;
+    for (unsigned i = 0; i < table->size; i++) {
+      unuse(table->queues[i]);
+    }
+    break;
+  }
+  case FLOW:
+    unuse(((struct flow *)object)->qp);
+    for (unsigned i = 0; i < 64; i++) {
+      flows[i] = flows[i] == (struct flow *)object ? NULL : flows[i];
+    }
+    break;
+  default:
+    break;
+  }
+  forget_events(object->context->async, object);
+  objects[object->handle] = NULL;
+  free(object);
+  return 0;
+}
+
+// What a process leaves behind when it closes the device.
+static void close_context(struct context *context) {
+  for (bool some = true; some;) {
+    some = false;
+    for (unsigned i = 0; i < OBJECTS; i++) {
+      if (objects[i] && objects[i]->context == context && !objects[i]->users) {
+        if (objects[i]->kind == QP) {
+          ((struct qp *)objects[i])->groups = NULL;
+        }
+        some |= destroy(objects[i]) == 0;
+      }
+    }
+  }
+  if (context->async) {
+    context->async->users--;
+    free_events(context->async);
+  }
+  free(context);
+}
+
+// --- calls ---
+
+struct call {
+  struct context *context;
+  const void *in;
+  size_t in_size; // with the driver's part
+  const void *driver_in;
+  size_t driver_in_size;
+  void *out;
+  size_t out_size;
+  void *driver_out;
+  size_t driver_out_size;
+};
+
+static void answer(struct call *call, const void *from, size_t size) {
+  memcpy(call->out, from, size < call->out_size ? size : call->out_size);
+}
+
+static void answer_driver(struct call *call, const void *from, size_t size) {
+  memcpy(call->driver_out, from, size < call->driver_out_size ? size : call->driver_out_size);
+}
+
+static int get_context(struct call *call) {
+  struct context *context = call->context;
+  lock();
+  context->async = new_events(false);
+  if (context->async) {
+    context->async->users++;
+  }
+  unlock();
+  if (!context->async) {
+    return EMFILE;
+  }
+  struct ib_uverbs_get_context_resp core = {.async_fd = context->async->fd, .num_comp_vectors = 2};
+  struct mlx5_ib_alloc_ucontext_resp driver = {
+      .qp_tab_size = 1 << 18,
+      .bf_reg_size = 512,
+      .tot_bfregs = 16,
+      .cache_line_size = 64,
+      .max_sq_desc_sz = 1024,
+      .max_rq_desc_sz = 512,
+      .max_send_wqebb = 32768,
+      .max_recv_wr = 32768,
+      .max_srq_recv_wr = 32767,
+      .num_ports = 1,
+      .comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
+      .response_length = sizeof driver,
+      .cqe_version = 1,
+      .cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+      .eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+      .log_uar_size = 12,
+      .num_uars_per_page = 1,
+      .num_dyn_bfregs = 256,
+      .dump_fill_mkey = NULL_KEY,
+  };
+  answer(call, &core, sizeof core);
+  answer_driver(call, &driver, sizeof driver);
+  start_engine();
+  return 0;
+}
+
+static struct ib_uverbs_query_device_resp attributes(struct context *context) {
+  uint64_t guid = __builtin_bswap64(0x0200000000000001u + context->device);
+  return (struct ib_uverbs_query_device_resp){
+      .fw_ver = 16ull << 32 | 35ull << 16 | 1000,
+      .node_guid = guid,
+      .sys_image_guid = guid,
+      .max_mr_size = UINT64_MAX,
+      .page_size_cap = 0xfffff000,
+      .vendor_id = 0x2c9,
+      .vendor_part_id = 4121,
+      .max_qp = 32768,
+      .max_qp_wr = 32768,
+      // Counters of bad P_Keys and Q_Keys, CURR_QP_STATE_MOD, PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN,
+      // MEM_WINDOW, XRC, MEM_WINDOW_TYPE_2B.
+      .device_cap_flags = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 17 | 1 << 20 | 1 << 24,
+      .max_sge = 30,
+      .max_sge_rd = 30,
+      .max_cq = 32768,
+      .max_cqe = 1 << 22,
+      .max_mr = 1 << 15,
+      .max_pd = 32768,
+      .max_qp_rd_atom = 16,
+      .max_res_rd_atom = 16 * 32768,
+      .max_qp_init_rd_atom = 16,
+      .atomic_cap = 1,
+      .max_mw = 1 << 15,
+      .max_raw_ethy_qp = 32768,
+      .max_mcast_grp = 256,
+      .max_mcast_qp_attach = 48,
+      .max_total_mcast_qp_attach = 256 * 48,
+      .max_ah = INT32_MAX,
+      .max_srq = 32768,
+      .max_srq_wr = 32767,
+      .max_srq_sge = 31,
+      .max_pkeys = 1,
+      .local_ca_ack_delay = 16,
+      .phys_port_cnt = 1,
+  };
+}
+
+static int query_device(struct call *call) {
+  struct ib_uverbs_query_device_resp core = attributes(call->context);
+  answer(call, &core, sizeof core);
+  return 0;
+}
+
+static int query_device_ex(struct call *call) {
+  struct ib_uverbs_ex_query_device_resp core = {
+      .base = attributes(call->context),
+      .response_length = sizeof core,
+      .timestamp_mask = UINT64_MAX,
+      .hca_core_clock = 1000000,
+      .rss_caps = {.supported_qpts = 1 << RAW_PACKET,
+                   .max_rwq_indirection_tables = 1024,
+                   .max_rwq_indirection_table_size = 128},
+      .max_wq_type_rq = 1024,
+      .cq_moderation_caps = {.max_cq_moderation_count = 0xffff, .max_cq_moderation_period = 0xfff},
+  };
+  core.device_cap_flags_ex = core.base.device_cap_flags;
+  struct mlx5_ib_query_device_resp driver = {
+      .response_length = sizeof driver,
+      .rss_caps = {.rx_hash_fields_mask = 0xff, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
+  };
+  answer(call, &core, sizeof core);
+  answer_driver(call, &driver, sizeof driver);
+  return 0;
+}
+
+static int query_port(struct call *call) {
+  const struct ib_uverbs_query_port *in = call->in;
+  if (in->port_num != 1) {
+    return EINVAL;
+  }
+  bool down = call->context->port_down;
+  struct ib_uverbs_query_port_resp out = {
+      .port_cap_flags = 1 << 16 | 1 << 26, // communication management, IP-based GIDs
+      .max_msg_sz = 1u << 30,
+      .gid_tbl_len = PORT_GIDS,
+      .pkey_tbl_len = 1,
+      .state = down ? 1 : 4,
+      .max_mtu = 5,
+      .active_mtu = 5,
+      .active_width = 2,
+      .active_speed = 32,
+      .phys_state = down ? 3 : 5,
+      .link_layer = 2,
+      .flags = 1, // a GRH is required
+  };
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int alloc_pd(struct call *call) {
+  struct object *pd = new_object(call->context, PD, sizeof *pd, 0);
+  answer(call, &(struct ib_uverbs_alloc_pd_resp){.pd_handle = pd->handle}, sizeof(struct ib_uverbs_alloc_pd_resp));
+  answer_driver(call, &(struct mlx5_ib_alloc_pd_resp){.pdn = pd->handle}, sizeof(struct mlx5_ib_alloc_pd_resp));
+  return 0;
+}
+
+static int destroy_handle(struct call *call, enum kind kind, uint32_t handle) {
+  struct object *object = find(call->context, kind, handle);
+  return object ? destroy(object) : EINVAL;
+}
+
+static int dealloc_pd(struct call *call) { return destroy_handle(call, PD, *(const uint32_t *)call->in); }
+static int dereg_mr(struct call *call) { return destroy_handle(call, MR, *(const uint32_t *)call->in); }
+static int dealloc_mw(struct call *call) { return destroy_handle(call, MW, *(const uint32_t *)call->in); }
+static int destroy_ah(struct call *call) { return destroy_handle(call, AH, *(const uint32_t *)call->in); }
+static int close_xrcd(struct call *call) { return destroy_handle(call, XRCD, *(const uint32_t *)call->in); }
+
+bool port_gid(int device, unsigned index, uint8_t *gid) {
+  static const uint8_t gids[PORT_GIDS][16] = {
+      {0xfe, 0x80, [8] = 0, 0, 0, 0xff, 0xfe, 0, 0, 1},
+      {[10] = 0xff, 0xff, 10, 77, 0, 1},
+      {0xfd, 0x77, [15] = 1},
+  };
+  if (index >= PORT_GIDS) {
+    return false;
+  }
+  memcpy(gid, gids[index], 16);
+  gid[15] += device;
+  return true;
+}
+
+bool reachable(const uint8_t *gid) {
+  uint8_t have[16];
+  for (int device = 0; device < DEVICES; device++) {
+    for (unsigned i = 0; port_gid(device, i, have); i++) {
+      if (!memcmp(gid, have, 16)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static int create_ah(struct call *call) {
+  const struct ib_uverbs_create_ah *in = call->in;
+  struct object *pd = find(call->context, PD, in->pd_handle);
+  uint8_t own[16];
+  if (!pd || !in->attr.is_global || !port_gid(call->context->device, in->attr.grh.sgid_index, own)) {
+    return EINVAL;
+  }
+  struct object *ah = new_object(call->context, AH, sizeof *ah + sizeof pd, in->user_handle);
+  *(struct object **)(ah + 1) = pd;
+  use(pd);
+  struct mlx5_ib_create_ah_resp driver = {.response_length = sizeof driver, .dmac = {2, 0, 0, 0, 0, 1}};
+  driver.dmac[5] = in->attr.grh.dgid[15];
+  answer(call, &(struct ib_uverbs_create_ah_resp){.ah_handle = ah->handle}, sizeof(struct ib_uverbs_create_ah_resp));
+  answer_driver(call, &driver, sizeof driver);
+  return 0;
+}
+
+// Whether pages can be pinned: mapped, and writable if need be.
+static int pin(uint64_t start, uint64_t length, bool writes) {
+  FILE *maps = fopen("/proc/self/maps", "re");
+  uint64_t at = start, from, to;
+  char rights[8];
+  char line[512];
+  while (maps && at < start + length && fgets(line, sizeof line, maps)) {
+    if (sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && from <= at && at < to && rights[0] == 'r' &&
+        (!writes || rights[1] == 'w')) {
+      at = to;
+    }
+  }
+  if (maps) {
+    fclose(maps);
+  }
+  return at >= start + length ? 0 : EFAULT;
+}
+
+static int check_access(unsigned access) {
+  if (access & ~(0x3ffu << 20 | 63)) {
+    return EOPNOTSUPP;
+  }
+  return access & (REMOTE_WRITE | REMOTE_ATOMIC) && !(access & LOCAL_WRITE) ? EINVAL : 0;
+}
+
+static const unsigned WRITES = LOCAL_WRITE | REMOTE_WRITE | REMOTE_ATOMIC | MW_BIND;
+
+static int reg_mr(struct call *call) {
+  const struct ib_uverbs_reg_mr *in = call->in;
+  struct object *pd = find(call->context, PD, in->pd_handle);
+  int error = pd ? check_access(in->access_flags) : EINVAL;
+  if (!error && ((in->start ^ in->hca_va) & 0xfff || !in->length || in->start + in->length < in->start)) {
+    error = EINVAL;
+  }
+  if (!error) {
+    error = pin(in->start, in->length, in->access_flags & WRITES);
+  }
+  if (error) {
+    return error;
+  }
+  struct mkey *m = new_object(call->context, MR, sizeof *m, 0);
+  m->pd = pd;
+  m->start = in->hca_va;
+  m->address = in->start;
+  m->length = in->length;
+  m->access = in->access_flags;
+  m->key = free_number(&last_key, (void **)mkeys) << 8 | 0x11;
+  mkeys[m->key >> 8] = m;
+  use(pd);
+  struct ib_uverbs_reg_mr_resp out = {.mr_handle = m->object.handle, .lkey = m->key, .rkey = m->key};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int rereg_mr(struct call *call) {
+  const struct ib_uverbs_rereg_mr *in = call->in;
+  struct mkey *m = find(call->context, MR, in->mr_handle);
+  if (!m || !in->flags || in->flags & ~7u) {
+    return EINVAL;
+  }
+  struct mkey changed = *m;
+  if (in->flags & 1) { // translation
+    changed.start = in->hca_va;
+    changed.address = in->start;
+    changed.length = in->length;
+  }
+  if (in->flags & 2) {
+    changed.pd = find(call->context, PD, in->pd_handle);
+  }
+  if (in->flags & 4) {
+    changed.access = in->access_flags;
+  }
+  int error = changed.pd ? check_access(changed.access) : EINVAL;
+  if (!error && (!changed.length || (changed.start ^ changed.address) & 0xfff)) {
+    error = EINVAL;
+  }
+  if (!error) {
+    error = pin(changed.address, changed.length, changed.access & WRITES);
+  }
+  if (error) {
+    return error;
+  }
+  unuse(m->pd);
+  use(changed.pd);
+  *m = changed;
+  m->key = (m->key & ~0xffu) | ((m->key + 1) & 0xff);
+  answer(call, &(struct ib_uverbs_rereg_mr_resp){.lkey = m->key, .rkey = m->key},
+         sizeof(struct ib_uverbs_rereg_mr_resp));
+  return 0;
+}
+
+static int alloc_mw(struct call *call) {
+  const struct ib_uverbs_alloc_mw *in = call->in;
+  struct object *pd = find(call->context, PD, in->pd_handle);
+  if (!pd || in->mw_type < 1 || in->mw_type > 2) {
+    return EINVAL;
+  }
+  struct mkey *m = new_object(call->context, MW, sizeof *m, 0);
+  m->pd = pd;
+  m->window = m->free = true;
+  m->type = in->mw_type;
+  m->key = free_number(&last_key, (void **)mkeys) << 8;
+  mkeys[m->key >> 8] = m;
+  use(pd);
+  answer(call, &(struct ib_uverbs_alloc_mw_resp){.mw_handle = m->object.handle, .rkey = m->key},
+         sizeof(struct ib_uverbs_alloc_mw_resp));
+  return 0;
+}
+
+static int create_comp_channel(struct call *call) {
+  struct events *events = new_events(true);
+  if (!events) {
+    return EMFILE;
+  }
+  answer(call, &(struct ib_uverbs_create_comp_channel_resp){.fd = events->fd},
+         sizeof(struct ib_uverbs_create_comp_channel_resp));
+  return 0;
+}
+
+static struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
+                         uint32_t flags) {
+  const struct mlx5_ib_create_cq *driver = call->driver_in;
+  if (call->driver_in_size < sizeof *driver || vector >= 2 || entries + 1 > 1 << 22 || entries & (entries + 1) ||
+      (channel >= 0 && (channel >= DESCRIPTORS || !channels[channel] || !channels[channel]->completions))) {
+    return NULL;
+  }
+  struct cq *cq = new_object(call->context, CQ, sizeof *cq, user_handle);
+  cq->buffer = (char *)driver->buf_addr;
+  cq->doorbell = (volatile uint32_t *)driver->db_addr;
+  cq->entries = entries + 1;
+  cq->entry_size = driver->cqe_size;
+  cq->number = ++last_cqn & 0xffffff;
+  cq->fired = -1;
+  cq->ignore_overrun = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
+  if (channel >= 0) {
+    cq->channel = channels[channel];
+    cq->channel->users++;
+  }
+  // Zero would be what arming for the first time writes.
+  cq->doorbell[1] = UINT32_MAX;
+  cq->next = all_cqs;
+  all_cqs = cq;
+  answer_driver(call, &(struct mlx5_ib_create_cq_resp){.cqn = cq->number}, sizeof(struct mlx5_ib_create_cq_resp));
+  return cq;
+}
+
+static int create_cq(struct call *call) {
+  const struct ib_uverbs_create_cq *in = call->in;
+  struct cq *cq = new_cq(call, in->user_handle, in->cqe, in->comp_vector, in->comp_channel, 0);
+  if (!cq) {
+    return EINVAL;
+  }
+  answer(call, &(struct ib_uverbs_create_cq_resp){.cq_handle = cq->object.handle, .cqe = in->cqe},
+         sizeof(struct ib_uverbs_create_cq_resp));
+  return 0;
+}
+
+static int create_cq_ex(struct call *call) {
+  const struct ib_uverbs_ex_create_cq *in = call->in;
+  struct cq *cq = new_cq(call, in->user_handle, in->cqe, in->comp_vector, in->comp_channel, in->flags);
+  if (!cq) {
+    return EINVAL;
+  }
+  struct ib_uverbs_ex_create_cq_resp out = {.base = {.cq_handle = cq->object.handle, .cqe = in->cqe},
+                                            .response_length = sizeof out};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int modify_cq(struct call *call) {
+  return find(call->context, CQ, *(const uint32_t *)call->in) ? 0 : EINVAL; // moderation is not imitated
+}
+
+static int resize_cq(struct call *call) {
+  const struct ib_uverbs_resize_cq *in = call->in;
+  const struct mlx5_ib_resize_cq *driver = call->driver_in;
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (!cq || call->driver_in_size < sizeof *driver || in->cqe + 1 > 1 << 22 || in->cqe & (in->cqe + 1) ||
+      !cq_resize(cq, (char *)driver->buf_addr, in->cqe + 1)) {
+    return EINVAL;
+  }
+  answer(call, &(struct ib_uverbs_resize_cq_resp){.cqe = in->cqe}, sizeof(struct ib_uverbs_resize_cq_resp));
+  return 0;
+}
+
+static int destroy_cq(struct call *call) {
+  const struct ib_uverbs_destroy_cq *in = call->in;
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (!cq) {
+    return EINVAL;
+  }
+  struct ib_uverbs_destroy_cq_resp out = {cq->completions_reported, cq->object.async_reported};
+  int error = destroy(&cq->object);
+  if (!error) {
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+// A dedicated doorbell register while there are some, else one of those that queue pairs share with a lock.
+static int doorbell_register(struct context *context, int *dedicated) {
+  int number;
+  *dedicated = -1;
+  for (number = 12; number < 16; number++) {
+    if (!(context->dedicated_registers & 1u << number)) {
+      context->dedicated_registers |= 1u << number;
+      *dedicated = number;
+      break;
+    }
+  }
+  if (*dedicated < 0) {
+    number = 1 + context->next_register++ % 11;
+  }
+  return number / 2 * 4 + number % 2;
+}
+
+static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
+  const struct mlx5_ib_create_qp *driver = call->driver_in;
+  struct context *context = call->context;
+  int type = in->qp_type;
+  struct object *pd = find(context, PD, in->pd_handle);
+  struct object *xrcd = type == XRC_TGT ? find(context, XRCD, in->pd_handle) : NULL;
+  struct cq *send_cq = find(context, CQ, in->send_cq_handle), *recv_cq = find(context, CQ, in->recv_cq_handle);
+  struct srq *srq = in->is_srq && type != XRC_TGT ? find(context, SRQ, in->srq_handle) : NULL;
+  struct table *table = NULL;
+  if (in->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE) {
+    table = find(context, TABLE, in->rwq_ind_tbl_handle);
+    if (!table || type != RAW_PACKET || !pd) {
+      return EINVAL;
+    }
+    driver = NULL;
+    send_cq = recv_cq = NULL;
+  } else {
+    if (type != RC && type != UC && type != UD && type != RAW_PACKET && type != XRC_INI && type != XRC_TGT) {
+      return EOPNOTSUPP;
+    }
+    bool sends = type != XRC_TGT, receives = type != XRC_TGT && type != XRC_INI;
+    if (call->driver_in_size < offsetof(struct mlx5_ib_create_qp, ece_options) || (type == XRC_TGT ? !xrcd : !pd) ||
+        (sends && !send_cq) || (receives && !recv_cq) || (in->is_srq && type != XRC_TGT && !srq) ||
+        in->max_send_sge > 30 || in->max_recv_sge > 30) {
+      return EINVAL;
+    }
+    if (type == XRC_TGT || type == XRC_INI) {
+      recv_cq = NULL;
+    }
+    if (type == XRC_TGT) {
+      send_cq = NULL;
+    }
+  }
+  struct qp *qp = new_object(context, QP, sizeof *qp, in->user_handle);
+  qp->number = free_number(&last_qpn, (void **)qps);
+  qps[qp->number] = qp;
+  qp->next = all_qps;
+  all_qps = qp;
+  qp->type = type;
+  qp->attributes = calloc(1, sizeof *qp->attributes);
+  qp->signal_all = in->sq_sig_all;
+  qp->doorbell_register = -1;
+  qp->uidx = qp->number;
+  memcpy(qp->caps, &in->max_send_wr, sizeof qp->caps);
+  if (driver) {
+    qp->uidx = driver->uidx;
+    qp->doorbell = (volatile uint32_t *)driver->db_addr;
+    char *buffer = (char *)driver->buf_addr;
+    uint32_t receive_bytes = driver->rq_wqe_count << driver->rq_wqe_shift;
+    if (driver->sq_wqe_count && type != XRC_TGT) {
+      qp->sq_entries = driver->sq_wqe_count;
+      qp->sq = driver->sq_buf_addr ? (char *)driver->sq_buf_addr : buffer + receive_bytes;
+    }
+    if (driver->rq_wqe_count && !srq && recv_cq) {
+      qp->receives = (struct receives){.buffer = buffer,
+                                       .doorbell = qp->doorbell,
+                                       .entries = driver->rq_wqe_count,
+                                       .shift = driver->rq_wqe_shift,
+                                       .has_signature = driver->flags & MLX5_QP_FLAG_SIGNATURE};
+    }
+  }
+  use(qp->pd = pd);
+  use(qp->xrcd = xrcd);
+  use(qp->table = &table->object);
+  use(qp->send_cq = send_cq);
+  use(qp->recv_cq = recv_cq);
+  use(qp->srq = srq);
+  struct mlx5_ib_create_qp_resp out = {0};
+  if (driver && !(driver->flags & (MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX)) && qp->sq) {
+    out.bfreg_index = doorbell_register(context, &qp->doorbell_register);
+  }
+  answer_driver(call, &out, sizeof out);
+  *result = qp;
+  return 0;
+}
+
+static struct ib_uverbs_create_qp_resp qp_answer(struct qp *qp) {
+  return (struct ib_uverbs_create_qp_resp){
+      .qp_handle = qp->object.handle,
+      .qpn = qp->number,
+      .max_send_wr = qp->caps[0],
+      .max_recv_wr = qp->caps[1],
+      .max_send_sge = qp->caps[2],
+      .max_recv_sge = qp->caps[3],
+      .max_inline_data = qp->caps[4],
+  };
+}
+
+static int create_qp(struct call *call) {
+  const struct ib_uverbs_create_qp *in = call->in;
+  struct ib_uverbs_ex_create_qp ex = {0};
+  struct qp *qp;
+  memcpy(&ex, &in->user_handle, offsetof(struct ib_uverbs_ex_create_qp, comp_mask));
+  int error = new_qp(call, &ex, &qp);
+  if (!error) {
+    struct ib_uverbs_create_qp_resp out = qp_answer(qp);
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+static int create_qp_ex(struct call *call) {
+  struct qp *qp;
+  int error = new_qp(call, call->in, &qp);
+  if (!error) {
+    struct ib_uverbs_ex_create_qp_resp out = {.base = qp_answer(qp), .response_length = sizeof out};
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+// The attributes that a transition needs besides the state, enum ibv_qp_attr_mask; InfiniBand specification, table 91.
+enum {
+  A_STATE = 1 << 0,
+  A_CURRENT = 1 << 1,
+  A_SQD_NOTIFY = 1 << 2,
+  A_ACCESS = 1 << 3,
+  A_PKEY = 1 << 4,
+  A_PORT = 1 << 5,
+  A_QKEY = 1 << 6,
+  A_AV = 1 << 7,
+  A_MTU = 1 << 8,
+  A_TIMEOUT = 1 << 9,
+  A_RETRY = 1 << 10,
+  A_RNR = 1 << 11,
+  A_RQ_PSN = 1 << 12,
+  A_MAX_RD = 1 << 13,
+  A_ALT = 1 << 14,
+  A_RNR_TIMER = 1 << 15,
+  A_SQ_PSN = 1 << 16,
+  A_MAX_DEST_RD = 1 << 17,
+  A_MIG = 1 << 18,
+  A_CAP = 1 << 19,
+  A_DEST = 1 << 20,
+  A_RATE = 1 << 25,
+};
+
+static int needed(int type, enum state from, enum state to, uint32_t *optional) {
+  bool reliable = type == RC || type == XRC_INI || type == XRC_TGT, connected = reliable || type == UC;
+  bool initiates = type == RC || type == XRC_INI, responds = type == RC || type == XRC_TGT;
+  *optional = A_STATE | A_CURRENT;
+  if (to == RESET || to == ERR) {
+    return 0;
+  }
+  if (to == INIT && (from == RESET || from == INIT)) {
+    uint32_t mask = type == UD           ? A_PKEY | A_PORT | A_QKEY
+                    : type == RAW_PACKET ? A_PORT
+                                         : A_PKEY | A_PORT | A_ACCESS;
+    if (from == INIT) {
+      *optional |= mask;
+      return 0;
+    }
+    return mask;
+  }
+  if (from == INIT && to == RTR) {
+    *optional |= A_PKEY | (connected ? A_ALT | A_ACCESS : A_QKEY);
+    return (connected ? A_AV | A_MTU | A_DEST | A_RQ_PSN : 0) | (responds ? A_MAX_DEST_RD | A_RNR_TIMER : 0);
+  }
+  if (from == RTR && to == RTS) {
+    *optional |= A_RATE | (connected ? A_ALT | A_ACCESS | A_MIG : A_QKEY) | (responds ? A_RNR_TIMER : 0);
+    return (type == RAW_PACKET ? 0 : A_SQ_PSN) | (initiates ? A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD : 0) |
+           (type == XRC_TGT ? A_TIMEOUT : 0);
+  }
+  if ((from == RTS && to == RTS) || (from == SQE && to == RTS) || (from == SQD && to == RTS)) {
+    *optional |= A_RATE | (connected ? A_ALT | A_ACCESS | A_MIG : A_QKEY) | (responds ? A_RNR_TIMER : 0);
+    return 0;
+  }
+  if (from == RTS && to == SQD) {
+    *optional |= A_SQD_NOTIFY;
+    return 0;
+  }
+  if (from == SQD && to == SQD) {
+    *optional |= A_PKEY | (connected ? A_AV | A_ALT | A_ACCESS | A_MIG : A_QKEY) |
+                 (initiates ? A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD | A_PORT : 0) |
+                 (responds ? A_MAX_DEST_RD | A_RNR_TIMER : 0);
+    return 0;
+  }
+  return -1;
+}
+
+static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) {
+  struct qp *qp = find(context, QP, in->qp_handle);
+  if (!qp || qp->table) {
+    return EINVAL;
+  }
+  uint32_t mask = in->attr_mask, optional;
+  if (mask & A_CURRENT && in->cur_qp_state != qp->state) {
+    return EINVAL;
+  }
+  enum state to = mask & A_STATE ? in->qp_state : qp->state;
+  int required = needed(qp->type, qp->state, to, &optional);
+  uint8_t own[16];
+  if (required < 0 || (mask & required) != (uint32_t)required || mask & ~(required | optional) ||
+      (mask & A_PORT && in->port_num != 1) || (mask & A_PKEY && in->pkey_index != 0) ||
+      (mask & A_AV && (!in->dest.is_global || in->dest.port_num != 1 ||
+                       !port_gid(context->device, in->dest.sgid_index, own))) ||
+      (mask & A_MTU && (in->path_mtu < 1 || in->path_mtu > 5)) || (mask & A_MAX_RD && in->max_rd_atomic > 16) ||
+      (mask & A_MAX_DEST_RD && in->max_dest_rd_atomic > 16) || (mask & A_RATE && qp->type != RAW_PACKET)) {
+    return EINVAL;
+  }
+  struct ib_uverbs_modify_qp *kept = qp->attributes;
+#define KEEP(flag, field) \
+  if (mask & (flag)) \
+  kept->field = in->field
+  KEEP(A_ACCESS, qp_access_flags);
+  KEEP(A_PKEY, pkey_index);
+  KEEP(A_PORT, port_num);
+  KEEP(A_QKEY, qkey);
+  KEEP(A_AV, dest);
+  KEEP(A_MTU, path_mtu);
+  KEEP(A_TIMEOUT, timeout);
+  KEEP(A_RETRY, retry_cnt);
+  KEEP(A_RNR, rnr_retry);
+  KEEP(A_RQ_PSN, rq_psn);
+  KEEP(A_MAX_RD, max_rd_atomic);
+  KEEP(A_ALT, alt_dest);
+  KEEP(A_ALT, alt_pkey_index);
+  KEEP(A_ALT, alt_port_num);
+  KEEP(A_ALT, alt_timeout);
+  KEEP(A_RNR_TIMER, min_rnr_timer);
+  KEEP(A_SQ_PSN, sq_psn);
+  KEEP(A_MAX_DEST_RD, max_dest_rd_atomic);
+  KEEP(A_MIG, path_mig_state);
+  KEEP(A_DEST, dest_qp_num);
+  kept->rq_psn &= 0xffffff;
+  kept->sq_psn &= 0xffffff;
+  if (to == ERR) {
+    qp_enter_error(qp);
+  }
+  if (to == RESET) {
+    qp_reset(qp);
+    memset(kept, 0, sizeof *kept);
+  }
+  if (to == SQD && qp->state == RTS && in->attr_mask & A_SQD_NOTIFY && in->en_sqd_async_notify) {
+    async_event(&qp->object, EVENT_SQ_DRAINED);
+  }
+  qp->state = to;
+  return 0;
+}
+
+static int modify_qp(struct call *call) { return apply(call->context, call->in); }
+
+static int modify_qp_ex(struct call *call) {
+  const struct ib_uverbs_ex_modify_qp *in = call->in;
+  int error = apply(call->context, &in->base);
+  if (!error) {
+    struct ib_uverbs_ex_modify_qp_resp out = {.response_length = sizeof out};
+    struct mlx5_ib_modify_qp_resp driver = {.response_length = sizeof driver};
+    answer(call, &out, sizeof out);
+    answer_driver(call, &driver, sizeof driver);
+  }
+  return error;
+}
+
+static int query_qp(struct call *call) {
+  const struct ib_uverbs_query_qp *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  if (!qp) {
+    return EINVAL;
+  }
+  struct ib_uverbs_modify_qp *kept = qp->attributes;
+  struct ib_uverbs_query_qp_resp out = {
+      .dest = kept->dest,
+      .alt_dest = kept->alt_dest,
+      .max_send_wr = qp->caps[0],
+      .max_recv_wr = qp->caps[1],
+      .max_send_sge = qp->caps[2],
+      .max_recv_sge = qp->caps[3],
+      .max_inline_data = qp->caps[4],
+      .qkey = kept->qkey,
+      .rq_psn = kept->rq_psn,
+      .sq_psn = kept->sq_psn,
+      .dest_qp_num = kept->dest_qp_num,
+      .qp_access_flags = kept->qp_access_flags,
+      .pkey_index = kept->pkey_index,
+      .alt_pkey_index = kept->alt_pkey_index,
+      .qp_state = qp->state,
+      .cur_qp_state = qp->state,
+      .path_mtu = kept->path_mtu,
+      .path_mig_state = kept->path_mig_state,
+      .max_rd_atomic = kept->max_rd_atomic,
+      .max_dest_rd_atomic = kept->max_dest_rd_atomic,
+      .min_rnr_timer = kept->min_rnr_timer,
+      .port_num = kept->port_num,
+      .timeout = kept->timeout,
+      .retry_cnt = kept->retry_cnt,
+      .rnr_retry = kept->rnr_retry,
+      .alt_port_num = kept->alt_port_num,
+      .alt_timeout = kept->alt_timeout,
+      .sq_sig_all = qp->signal_all,
+  };
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int destroy_qp(struct call *call) {
+  const struct ib_uverbs_destroy_qp *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  if (!qp) {
+    return EINVAL;
+  }
+  struct ib_uverbs_destroy_qp_resp out = {qp->object.async_reported};
+  int error = destroy(&qp->object);
+  if (!error) {
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+static int attach(struct call *call, bool join) {
+  const struct ib_uverbs_attach_mcast *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  static const uint8_t ipv4[12] = {[10] = 0xff, 0xff};
+  bool multicast = in->gid[0] == 0xff || (!memcmp(in->gid, ipv4, 12) && in->gid[12] >> 4 == 0xe);
+  if (!qp || qp->type != UD || !multicast) {
+    return EINVAL;
+  }
+  struct group **at = &qp->groups;
+  while (*at && memcmp((*at)->gid, in->gid, 16)) {
+    at = &(*at)->next;
+  }
+  if (join && !*at) {
+    *at = calloc(1, sizeof **at);
+    memcpy((*at)->gid, in->gid, 16);
+  } else if (!join) {
+    if (!*at) {
+      return EINVAL;
+    }
+    struct group *gone = *at;
+    *at = gone->next;
+    free(gone);
+  }
+  return 0;
+}
+
+static int attach_mcast(struct call *call) { return attach(call, true); }
+static int detach_mcast(struct call *call) { return attach(call, false); }
+
+static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, uint32_t max_wr, uint32_t max_sge,
+                   uint32_t limit, struct object *xrcd, struct cq *cq) {
+  const struct mlx5_ib_create_srq *driver = call->driver_in;
+  if (!pd || call->driver_in_size < offsetof(struct mlx5_ib_create_srq, uidx) || max_wr > 32767 || max_sge > 31) {
+    return EINVAL;
+  }
+  struct srq *srq = new_object(call->context, SRQ, sizeof *srq, user_handle);
+  uint32_t bytes = 16 + 16 * max_sge, shift = 5;
+  while (1u << shift < bytes) {
+    shift++;
+  }
+  srq->number = free_number(&last_srqn, (void **)srqs);
+  srqs[srq->number] = srq;
+  srq->uidx = driver->uidx;
+  srq->max_wr = max_wr;
+  srq->max_sge = max_sge;
+  srq->limit = limit;
+  // How many entries the buffer has does not matter: they are linked.
+  srq->receives = (struct receives){.buffer = (char *)driver->buf_addr,
+                                    .doorbell = (volatile uint32_t *)driver->db_addr,
+                                    .entries = 1 << 16,
+                                    .shift = shift,
+                                    .linked = true};
+  use(srq->pd = pd);
+  use(srq->xrcd = xrcd);
+  use(srq->cq = cq);
+  struct ib_uverbs_create_srq_resp out = {
+      .srq_handle = srq->object.handle, .max_wr = max_wr, .max_sge = max_sge, .srqn = srq->number};
+  answer(call, &out, sizeof out);
+  answer_driver(call, &(struct mlx5_ib_create_srq_resp){.srqn = srq->number}, sizeof(struct mlx5_ib_create_srq_resp));
+  return 0;
+}
+
+static int create_srq(struct call *call) {
+  const struct ib_uverbs_create_srq *in = call->in;
+  return new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge, in->srq_limit,
+                 NULL, NULL);
+}
+
+static int create_xsrq(struct call *call) {
+  const struct ib_uverbs_create_xsrq *in = call->in;
+  if (in->srq_type == 0) {
+    return new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
+                   in->srq_limit, NULL, NULL);
+  }
+  struct object *xrcd = find(call->context, XRCD, in->xrcd_handle);
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (in->srq_type != 1) {
+    return EOPNOTSUPP;
+  }
+  return xrcd && cq ? new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
+                              in->srq_limit, xrcd, cq)
+                    : EINVAL;
+}
+
+static int modify_srq(struct call *call) {
+  const struct ib_uverbs_modify_srq *in = call->in;
+  struct srq *srq = find(call->context, SRQ, in->srq_handle);
+  if (!srq || in->attr_mask & 1) { // its size
+    return EINVAL;
+  }
+  if (in->attr_mask & 2) {
+    if (in->srq_limit >= srq->max_wr) {
+      return EINVAL;
+    }
+    srq->limit = in->srq_limit;
+    if (srq->limit && (uint16_t)(__builtin_bswap32(*srq->receives.doorbell) - srq->receives.consumer) < srq->limit) {
+      srq->limit = 0;
+      async_event(&srq->object, EVENT_SRQ_LIMIT_REACHED);
+    }
+  }
+  return 0;
+}
+
+static int query_srq(struct call *call) {
+  const struct ib_uverbs_query_srq *in = call->in;
+  struct srq *srq = find(call->context, SRQ, in->srq_handle);
+  if (!srq) {
+    return EINVAL;
+  }
+  struct ib_uverbs_query_srq_resp out = {.max_wr = srq->max_wr, .max_sge = srq->max_sge, .srq_limit = srq->limit};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int destroy_srq(struct call *call) {
+  const struct ib_uverbs_destroy_srq *in = call->in;
+  struct srq *srq = find(call->context, SRQ, in->srq_handle);
+  if (!srq) {
+    return EINVAL;
+  }
+  struct ib_uverbs_destroy_srq_resp out = {srq->object.async_reported};
+  int error = destroy(&srq->object);
+  if (!error) {
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+static int open_xrcd(struct call *call) {
+  const struct ib_uverbs_open_xrcd *in = call->in;
+  if (in->fd != UINT32_MAX) {
+    return refuse("a shared XRC domain%.0u%.0u", 0, 0);
+  }
+  struct object *xrcd = new_object(call->context, XRCD, sizeof *xrcd, 0);
+  answer(call, &(struct ib_uverbs_open_xrcd_resp){.xrcd_handle = xrcd->handle}, sizeof(struct ib_uverbs_open_xrcd_resp));
+  return 0;
+}
+
+static int create_wq(struct call *call) {
+  const struct ib_uverbs_ex_create_wq *in = call->in;
+  struct object *pd = find(call->context, PD, in->pd_handle), *cq = find(call->context, CQ, in->cq_handle);
+  if (!pd || !cq || in->wq_type != 0) {
+    return EINVAL;
+  }
+  struct object *wq = new_object(call->context, WQ, sizeof *wq + sizeof cq, in->user_handle);
+  *(struct object **)(wq + 1) = cq;
+  use(cq);
+  struct ib_uverbs_ex_create_wq_resp out = {.response_length = sizeof out,
+                                            .wq_handle = wq->handle,
+                                            .max_wr = in->max_wr,
+                                            .max_sge = in->max_sge,
+                                            .wqn = wq->handle};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int modify_wq(struct call *call) {
+  const struct ib_uverbs_ex_modify_wq *in = call->in;
+  return find(call->context, WQ, in->wq_handle) ? 0 : EINVAL;
+}
+
+static int destroy_wq(struct call *call) {
+  const struct ib_uverbs_ex_destroy_wq *in = call->in;
+  int error = destroy_handle(call, WQ, in->wq_handle);
+  struct ib_uverbs_ex_destroy_wq_resp out = {.response_length = sizeof out};
+  answer(call, &out, sizeof out);
+  return error;
+}
+
+static int create_table(struct call *call) {
+  const struct ib_uverbs_ex_create_rwq_ind_table *in = call->in;
+  unsigned size = 1u << in->log_ind_tbl_size;
+  if (in->log_ind_tbl_size > 7) {
+    return EINVAL;
+  }
+  struct object *queues[128];
+  for (unsigned i = 0; i < size; i++) {
+    if (!(queues[i] = find(call->context, WQ, in->wq_handles[i]))) {
+      return EINVAL;
+    }
+  }
+  struct table *table = new_object(call->context, TABLE, sizeof *table + size * sizeof *queues, 0);
+  table->size = size;
+  for (unsigned i = 0; i < size; i++) {
+    use(table->queues[i] = queues[i]);
+  }
+  struct ib_uverbs_ex_create_rwq_ind_table_resp out = {
+      .response_length = sizeof out, .ind_tbl_handle = table->object.handle, .ind_tbl_num = table->object.handle};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int destroy_table(struct call *call) {
+  return destroy_handle(call, TABLE, ((const struct ib_uverbs_ex_destroy_rwq_ind_table *)call->in)->ind_tbl_handle);
+}
+
+static int create_flow(struct call *call) {
+  const struct ib_uverbs_create_flow *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  if (!qp || (qp->type != RAW_PACKET && qp->type != UD)) {
+    return EINVAL;
+  }
+  const struct ib_uverbs_flow_spec_eth *eth = (const void *)(in + 1);
+  bool everything = in->flow_attr.type != 0 || in->flow_attr.num_of_specs == 0; // ALL_DEFAULT and the like
+  if (!everything && (in->flow_attr.num_of_specs != 1 || eth->type != 0x20)) {
+    return refuse("flow with specifications other than Ethernet%.0u%.0u", 0, 0);
+  }
+  unsigned i = 0;
+  while (i < 64 && flows[i]) {
+    i++;
+  }
+  if (i == 64) {
+    return ENOSPC;
+  }
+  struct flow *flow = new_object(call->context, FLOW, sizeof *flow, 0);
+  flow->everything = everything;
+  if (!everything) {
+    memcpy(flow->mac, eth->val.dst_mac, 6);
+    memcpy(flow->mask, eth->mask.dst_mac, 6);
+  }
+  use(flow->qp = qp);
+  flows[i] = flow;
+  answer(call, &(struct ib_uverbs_create_flow_resp){.flow_handle = flow->object.handle},
+         sizeof(struct ib_uverbs_create_flow_resp));
+  return 0;
+}
+
+static int destroy_flow(struct call *call) {
+  return destroy_handle(call, FLOW, ((const struct ib_uverbs_destroy_flow *)call->in)->flow_handle);
+}
+
+// Commands, their sizes without and with the answer; 0: no answer.
+static const struct command {
+  int (*run)(struct call *);
+  size_t in, out;
+} commands[] = {
+#define COMMAND(number, run, in, out) [number] = {run, sizeof(struct in), sizeof(struct out)}
+#define SILENT(number, run, in) [number] = {run, sizeof(struct in), 0}
+    [IB_USER_VERBS_CMD_GET_CONTEXT] = {get_context, sizeof(struct ib_uverbs_get_context),
+                                       sizeof(struct ib_uverbs_get_context_resp)},
+    COMMAND(IB_USER_VERBS_CMD_QUERY_DEVICE, query_device, ib_uverbs_query_device, ib_uverbs_query_device_resp),
+    COMMAND(IB_USER_VERBS_CMD_QUERY_PORT, query_port, ib_uverbs_query_port, ib_uverbs_query_port_resp),
+    COMMAND(IB_USER_VERBS_CMD_ALLOC_PD, alloc_pd, ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp),
+    SILENT(IB_USER_VERBS_CMD_DEALLOC_PD, dealloc_pd, ib_uverbs_dealloc_pd),
+    COMMAND(IB_USER_VERBS_CMD_CREATE_AH, create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
+    SILENT(IB_USER_VERBS_CMD_DESTROY_AH, destroy_ah, ib_uverbs_destroy_ah),
+    COMMAND(IB_USER_VERBS_CMD_REG_MR, reg_mr, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
+    COMMAND(IB_USER_VERBS_CMD_REREG_MR, rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
+    SILENT(IB_USER_VERBS_CMD_DEREG_MR, dereg_mr, ib_uverbs_dereg_mr),
+    COMMAND(IB_USER_VERBS_CMD_ALLOC_MW, alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
+    SILENT(IB_USER_VERBS_CMD_DEALLOC_MW, dealloc_mw, ib_uverbs_dealloc_mw),
+    COMMAND(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, create_comp_channel, ib_uverbs_create_comp_channel,
+            ib_uverbs_create_comp_channel_resp),
+    COMMAND(IB_USER_VERBS_CMD_CREATE_CQ, create_cq, ib_uverbs_create_cq, ib_uverbs_create_cq_resp),
+    COMMAND(IB_USER_VERBS_CMD_RESIZE_CQ, resize_cq, ib_uverbs_resize_cq, ib_uverbs_resize_cq_resp),
+    COMMAND(IB_USER_VERBS_CMD_DESTROY_CQ, destroy_cq, ib_uverbs_destroy_cq, ib_uverbs_destroy_cq_resp),
+    COMMAND(IB_USER_VERBS_CMD_CREATE_QP, create_qp, ib_uverbs_create_qp, ib_uverbs_create_qp_resp),
+    COMMAND(IB_USER_VERBS_CMD_QUERY_QP, query_qp, ib_uverbs_query_qp, ib_uverbs_query_qp_resp),
+    SILENT(IB_USER_VERBS_CMD_MODIFY_QP, modify_qp, ib_uverbs_modify_qp),
+    COMMAND(IB_USER_VERBS_CMD_DESTROY_QP, destroy_qp, ib_uverbs_destroy_qp, ib_uverbs_destroy_qp_resp),
+    SILENT(IB_USER_VERBS_CMD_ATTACH_MCAST, attach_mcast, ib_uverbs_attach_mcast),
+    SILENT(IB_USER_VERBS_CMD_DETACH_MCAST, detach_mcast, ib_uverbs_detach_mcast),
+    COMMAND(IB_USER_VERBS_CMD_CREATE_SRQ, create_srq, ib_uverbs_create_srq, ib_uverbs_create_srq_resp),
+    SILENT(IB_USER_VERBS_CMD_MODIFY_SRQ, modify_srq, ib_uverbs_modify_srq),
+    COMMAND(IB_USER_VERBS_CMD_QUERY_SRQ, query_srq, ib_uverbs_query_srq, ib_uverbs_query_srq_resp),
+    COMMAND(IB_USER_VERBS_CMD_DESTROY_SRQ, destroy_srq, ib_uverbs_destroy_srq, ib_uverbs_destroy_srq_resp),
+    COMMAND(IB_USER_VERBS_CMD_OPEN_XRCD, open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
+    SILENT(IB_USER_VERBS_CMD_CLOSE_XRCD, close_xrcd, ib_uverbs_close_xrcd),
+    COMMAND(IB_USER_VERBS_CMD_CREATE_XSRQ, create_xsrq, ib_uverbs_create_xsrq, ib_uverbs_create_srq_resp),
+};
+
+static const struct command extended[] = {
+    [IB_USER_VERBS_EX_CMD_QUERY_DEVICE] = {query_device_ex, 0, 0},
+    [IB_USER_VERBS_EX_CMD_CREATE_CQ] = {create_cq_ex, 0, 0},
+    [IB_USER_VERBS_EX_CMD_CREATE_QP] = {create_qp_ex, 0, 0},
+    [IB_USER_VERBS_EX_CMD_MODIFY_QP] = {modify_qp_ex, 0, 0},
+    [IB_USER_VERBS_EX_CMD_CREATE_FLOW] = {create_flow, 0, 0},
+    [IB_USER_VERBS_EX_CMD_DESTROY_FLOW] = {destroy_flow, 0, 0},
+    [IB_USER_VERBS_EX_CMD_CREATE_WQ] = {create_wq, 0, 0},
+    [IB_USER_VERBS_EX_CMD_MODIFY_WQ] = {modify_wq, 0, 0},
+    [IB_USER_VERBS_EX_CMD_DESTROY_WQ] = {destroy_wq, 0, 0},
+    [IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL] = {create_table, 0, 0},
+    [IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL] = {destroy_table, 0, 0},
+    [IB_USER_VERBS_EX_CMD_MODIFY_CQ] = {modify_cq, 0, 0},
+};
+
+static int run_extended(struct call *call, const char *buffer, unsigned number) {
+  const struct ib_uverbs_cmd_hdr *header = (const void *)buffer;
+  const struct ib_uverbs_ex_cmd_hdr *ex = (const void *)(header + 1);
+  if (number >= sizeof extended / sizeof *extended || !extended[number].run) {
+    return refuse("extended command %u%.0u", number, 0);
+  }
+  call->in = ex + 1;
+  call->in_size = header->in_words * 8u;
+  call->driver_in = (const char *)call->in + call->in_size;
+  call->driver_in_size = ex->provider_in_words * 8u;
+  call->out = (void *)ex->response;
+  call->out_size = header->out_words * 8u;
+  call->driver_out = (char *)call->out + call->out_size;
+  call->driver_out_size = ex->provider_out_words * 8u;
+  // A caller of another age knows fewer fields: those that it does not name are zero.
+  static __thread char copy[8192];
+  if (call->in_size + call->driver_in_size < 4096) {
+    memset(copy, 0, sizeof copy);
+    memcpy(copy, call->in, call->in_size);
+    memcpy(copy + 4096, call->driver_in, call->driver_in_size);
+    call->in = copy;
+    call->driver_in = copy + 4096;
+  }
+  return extended[number].run(call);
+}
+
+static int run_command(struct call *call, const char *buffer, unsigned number) {
+  const struct ib_uverbs_cmd_hdr *header = (const void *)buffer;
+  if (number >= sizeof commands / sizeof *commands || !commands[number].run) {
+    return refuse("command %u%.0u", number, 0);
+  }
+  const struct command *command = &commands[number];
+  size_t in_size = header->in_words * 4u - sizeof *header;
+  if (in_size < command->in) {
+    return EINVAL;
+  }
+  call->in = header + 1;
+  call->in_size = in_size;
+  call->driver_in = (const char *)call->in + command->in;
+  call->driver_in_size = in_size - command->in;
+  if (command->out) {
+    call->out = (void *)*(const uint64_t *)call->in;
+    size_t out = header->out_words * 4u;
+    call->out_size = out < command->out ? out : command->out;
+    call->driver_out = (char *)call->out + command->out;
+    call->driver_out_size = out > command->out ? out - command->out : 0;
+  }
+  return command->run(call);
+}
+
+static ssize_t command(struct context *context, const char *buffer, size_t size) {
+  const struct ib_uverbs_cmd_hdr *header = (const void *)buffer;
+  struct call call = {.context = context};
+  unsigned number = header->command & IB_USER_VERBS_CMD_COMMAND_MASK;
+  int error;
+  if (number == IB_USER_VERBS_CMD_GET_CONTEXT) {
+    error = run_command(&call, buffer, number);
+  } else {
+    lock();
+    error = header->command & IB_USER_VERBS_CMD_FLAG_EXTENDED ? run_extended(&call, buffer, number)
+                                                              : run_command(&call, buffer, number);
+    unlock();
+  }
+  if (error) {
+    errno = error;
+    return -1;
+  }
+  return size;
+}
+
+static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  (void)context;
+  switch (header->object_id << 16 | header->method_id) {
+  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_CONTEXT:
+    return refuse("ioctl of object %#x, method %#x", header->object_id, header->method_id);
+  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
+  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_TABLE:
+  case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_OTHER:
+    return EOPNOTSUPP; // libibverbs reads sysfs instead; libmlx5 asks for the firmware's capabilities and does without
+  default:
+    break;
+  }
+  if (header->object_id >= 0x1000 || header->method_id >= 0x1000 || header->object_id == UVERBS_OBJECT_DM ||
+      header->object_id == UVERBS_OBJECT_COUNTERS || header->object_id == UVERBS_OBJECT_FLOW_ACTION ||
+      header->object_id == UVERBS_OBJECT_ASYNC_EVENT || header->object_id == UVERBS_OBJECT_MR) {
+    if (header->object_id == UVERBS_OBJECT_MR && header->method_id == UVERBS_METHOD_MR_DESTROY) {
+      return ENOTTY;
+    }
+    return refuse("ioctl of object %#x, method %#x", header->object_id, header->method_id);
+  }
+  return ENOTTY;
+}
+
+// --- the C library's functions ---
+
+static struct context *context_of(int fd) { return fd >= 0 && fd < DESCRIPTORS ? contexts[fd] : NULL; }
+
+static struct events *events_of(int fd) { return fd >= 0 && fd < DESCRIPTORS ? channels[fd] : NULL; }
+
+// The number of the device whose file this is, or -1.
+static int device_named(const char *path) {
+  static const char prefix[] = "/dev/infiniband/uverbs";
+  return path && !strncmp(path, prefix, sizeof prefix - 1) ? atoi(path + sizeof prefix - 1) : -1;
+}
+
+static int open_at(int directory, const char *path, int flags, mode_t mode) {
+  int device = device_named(path);
+  if (device >= 0) {
+    int fd = device < DEVICES ? (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0) : -1;
+    if (fd >= DESCRIPTORS) {
+      syscall(SYS_close, fd);
+      fd = -1;
+    }
+    if (fd < 0) {
+      errno = ENODEV;
+      return -1;
+    }
+    struct context *context = calloc(1, sizeof *context);
+    context->fd = fd;
+    context->device = device;
+    contexts[fd] = context;
+    return fd;
+  }
+  return (int)syscall(SYS_openat, directory, path, flags, mode);
+}
+
+#define MODE_OF(flags, mode) \
+  mode_t mode = 0; \
+  if ((flags) & O_CREAT || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+    va_list arguments; \
+    va_start(arguments, flags); \
+    mode = va_arg(arguments, mode_t); \
+    va_end(arguments); \
+  }
+
+EXPORT int open(const char *path, int flags, ...) {
+  MODE_OF(flags, mode)
+  return open_at(AT_FDCWD, path, flags, mode);
+}
+
+EXPORT int open64(const char *path, int flags, ...) {
+  MODE_OF(flags, mode)
+  return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+}
+
+EXPORT int stat(const char *path, struct stat *result) {
+  int device = device_named(path);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, device >= 0 && device < DEVICES ? "/dev/null" : path, result, 0);
+}
+
+EXPORT ssize_t write(int fd, const void *buffer, size_t size) {
+  struct context *context = context_of(fd);
+  return context && size >= sizeof(struct ib_uverbs_cmd_hdr) ? command(context, buffer, size)
+                                                             : syscall(SYS_write, fd, buffer, size);
+}
+
+EXPORT ssize_t read(int fd, void *buffer, size_t size) {
+  struct events *events = events_of(fd);
+  return events ? read_event(events, buffer, size) : syscall(SYS_read, fd, buffer, size);
+}
+
+EXPORT int close(int fd) {
+  struct context *context = context_of(fd);
+  struct events *events = events_of(fd);
+  if (context || events) {
+    lock();
+    if (context) {
+      contexts[fd] = NULL;
+      close_context(context);
+    }
+    if (events) {
+      channels[fd] = NULL;
+      events->closed = true;
+      free_events(events);
+    }
+    unlock();
+  }
+  return (int)syscall(SYS_close, fd);
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...) {
+  va_list arguments;
+  va_start(arguments, request);
+  void *argument = va_arg(arguments, void *);
+  va_end(arguments);
+  struct context *context = context_of(fd);
+  if (!context) {
+    return (int)syscall(SYS_ioctl, fd, request, argument);
+  }
+  lock();
+  errno = control(context, argument);
+  unlock();
+  return -1;
+}
+
+// Doorbell registers, and whatever else the provider maps, are ordinary memory.
+EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
+  if (context_of(fd)) {
+    return (void *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+}
+
+EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
+  return mmap(address, length, protection, flags, fd, offset);
+}
+
+// Without the RDMA netlink family libibverbs reads sysfs, whose place an environment variable can change.
+EXPORT int socket(int domain, int type, int protocol) {
+  if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+    errno = EPROTONOSUPPORT;
+    return -1;
+  }
+  return (int)syscall(SYS_socket, domain, type, protocol);
+}
