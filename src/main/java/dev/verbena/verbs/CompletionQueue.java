@@ -413,13 +413,15 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
   /**
    * Takes completions from the queue, up to a number, and hands each to a handler: {@code
-   * ibv_poll_cq}. If the handler throws, those that were taken with the same call are lost.
+   * ibv_poll_cq}. If the handler throws, it is still handed the others that were taken with the
+   * same call of C; then its first exception is thrown, with later ones suppressed in it.
    *
    * @param handler told of each completion, in the queue's order
    * @param limit how many to take at most
    * @return how many were taken
    */
   public int poll(CompletionHandler handler, int limit) {
+    Objects.requireNonNull(handler, "handler");
     if (limit < 0) {
       throw new IllegalArgumentException("a poll for " + limit + " completions");
     }
@@ -427,19 +429,32 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     if (batch == null) {
       batch = new Completions(BATCH); // Another thread, or a handler that polls, has the spare.
     }
-    int taken = 0;
-    int wanted;
-    int polled;
-    do {
-      wanted = Math.min(limit - taken, BATCH);
-      polled = poll(batch, wanted);
-      for (int i = 0; i < polled; i++) {
+    try {
+      int taken = 0;
+      int wanted;
+      int polled;
+      do {
+        wanted = Math.min(limit - taken, BATCH);
+        polled = poll(batch, wanted);
+        taken += polled;
+        handOver(batch, polled, handler);
+      } while (polled == wanted && taken < limit && isOpen()); // A handler may close the queue.
+      return taken;
+    } finally {
+      spare.setRelease(batch);
+    }
+  }
+
+  private static void handOver(Completions batch, int count, CompletionHandler handler) {
+    Throwable failure = null;
+    for (int i = 0; i < count; i++) {
+      try {
         handler.completed(batch, i);
+      } catch (Throwable t) {
+        failure = BatchFailure.add(failure, t);
       }
-      taken += polled;
-    } while (polled == wanted && taken < limit && isOpen()); // A handler may close the queue.
-    spare.setRelease(batch);
-    return taken;
+    }
+    BatchFailure.<RuntimeException>rethrow(failure);
   }
 
   /**

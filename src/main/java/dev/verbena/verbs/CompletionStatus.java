@@ -14,7 +14,9 @@ public enum CompletionStatus implements Codes.Code {
   LOC_QP_OP_ERR(
       rdma_h.IBV_WC_LOC_QP_OP_ERR(),
       "local QP operation error",
-      "does the queue pair allow the operation, with enough outstanding reads and atomics?"),
+      "for a request that was sent: does the queue pair allow the operation, with enough"
+          + " outstanding reads and atomics? For a receive on Soft-RoCE: is it as long as the"
+          + " message, and is its region open, with LOCAL_WRITE?"),
   /** The end-to-end context failed; of a service that nothing implements. */
   LOC_EEC_OP_ERR(rdma_h.IBV_WC_LOC_EEC_OP_ERR(), "local EE context operation error", ""),
   /** An entry does not lie in the memory region of its key, or the region lacks the right. */

@@ -41,6 +41,7 @@ public final class MemoryRegion extends Resource {
   private ProtectionDomain domain;
   private MemorySegment memory;
   private Set<AccessFlag> access;
+  private boolean locallyWritable;
   private long start;
   private long length;
   private int lkey;
@@ -117,7 +118,7 @@ public final class MemoryRegion extends Resource {
     this.memory = memory;
     this.start = start;
     this.length = length;
-    this.access = access;
+    grant(access);
     readKeys();
   }
 
@@ -128,6 +129,40 @@ public final class MemoryRegion extends Resource {
       throw e.errno() == Errno.EBUSY || e.errno() == Errno.EINVAL
           ? e.explained("is a memory window bound to it that MemoryWindow.bound was not told of?")
           : e;
+    }
+  }
+
+  /** Whether the device may write to the region for a work request of this side. */
+  boolean isLocallyWritable() {
+    return locallyWritable;
+  }
+
+  /**
+   * Checks that the device may write to the region for a work request of this side.
+   *
+   * @param request the request, for the message
+   * @throws IllegalArgumentException if the region lacks LOCAL_WRITE
+   */
+  void requireLocallyWritable(String request) {
+    if (!locallyWritable) {
+      throw new IllegalArgumentException(
+          request + " would write to " + this + ", which was registered without LOCAL_WRITE");
+    }
+  }
+
+  /** What the memory lives as long as. */
+  MemorySegment.Scope scope() {
+    return memory.scope();
+  }
+
+  /**
+   * Checks that the memory was not freed before the region.
+   *
+   * @throws IllegalStateException if its arena is closed
+   */
+  void requireMemory() {
+    if (!memory.scope().isAlive()) {
+      throw new IllegalStateException("the memory of " + this + " was freed before the region");
     }
   }
 
@@ -283,7 +318,12 @@ public final class MemoryRegion extends Resource {
       throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");
     }
     reregister(rdma_h.IBV_REREG_MR_CHANGE_ACCESS(), domain, MemorySegment.NULL, flags);
-    this.access = flags;
+    grant(flags);
+  }
+
+  private void grant(Set<AccessFlag> flags) {
+    access = flags;
+    locallyWritable = flags.contains(AccessFlag.LOCAL_WRITE);
   }
 
   /**
@@ -392,15 +432,8 @@ public final class MemoryRegion extends Resource {
    */
   long addressOf(long offset, long size) {
     requireOpen();
-    if (!isMemoryAlive()) {
-      throw new IllegalStateException("the memory of " + this + " was freed before the region");
-    }
+    requireMemory();
     return start + Objects.checkFromIndexSize(offset, size, length);
-  }
-
-  /** Whether the memory is still there: false once its arena was closed before the region. */
-  boolean isMemoryAlive() {
-    return memory.scope().isAlive();
   }
 
   @Override

@@ -519,6 +519,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     }
     long address = BoundsChecks.ON ? region.addressOf(offset, length) : region.start() + offset;
     requireSameDomain(region, region.domain());
+    if (BoundsChecks.ON && opcode.writesLocally()) {
+      region.requireLocallyWritable(opcode.toString());
+    }
     if (entries == limits.entries() || length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException(
           "entry "

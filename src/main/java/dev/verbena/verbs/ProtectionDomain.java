@@ -8,6 +8,7 @@ import dev.verbena.raw.ibv_pd;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -239,7 +240,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    */
   public QueuePairBuilder queuePair(QueuePairType type) {
     requireOpen();
-    return new QueuePairBuilder(this, type);
+    return new QueuePairBuilder(this, Objects.requireNonNull(type, "type"));
   }
 
   /**

@@ -40,6 +40,11 @@ public final class ReceiveList extends RequestList {
   void requireEntries(int request) {}
 
   @Override
+  boolean isWritten(int request) {
+    return true;
+  }
+
+  @Override
   QueuePairState firstState() {
     return QueuePairState.INIT;
   }

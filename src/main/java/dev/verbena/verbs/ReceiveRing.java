@@ -56,8 +56,9 @@ public final class ReceiveRing {
 
   /**
    * Hands every completion of the last poll to a handler and posts its request again, as many as
-   * possible with each call of C. If the handler throws, the requests before are posted; its own
-   * and the rest of the batch are not.
+   * possible with each call of C. If the handler throws, the rest of the batch is handled and
+   * posted all the same; then its first exception is thrown, with later ones suppressed in it. The
+   * request that it threw for is not posted again.
    *
    * @param completions what was polled
    * @param handler told of each receive
@@ -66,19 +67,27 @@ public final class ReceiveRing {
    *     room
    */
   public int handle(Completions completions, ReceiveHandler handler) {
+    Objects.requireNonNull(handler, "handler");
     int posted = 0;
-    try {
-      for (int i = 0; i < completions.count(); i++) {
+    Throwable failure = null;
+    for (int i = 0; i < completions.count(); i++) {
+      try {
         int request = request(completions, i);
         boolean good = completions.isSuccess(i);
         if (handler.received(completions, i, request) && good) {
           posted++;
           add(request);
         }
+      } catch (Throwable t) {
+        failure = BatchFailure.add(failure, t);
       }
-    } finally {
-      postHandled();
     }
+    try {
+      postHandled();
+    } catch (RuntimeException e) {
+      failure = BatchFailure.add(failure, e);
+    }
+    BatchFailure.<RuntimeException>rethrow(failure);
     return posted;
   }
 

@@ -6,6 +6,8 @@ import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Objects;
 
 /**
@@ -34,6 +36,9 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private static final long REQUESTS = 64;
 
+  /** A list that is patched to name memory of more scopes than these is validated again. */
+  private static final int MOST_SCOPES = 4;
+
   final Block memory;
   private final int entriesEach;
   private final int requestShift;
@@ -55,6 +60,11 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private int validatedTo;
   private ProtectionDomain validatedDomain;
   private int validatedInlineData;
+
+  /** As long as these are alive, so is the memory that the validated requests name. */
+  private MemorySegment.Scope[] scopes = new MemorySegment.Scope[MOST_SCOPES];
+
+  private int scopeCount;
 
   private int refused = -1;
 
@@ -159,7 +169,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     long address =
         BoundsChecks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
     int index = entry(request, entry);
-    name(index, region);
+    name(request, index, region);
     put(index, address, (int) length, region.lkey());
   }
 
@@ -176,7 +186,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    */
   public final void localUnchecked(int request, int entry, long address, int length, int lkey) {
     int index = entry(request, entry);
-    name(index, null);
+    name(request, index, null);
     put(index, address, length, lkey);
   }
 
@@ -238,6 +248,9 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   /** Refuses to give an entry to a request that has no use for it. */
   abstract void requireEntries(int request);
 
+  /** Whether the device writes to the entries of a request. */
+  abstract boolean isWritten(int request);
+
   /** What kind of request it is, for messages. */
   abstract String describe(int request);
 
@@ -277,13 +290,57 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /** Remembers an object that a request names, so that a post can see whether it is closed. */
-  private void name(int index, MemoryRegion region) {
+  private void name(int request, int index, MemoryRegion region) {
     if (named[index] != region) {
       named[index] = region;
-      if (region != null && region.domain() != validatedDomain) {
+      if (region != null && !isValidFor(request, region)) {
         forgetCheck();
       }
     }
+  }
+
+  /** Whether a request that was validated remains valid with another region. */
+  private boolean isValidFor(int request, MemoryRegion region) {
+    return region.domain() == validatedDomain
+        && (region.isLocallyWritable() || !isWritten(request))
+        && (isWatched(region.scope()) || watchOneMore(region.scope()));
+  }
+
+  @SuppressWarnings("ReferenceEquality") // The JDK has one object for each scope.
+  private boolean isWatched(MemorySegment.Scope scope) {
+    for (int i = 0; i < scopeCount; i++) {
+      if (scopes[i] == scope) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean watchOneMore(MemorySegment.Scope scope) {
+    if (scopeCount >= MOST_SCOPES) {
+      return false;
+    }
+    scopes[scopeCount++] = scope;
+    return true;
+  }
+
+  private void watch(MemorySegment.Scope scope) {
+    if (!isWatched(scope)) {
+      if (scopeCount == scopes.length) {
+        scopes = Arrays.copyOf(scopes, 2 * scopeCount);
+      }
+      scopes[scopeCount++] = scope;
+    }
+  }
+
+  /** Whether no memory was freed that validated requests name. */
+  private boolean isMemoryAlive() {
+    for (int i = 0; i < scopeCount; i++) {
+      if (!scopes[i].isAlive()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Remembers an object that a request names besides the regions of its entries. */
@@ -363,7 +420,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return isCheckedFor(queue)
         && from >= validatedFrom
         && count >= 0
-        && count <= validatedTo - from;
+        && count <= validatedTo - from
+        && isMemoryAlive();
   }
 
   /** Looks at every request of a range, and remembers that all were good. */
@@ -371,13 +429,17 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     Objects.checkFromIndexSize(from, count, used.length);
     final int closings = Resource.closingsBefore();
     use(limits.queue());
-    for (int i = from; i < from + count; i++) {
-      validate(limits, i);
-    }
     boolean adjoins =
         isValidated(limits.queue(), validatedFrom, 0)
             && from <= validatedTo
             && from + count >= validatedFrom;
+    if (!adjoins) {
+      forgetCheck();
+      scopeCount = 0;
+    }
+    for (int i = from; i < from + count; i++) {
+      validate(limits, i);
+    }
     validatedFrom = adjoins ? Math.min(validatedFrom, from) : from;
     validatedTo = adjoins ? Math.max(validatedTo, from + count) : from + count;
     validatedDomain = limits.domain();
@@ -399,6 +461,11 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     for (int entry = 0; entry < used[request]; entry++) {
       if (named[request * entriesEach + entry] instanceof MemoryRegion region) {
         validate(limits, request, region, region.domain());
+        region.requireMemory();
+        watch(region.scope());
+        if (isWritten(request)) {
+          region.requireLocallyWritable(describe(request));
+        }
       }
     }
     validateKind(limits, request);

@@ -549,6 +549,11 @@ public final class SendList extends RequestList {
   }
 
   @Override
+  boolean isWritten(int request) {
+    return opcodes[request].writesLocally();
+  }
+
+  @Override
   QueuePairState firstState() {
     return QueuePairState.RTS;
   }

@@ -238,6 +238,8 @@ public final class TagOperations {
           throw new IllegalArgumentException(
               describe(i) + " names " + region + " of another domain than " + limits.queue());
         }
+        region.requireMemory();
+        region.requireLocallyWritable(describe(i));
       }
     }
     memory.keep();

@@ -58,6 +58,14 @@ public enum WorkRequestOpcode implements Codes.Code {
     return code;
   }
 
+  /** Whether the device writes to the memory of the side that posts the request. */
+  boolean writesLocally() {
+    return switch (this) {
+      case RDMA_READ, ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> true;
+      default -> false;
+    };
+  }
+
   /**
    * What the operation is called: {@code ibv_wr_opcode_str}, which verbs.h declares and no library
    * has.

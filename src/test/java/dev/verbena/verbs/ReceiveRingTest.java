@@ -94,21 +94,56 @@ class ReceiveRingTest {
   }
 
   @Test
-  void whenAHandlerThrowsThoseBeforeArePostedAgain() {
+  void whenAHandlerThrowsTheRestOfTheBatchIsHandledAndPostedAgain() {
     ring.start();
     poll(4);
-    assertThrows(
-        UnsupportedOperationException.class,
-        () ->
-            ring.handle(
-                completions,
-                (batch, i, request) -> {
-                  if (request == 2) {
-                    throw new UnsupportedOperationException();
-                  }
-                  return true;
-                }));
-    assertEquals(List.of(0L, 1L), takenSince(4));
+    List<Integer> handled = new ArrayList<>();
+    var thrown =
+        assertThrows(
+            UnsupportedOperationException.class,
+            () ->
+                ring.handle(
+                    completions,
+                    (batch, i, request) -> {
+                      handled.add(request);
+                      if (request == 1 || request == 2) {
+                        throw new UnsupportedOperationException("receive " + request);
+                      }
+                      return true;
+                    }));
+    assertEquals(List.of(0, 1, 2, 3), handled);
+    assertEquals(List.of(0L, 3L), takenSince(4));
+    assertEquals("receive 1", thrown.getMessage());
+    assertEquals("receive 2", thrown.getSuppressed()[0].getMessage());
+  }
+
+  @Test
+  void nothingMayBeNull() {
+    ReceiveList list = requests(1);
+    assertThrows(NullPointerException.class, () -> new ReceiveRing(null, list));
+    assertThrows(NullPointerException.class, () -> new ReceiveRing(pair, null));
+    assertThrows(NullPointerException.class, () -> ring.handle(null, (batch, i, request) -> true));
+    assertThrows(NullPointerException.class, () -> ring.handle(completions, null));
+    assertThrows(NullPointerException.class, () -> queue.poll((CompletionHandler) null, 1));
+  }
+
+  @Test
+  void whenAHandlerOfAQueueThrowsItIsHandedTheRestOfTheBatch() {
+    device.completed = 6;
+    List<Integer> handled = new ArrayList<>();
+    RuntimeException same = new UnsupportedOperationException();
+    var thrown =
+        assertThrows(
+            UnsupportedOperationException.class,
+            () ->
+                queue.poll(
+                    (batch, i) -> {
+                      handled.add(i);
+                      throw same;
+                    },
+                    16));
+    assertEquals(List.of(0, 1, 2, 3, 4, 5), handled);
+    assertEquals(0, thrown.getSuppressed().length);
   }
 
   @Test
