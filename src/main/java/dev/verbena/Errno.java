@@ -47,6 +47,9 @@ public final class Errno {
   /** No data available: an empty entry of a table. */
   public static final int ENODATA = 61;
 
+  /** Accessing a corrupted shared library: a library file that cannot be loaded. */
+  public static final int ELIBBAD = 80;
+
   /** Operation not supported. */
   public static final int EOPNOTSUPP = 95;
 

@@ -36,7 +36,7 @@ final class Library {
    * Loads the library of an interface by its soname, or from the path in a system property.
    *
    * @throws IllegalCallerException if the JVM denies native access
-   * @throws VerbsException ENOENT if there is no such library or the file is not one
+   * @throws VerbsException ENOENT if there is no such library, ELIBBAD if the file cannot be loaded
    */
   static Library of(Class<?> functions) {
     NativeAccess.require();
@@ -56,9 +56,20 @@ final class Library {
                   + ") or name the file with -D"
                   + property
                   + "=PATH"
-              : "-D" + property + " names no library that can be loaded";
-      throw new VerbsException("dlopen " + path, Errno.ENOENT, hint);
+              : "-D"
+                  + property
+                  + (found(path)
+                      ? " names a file that the dynamic linker cannot load: is it a shared library"
+                          + " of this processor's architecture, readable, and are the libraries"
+                          + " there that it needs (ldd)?"
+                      : " names a file that does not exist");
+      throw new VerbsException("dlopen " + path, found(path) ? Errno.ELIBBAD : Errno.ENOENT, hint);
     }
+  }
+
+  /** Whether a path leads to a file; what has no slash is searched by the dynamic linker. */
+  private static boolean found(String path) {
+    return path.contains("/") && Files.exists(Path.of(path));
   }
 
   /** A library whose symbols come from elsewhere. */

@@ -4,6 +4,7 @@ import dev.verbena.raw.ibv_async_event;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -67,7 +68,7 @@ public final class AsyncEvents {
    * @return the listening, to be closed
    */
   public Listening listen(Consumer<? super AsyncEvent> listener) {
-    return new Listening(this, listener);
+    return new Listening(this, Objects.requireNonNull(listener, "listener"));
   }
 
   private AsyncEvent read() {

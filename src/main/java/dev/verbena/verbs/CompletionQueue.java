@@ -18,6 +18,8 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
@@ -27,6 +29,7 @@ import java.util.stream.Stream;
  * <p>Closing it calls {@code ibv_destroy_cq}.
  */
 public sealed class CompletionQueue extends Resource permits ExtendedCompletionQueue {
+  private static final System.Logger LOG = System.getLogger("dev.verbena");
   private static final long MICROSECOND = 1000;
 
   /** What 16 bits hold in microseconds. */
@@ -38,6 +41,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private final AtomicReference<Completions> spare = new AtomicReference<>(new Completions(BATCH));
   private final Context context;
   private final CompletionChannel channel;
+  private final AtomicLong expected = new AtomicLong();
+  private final AtomicBoolean warns;
   private final MemorySegment struct;
   private final CompletionQueueCalls calls;
 
@@ -46,6 +51,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     super(made.address(), made::release);
     this.context = made.context();
     this.channel = made.channel();
+    this.warns = new AtomicBoolean(made.warns());
     this.struct = Memory.at(made.address(), ibv_cq.sizeof());
     this.calls = new CompletionQueueCalls(made.address(), context.criticalCalls());
     made.events().of(this);
@@ -60,10 +66,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       CompletionChannel channel,
       long address,
       boolean owned,
+      boolean warns,
       CompletionEvents events) {
 
-    Made(Context context, CompletionChannel channel, long address, boolean owned) {
-      this(context, channel, address, owned, new CompletionEvents(context.verbs(), address));
+    Made(Context context, CompletionChannel channel, long address, boolean owned, boolean warns) {
+      this(context, channel, address, owned, warns, new CompletionEvents(context.verbs(), address));
     }
 
     void release() {
@@ -85,6 +92,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     private CompletionChannel channel;
     private ProtectionDomain domain;
     private int flags;
+    private boolean warns = true;
 
     Builder(Context context, int entries) {
       if (entries < 1) {
@@ -156,6 +164,18 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
+     * Suppresses the warning that is logged when the queue pairs of this queue can have more
+     * requests outstanding than it holds. For programs that signal only some of their sends or
+     * limit the number of outstanding requests otherwise.
+     *
+     * @return this
+     */
+    public Builder withoutCapacityWarning() {
+      warns = false;
+      return this;
+    }
+
+    /**
      * Makes the queue: {@code ibv_create_cq}, or {@code ibv_create_cq_ex} where more is asked for
      * than that can express.
      *
@@ -221,7 +241,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     private Made made(long address) {
-      return new Made(context, channel, address, true);
+      boolean overrunIsSaid = (flags & rdma_h.IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN()) == 0;
+      return new Made(context, channel, address, true, warns && overrunIsSaid);
     }
 
     private VerbsException explained(VerbsException e) {
@@ -249,7 +270,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_cq");
     return make(
-        List.of(context), () -> new CompletionQueue(new Made(context, null, address, false)));
+        List.of(context),
+        () -> new CompletionQueue(new Made(context, null, address, false, false)));
   }
 
   /**
@@ -268,7 +290,31 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     Context context = channel.context();
     return make(
         List.of(context, channel),
-        () -> new CompletionQueue(new Made(context, channel, address, false)));
+        () -> new CompletionQueue(new Made(context, channel, address, false, false)));
+  }
+
+  /**
+   * Counts the requests that a queue pair can have outstanding, each of which may leave a
+   * completion, and warns once if there may be more than the queue holds: an overrun loses
+   * completions, and only an asynchronous event tells.
+   *
+   * @param requests how many; negative when the queue pair was destroyed
+   */
+  void expect(QueuePair queuePair, int requests) {
+    long all = expected.addAndGet(requests);
+    if (requests <= 0) {
+      return;
+    }
+    int capacity = capacity();
+    if (all > capacity && warns.getAndSet(false)) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "%s holds %d completions, but its queue pairs, the last one %s, can have %d requests"
+                  .formatted(this, capacity, queuePair, all)
+              + " outstanding: an overrun (IBV_EVENT_CQ_ERR) loses completions. Create it with as"
+              + " many entries, or with withoutCapacityWarning() if fewer are signaled or"
+              + " outstanding at a time");
+    }
   }
 
   /**

@@ -28,7 +28,9 @@ public enum CompletionStatus implements Codes.Code {
   WR_FLUSH_ERR(
       rdma_h.IBV_WC_WR_FLUSH_ERR(),
       "Work Request Flushed Error",
-      "an earlier completion of the queue pair says why, unless it was disconnected or closed"),
+      "an earlier completion of the queue pair, perhaps on its other completion queue, has the"
+          + " cause; if there is none, the connection was ended, the peer or this side set state"
+          + " IBV_QPS_ERR, or an asynchronous event such as IBV_EVENT_QP_FATAL tells"),
   /** A memory window could not be bound. */
   MW_BIND_ERR(
       rdma_h.IBV_WC_MW_BIND_ERR(),

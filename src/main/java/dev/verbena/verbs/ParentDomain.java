@@ -58,7 +58,7 @@ public final class ParentDomain extends ProtectionDomain {
      * @return this
      */
     public Builder allocator(ProviderAllocator allocator) {
-      this.allocator = allocator;
+      this.allocator = Objects.requireNonNull(allocator, "allocator");
       mask |= rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS();
       return this;
     }

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_ah_attr;
@@ -12,6 +13,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 
 /** A port of an open device, to be asked about its state, its GIDs and its partitions. */
 public final class Port {
@@ -100,7 +102,24 @@ public final class Port {
                       entry.address(),
                       0));
       return GidEntry.readFrom(entry);
+    } catch (VerbsException e) {
+      throw e.errno() == Errno.ENODATA ? e.explained(unused(index)) : e;
     }
+  }
+
+  /** What to say of an index of the GID table without a GID. */
+  private String unused(int index) {
+    String used =
+        gidTable().stream()
+            .map(entry -> entry.index() + " (" + entry.gid() + ")")
+            .collect(Collectors.joining(", "));
+    return "%s has no GID at index %d of its table; %s"
+        .formatted(
+            this,
+            index,
+            used.isEmpty()
+                ? "the table is empty: has its network interface an address, and is it up?"
+                : "it has " + used);
   }
 
   /**

@@ -230,8 +230,29 @@ public final class QueuePairBuilder {
 
   private QueuePair made(MemorySegment attr, long address, Runnable release) {
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
-    return new QueuePair(
-        new QueuePair.Made(context, domain, address, real, sendOperations, table != null, release));
+    CompletionQueue ofSends = sendCompletions;
+    CompletionQueue ofReceives = sharedReceiveQueue == null ? receiveCompletions : null;
+    int sends = capacity.sendRequests();
+    int receives = capacity.receiveRequests();
+    Runnable releaseAndForget =
+        () -> {
+          release.run();
+          expect(ofSends, null, -sends);
+          expect(ofReceives, null, -receives);
+        };
+    QueuePair queuePair =
+        new QueuePair(
+            new QueuePair.Made(
+                context, domain, address, real, sendOperations, table != null, releaseAndForget));
+    expect(ofSends, queuePair, sends);
+    expect(ofReceives, queuePair, receives);
+    return queuePair;
+  }
+
+  private static void expect(CompletionQueue queue, QueuePair queuePair, int requests) {
+    if (queue != null) {
+      queue.expect(queuePair, requests);
+    }
   }
 
   private void requireCompletionQueues() {

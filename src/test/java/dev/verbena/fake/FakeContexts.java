@@ -145,7 +145,9 @@ final class FakeContexts {
   public void _ibv_query_gid_ex(
       long context, int port, int index, long entry, int flags, long entrySize) {
     checkPort("_ibv_query_gid_ex", port);
-    checkIndex("_ibv_query_gid_ex", index, GIDS);
+    if (index >= GIDS) {
+      throw new VerbsException("_ibv_query_gid_ex", Errno.ENODATA); // An unused entry.
+    }
     putGid(entry, index);
     CStruct.at(entry, dev.verbena.raw.ibv_gid_entry.layout())
         .putInt("gid_index", index)

@@ -1,6 +1,7 @@
 package dev.verbena.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -60,6 +61,8 @@ class BadInputTest {
     Path text = Files.writeString(folder.resolve("text.so"), "no library\n");
     String output = support(text, true);
     assertTrue(output.contains("LIBRARY") && output.contains(text.toString()), output);
+    assertTrue(output.contains("ELIBBAD") && output.contains("ldd"), output);
+    assertFalse(output.contains("ENOENT"), output);
   }
 
   @ParameterizedTest

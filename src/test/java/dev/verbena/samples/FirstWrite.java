@@ -10,12 +10,10 @@ import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
-import java.lang.foreign.Arena;
 
 public class FirstWrite {
   public static void main(String[] args) {
-    try (Arena arena = Arena.ofConfined();
-        Context context = Device.list().getFirst().open();
+    try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16);
         QueuePair here = domain.queuePair(QueuePairType.RC).completions(queue).create();
@@ -25,8 +23,7 @@ public class FirstWrite {
       there.connect(here.localAddress());
 
       MemoryRegion region =
-          domain.registerMemory(
-              arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+          domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       region.memory().setString(0, "Hello, RDMA");
 
       SendList sends = new SendList(1, 1);

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -9,6 +11,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.OptionalLong;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** What libraries of different ages tell of ports. */
@@ -44,6 +47,16 @@ class PortQueriesTest extends FakeDeviceFixture {
     assertEquals(4, oneByOne.size());
     assertEquals(oneByOne.subList(0, 2), context.port(1).gidTable());
     assertEquals(oneByOne.subList(2, 4), context.port(2).gidTable());
+  }
+
+  @Test
+  @DisplayName("I12-22: an unused index of the GID table is named, with those that are used")
+  void anUnusedGidIndexIsNamed() {
+    var thrown = assertThrows(VerbsException.class, () -> context.port(1).gidEntry(7));
+    assertEquals(Errno.ENODATA, thrown.errno());
+    String message = thrown.getMessage();
+    assertTrue(message.contains("has no GID at index 7 of its table; it has 0 ("), message);
+    assertTrue(message.contains(context.port(1).gid(1).toString()), message);
   }
 
   @Test

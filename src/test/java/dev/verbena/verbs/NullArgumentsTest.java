@@ -1,0 +1,52 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.time.Duration;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** Arguments that are refused where they are passed, not where they are used. */
+class NullArgumentsTest extends FakeDeviceFixture {
+  private static void assertNamed(String name, Executable call) {
+    assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
+  }
+
+  @Test
+  @DisplayName("I12-21: null is refused by the method that it is passed to, with its name")
+  void nullIsRefused() {
+    QueuePair qp =
+        pd.queuePair(QueuePairType.RAW_PACKET)
+            .completions(context.createCompletionQueue(4))
+            .create();
+    assertNamed("action", () -> qp.flowRule(1).action(null));
+    assertNamed("counters", () -> qp.flowRule(1).count(null));
+    assertNamed("type", () -> pd.queuePair(null));
+    assertNamed("type", () -> context.dmaHandle().memoryType(null));
+    assertNamed("allocator", () -> pd.parentDomain().allocator(null));
+    assertNamed("listener", () -> context.asyncEvents().listen(null));
+  }
+
+  @Test
+  @DisplayName(
+      "I12-21: the longest duration is a wait without end, or refused with what is possible")
+  void hugeDurations() {
+    Duration longest = Duration.ofSeconds(Long.MAX_VALUE, 999_999_999);
+    Duration shortest = Duration.ofSeconds(Long.MIN_VALUE);
+    CompletionQueue queue =
+        context.completionQueue(4).channel(context.createCompletionChannel()).create();
+    for (Duration wrong : new Duration[] {longest, shortest}) {
+      assertThrows(IllegalArgumentException.class, () -> queue.moderate(1, wrong));
+    }
+    assertThrows(IllegalArgumentException.class, () -> new CompletionWaiter(queue, shortest));
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    assertDoesNotThrow(() -> assertEquals(0, waiter.poll(new Completions(1), shortest)));
+    Thread.currentThread().interrupt();
+    assertThrows(InterruptedException.class, () -> waiter.poll(new Completions(1), longest));
+    Thread.currentThread().interrupt();
+    assertThrows(InterruptedException.class, () -> context.asyncEvents().poll(longest));
+  }
+}
