@@ -76,7 +76,7 @@ public final class Binding implements InvocationHandler {
           }
         },
         () -> exported + " in Java",
-        false);
+        true);
   }
 
   private static <T> T bind(

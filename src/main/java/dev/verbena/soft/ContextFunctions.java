@@ -129,8 +129,8 @@ final class ContextFunctions {
         .putInt("port_cap_flags", rdma_h.IBV_PORT_CM_SUP() | rdma_h.IBV_PORT_IP_BASED_GIDS())
         .putInt("max_msg_sz", (int) SoftDevice.MAX_MESSAGE)
         .putShort("pkey_tbl_len", 1)
-        .putByte("active_width", 2)
-        .putByte("active_speed", 32)
+        .putByte("active_width", 1)
+        .putByte("active_speed", 4)
         .putByte("phys_state", active ? 5 : 3)
         .putByte("link_layer", rdma_h.IBV_LINK_LAYER_ETHERNET());
     return 0;

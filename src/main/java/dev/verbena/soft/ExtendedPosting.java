@@ -45,16 +45,17 @@ final class ExtendedPosting {
 
   /** Sets the pointers of a queue pair that was asked for some operations. */
   static void fill(CStruct queuePair, long sendOps) {
-    long unknown = sendOps == -1 ? 0 : sendOps;
+    int type = queuePair.getInt("qp_base.qp_type");
+    if ((sendOps & ~allowed(type)) != 0) {
+      throw new VerbsException(
+          "ibv_create_qp_ex",
+          Errno.EOPNOTSUPP,
+          "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
+    }
     for (Map.Entry<String, Integer> operation : OPERATIONS.entrySet()) {
       if ((sendOps & operation.getValue()) != 0) {
         queuePair.putLong(operation.getKey(), pointer(operation.getKey()).address());
-        unknown &= ~operation.getValue();
       }
-    }
-    if (unknown != 0) {
-      throw new VerbsException(
-          "ibv_create_qp_ex", Errno.EOPNOTSUPP, "send_ops_flags 0x" + Long.toHexString(unknown));
     }
     for (String field :
         new String[] {
@@ -70,6 +71,29 @@ final class ExtendedPosting {
         }) {
       queuePair.putLong(field, pointer(field).address());
     }
+  }
+
+  /** The operations of a type of queue pair. */
+  private static long allowed(int type) {
+    long datagram = rdma_h.IBV_QP_EX_WITH_SEND() | rdma_h.IBV_QP_EX_WITH_SEND_WITH_IMM();
+    if (type == rdma_h.IBV_QPT_UD()) {
+      return datagram;
+    }
+    long unreliable =
+        datagram
+            | rdma_h.IBV_QP_EX_WITH_SEND_WITH_INV()
+            | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE()
+            | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM()
+            | rdma_h.IBV_QP_EX_WITH_BIND_MW()
+            | rdma_h.IBV_QP_EX_WITH_LOCAL_INV();
+    return type == rdma_h.IBV_QPT_UC()
+        ? unreliable
+        : unreliable
+            | rdma_h.IBV_QP_EX_WITH_RDMA_READ()
+            | rdma_h.IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP()
+            | rdma_h.IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD()
+            | rdma_h.IBV_QP_EX_WITH_FLUSH()
+            | rdma_h.IBV_QP_EX_WITH_ATOMIC_WRITE();
   }
 
   private static synchronized MemorySegment pointer(String field) {

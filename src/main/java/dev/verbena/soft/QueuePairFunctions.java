@@ -88,7 +88,7 @@ final class QueuePairFunctions {
         domain,
         xrcDomain,
         initAttr,
-        operations ? asked.getLong("send_ops_flags") : -1);
+        operations ? asked.getLong("send_ops_flags") : 0);
   }
 
   private static long create(
@@ -124,6 +124,9 @@ final class QueuePairFunctions {
             .putLong("qp_base.recv_cq", init.getLong("recv_cq"))
             .putLong("qp_base.srq", init.getLong("srq"))
             .putInt("qp_base.qp_type", init.getInt("qp_type"));
+    if (operations != 0) {
+      ExtendedPosting.fill(struct, operations);
+    }
     return owner.device.network.engine.locked(
         () -> {
           int number = owner.device.newNumber();
@@ -140,9 +143,6 @@ final class QueuePairFunctions {
                       receiveQueue,
                       sharedQueue,
                       xrcDomain));
-          if (operations != 0) {
-            ExtendedPosting.fill(struct, operations);
-          }
           made.extended = operations != 0;
           use(made, 1);
           owner.device.add(made);

@@ -289,8 +289,13 @@ final class SoftQueuePair extends SoftObject {
 
   /** Adds a packet that arrived. */
   void deliver(Packet packet) {
-    inbox.add(packet);
-    device.network.engine.request(task);
+    if (transportBits == Opcode.UC || transportBits == Opcode.UD) {
+      transport.receive(packet); // At once: nothing is answered.
+      device.network.engine.packets.release(packet);
+    } else {
+      inbox.add(packet);
+      device.network.engine.request(task);
+    }
   }
 
   /** Whether the queue pair takes a packet: its state, its transport, its peer. */

@@ -18,20 +18,59 @@ final class TextFunctions {
     {rdma_h.IBV_RATE_60_GBPS(), 24, 60000},
     {rdma_h.IBV_RATE_80_GBPS(), 32, 80000},
     {rdma_h.IBV_RATE_120_GBPS(), 48, 120000},
-    {rdma_h.IBV_RATE_14_GBPS(), 6, 14062},
-    {rdma_h.IBV_RATE_56_GBPS(), 22, 56250},
-    {rdma_h.IBV_RATE_112_GBPS(), 45, 112500},
-    {rdma_h.IBV_RATE_168_GBPS(), 67, 168750},
-    {rdma_h.IBV_RATE_25_GBPS(), 10, 25781},
-    {rdma_h.IBV_RATE_100_GBPS(), 40, 103125},
-    {rdma_h.IBV_RATE_200_GBPS(), 80, 206250},
-    {rdma_h.IBV_RATE_300_GBPS(), 120, 309375},
+    {rdma_h.IBV_RATE_14_GBPS(), -1, 14062},
+    {rdma_h.IBV_RATE_56_GBPS(), -1, 56250},
+    {rdma_h.IBV_RATE_112_GBPS(), -1, 112500},
+    {rdma_h.IBV_RATE_168_GBPS(), -1, 168750},
+    {rdma_h.IBV_RATE_25_GBPS(), -1, 25781},
+    {rdma_h.IBV_RATE_100_GBPS(), -1, 103125},
+    {rdma_h.IBV_RATE_200_GBPS(), -1, 206250},
+    {rdma_h.IBV_RATE_300_GBPS(), -1, 309375},
     {rdma_h.IBV_RATE_28_GBPS(), 11, 28125},
     {rdma_h.IBV_RATE_50_GBPS(), 20, 53125},
     {rdma_h.IBV_RATE_400_GBPS(), 160, 425000},
     {rdma_h.IBV_RATE_600_GBPS(), 240, 637500},
     {rdma_h.IBV_RATE_800_GBPS(), 320, 850000},
     {rdma_h.IBV_RATE_1200_GBPS(), 480, 1275000},
+  };
+
+  private static final String[] NODES = {
+    "unknown",
+    "InfiniBand channel adapter",
+    "InfiniBand switch",
+    "InfiniBand router",
+    "iWARP NIC",
+    "usNIC",
+    "usNIC UDP",
+    "unspecified"
+  };
+
+  private static final String[] PORTS = {
+    "no state change (NOP)", "down", "init", "armed", "active", "active defer"
+  };
+
+  private static final String[] EVENTS = {
+    "CQ error",
+    "local work queue catastrophic error",
+    "invalid request local work queue error",
+    "local access violation work queue error",
+    "communication established",
+    "send queue drained",
+    "path migrated",
+    "path migration request error",
+    "local catastrophic error",
+    "port active",
+    "port error",
+    "LID change",
+    "P_Key change",
+    "SM change",
+    "SRQ catastrophic error",
+    "SRQ limit reached",
+    "last WQE reached",
+    "client reregistration",
+    "GID table change",
+    "WQ fatal",
+    "Device link speed change"
   };
 
   private static final String[] STATUSES = {
@@ -65,28 +104,24 @@ final class TextFunctions {
     return texts.computeIfAbsent(text, t -> Arena.global().allocateFrom(t).address());
   }
 
+  private long text(String[] texts, int code) {
+    return text(code >= 0 && code < texts.length ? texts[code] : "unknown");
+  }
+
   public long ibv_node_type_str(int type) {
-    return text(type == rdma_h.IBV_NODE_CA() ? "InfiniBand channel adapter" : "unknown");
+    return text(NODES, type);
   }
 
   public long ibv_port_state_str(int state) {
-    String[] names = {
-      "no state change (NOP)",
-      "PORT_DOWN",
-      "PORT_INIT",
-      "PORT_ARMED",
-      "PORT_ACTIVE",
-      "PORT_ACTIVE_DEFER"
-    };
-    return text(state >= 0 && state < names.length ? names[state] : "unknown");
+    return text(PORTS, state);
   }
 
   public long ibv_event_type_str(int type) {
-    return text("event " + type);
+    return text(EVENTS, type);
   }
 
   public long ibv_wc_status_str(int status) {
-    return text(status >= 0 && status < STATUSES.length ? STATUSES[status] : "unknown");
+    return text(STATUSES, status);
   }
 
   private static int find(int column, int value, int result, int otherwise) {

@@ -1,6 +1,7 @@
 package dev.verbena.soft;
 
 import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
@@ -11,6 +12,9 @@ final class WindowFunctions {
   /** The pointer behind {@code ibv_alloc_mw}. */
   public long alloc_mw(long pd, int type) {
     SoftDomain domain = MemoryFunctions.domain("ibv_alloc_mw", pd);
+    if (type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2()) {
+      throw new VerbsException("ibv_alloc_mw", Errno.EINVAL, "type " + type);
+    }
     return domain.device.network.engine.locked(
         () -> {
           CStruct struct =

@@ -2,6 +2,7 @@ package dev.verbena.lab;
 
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClasspathRoots;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectPackage;
 import static org.junit.platform.launcher.TagFilter.excludeTags;
 import static org.junit.platform.launcher.TagFilter.includeTags;
 
@@ -27,8 +28,8 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
  * gaps.
  *
  * <p>Arguments: the jar of the tests, the list of gaps, the folder for reports, and optionally the
- * names of test classes to run instead of all. With {@code -Dverbena.lab.others} the tests that any
- * kernel may run are left to another guest.
+ * names of test classes, or of packages with a dot at the end, to run instead of all. With {@code
+ * -Dverbena.lab.others} the tests that any kernel may run are left to another guest.
  */
 public final class LabMain {
   private static final boolean LEAVES_TO_OTHERS = Boolean.getBoolean("verbena.lab.others");
@@ -79,7 +80,11 @@ public final class LabMain {
       return request.selectors(selectClasspathRoots(Set.of(tests)));
     }
     for (int i = 3; i < args.length; i++) {
-      request.selectors(selectClass(args[i]));
+      String name = args[i];
+      request.selectors(
+          name.endsWith(".")
+              ? selectPackage(name.substring(0, name.length() - 1))
+              : selectClass(name));
     }
     return request;
   }

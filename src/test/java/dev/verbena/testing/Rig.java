@@ -24,6 +24,24 @@ public final class Rig {
     return device("VERBENA_DEVICE_B");
   }
 
+  /**
+   * Whether the devices are software devices in this JVM, which no network interface belongs to.
+   */
+  public static boolean isSoftware() {
+    return a().sysfsPath().isEmpty();
+  }
+
+  /**
+   * Skips a test that is about Soft-RoCE alone: what it lacks, or does unlike the specification.
+   *
+   * @throws TestAbortedException on another device
+   */
+  public static void softRoceOnly() {
+    if (isSoftware()) {
+      throw new TestAbortedException("about Soft-RoCE, not about this device");
+    }
+  }
+
   /** The IPv4 address of device a, for RDMA CM. */
   public static InetAddress addressA() {
     return address("VERBENA_ADDRESS_A");

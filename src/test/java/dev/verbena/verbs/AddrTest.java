@@ -117,8 +117,10 @@ class AddrTest {
       int index = port.chooseGid().index();
       EthernetAddress found =
           port.resolve(AddressVector.global(1, new GlobalRoute(Gid.of(Rig.addressB()), index)));
-      byte[] mac = Rig.b().networkInterfaces().getFirst().getHardwareAddress();
-      assertEquals(java.util.HexFormat.ofDelimiter(":").formatHex(mac), found.address());
+      if (!Rig.isSoftware()) {
+        byte[] mac = Rig.b().networkInterfaces().getFirst().getHardwareAddress();
+        assertEquals(java.util.HexFormat.ofDelimiter(":").formatHex(mac), found.address());
+      }
       assertEquals(OptionalInt.empty(), found.vlan());
     }
   }

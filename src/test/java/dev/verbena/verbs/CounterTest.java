@@ -127,6 +127,7 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesCountersWithReason() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Refusal.of(context::createFlowCounters, "no counters");
       Refusal.of(
@@ -138,6 +139,7 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesWorkQueuesWithReason() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       CompletionQueue cq = context.createCompletionQueue(1);
@@ -153,6 +155,7 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesFlowRulesWithReason() {
+    Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       assertThrows(IllegalArgumentException.class, () -> loop.qp.flowRule(0));
       Refusal.of(
@@ -163,6 +166,7 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesFlowActionsWithReason() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
       EspTransform esp =

@@ -27,6 +27,7 @@ class CqExTest {
 
   @DeviceTest
   void eachFieldIsOfferedOrRefusedClearly() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Set<CompletionField> offered = EnumSet.noneOf(CompletionField.class);
       for (CompletionField field : CompletionField.values()) {

@@ -83,6 +83,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesItWithReason() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(0));
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(64, 3));

@@ -69,6 +69,7 @@ class DmahTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesThem() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       DmaHandle.Builder builder = context.dmaHandle();
       assertThrows(IllegalArgumentException.class, () -> builder.cpu(-1));

@@ -72,6 +72,7 @@ class ErrorTourTest {
   @DeviceTest
   @DisplayName("S2-W03, S2-W12: a receive that is too short is a bad receive to Soft-RoCE")
   void aReceiveThatIsTooShort() {
+    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       receive(pair.b, 8, pair.b.memory.lkey());
       pair.a.run(
@@ -84,6 +85,7 @@ class ErrorTourTest {
   @DeviceTest
   @DisplayName("S2-W03: an lkey that is none, which Soft-RoCE does not call S2-W05 here")
   void aWrongLocalKey() {
+    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       pair.b.receive(1);
       SendList list = send(pair, 8);
@@ -96,6 +98,7 @@ class ErrorTourTest {
   @DeviceTest
   @DisplayName("S2-W03, S2-W12: a receive whose lkey is none, for receiver and sender")
   void aReceiveWithAWrongKey() {
+    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       receive(pair.b, 64, pair.b.memory.lkey() + 1);
       pair.a.run(send(pair, 8), CompletionStatus.REM_OP_ERR);
@@ -122,6 +125,7 @@ class ErrorTourTest {
   @DeviceTest
   @DisplayName("S2-W07: a window that is bound already")
   void aWindowThatIsBoundAlready() {
+    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       MemoryRegion region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).register();
       MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);

@@ -77,6 +77,7 @@ class ImportTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesIt() {
+    Rig.softRoceOnly();
     try (Context real = Rig.a().open()) {
       Refusal.of(() -> Device.importContext(real.commandDescriptor()));
       ProtectionDomain domain = real.allocateProtectionDomain();

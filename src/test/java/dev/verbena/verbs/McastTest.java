@@ -7,7 +7,6 @@ import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.MulticastSocket;
-import java.net.NetworkInterface;
 import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
 
@@ -18,12 +17,13 @@ class McastTest {
   @DeviceTest
   @DisplayName("S2-V50, S2-V51, S2-K12: attached twice, one copy arrives; detached, none")
   void attachedTwiceOneCopyArrives() throws Exception {
-    NetworkInterface b = Rig.b().networkInterfaces().getFirst();
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(GROUP), 0);
     Gid group = Gid.parse("::ffff:" + GROUP);
     try (Pair pair = Pair.inUse(QueuePairType.UD, builder -> builder);
         MulticastSocket host = new MulticastSocket()) {
-      host.joinGroup(address, b); // What RDMA CM would do for the host of b.
+      if (!Rig.isSoftware()) { // What RDMA CM would do for the host of b.
+        host.joinGroup(address, Rig.b().networkInterfaces().getFirst());
+      }
       pair.b.queuePair.attachMulticast(group, 0);
       pair.b.queuePair.attachMulticast(group, 0);
       SendList list = toGroup(pair, group);

@@ -264,6 +264,7 @@ class MrTest {
 
   @DeviceTest
   void changingARegionIsRefusedWithReason() {
+    Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
       Refusal.of(() -> loop.region.reregister(memory), "kernel refused", "still to be closed");
@@ -282,6 +283,7 @@ class MrTest {
 
   @DeviceTest
   void nullRegionsAreRefusedWithReason() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Refusal.of(context.allocateProtectionDomain()::allocateNullRegion, "null regions");
     }
@@ -289,6 +291,7 @@ class MrTest {
 
   @DeviceTest
   void zeroBasedRegionsAreRefusedWithReason() {
+    Rig.softRoceOnly();
     Assumptions.assumeFalse(
         Rig.labGuest().equals(Optional.of("bookworm")), "kernel 6.1 does not look at the flag");
     try (Context context = Rig.a().open();

@@ -153,6 +153,7 @@ class ParentDomainTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceRefusesThemWithReason() {
+    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       Refusal.of(context::allocateThreadDomain, "no thread domains");

@@ -20,6 +20,7 @@ import dev.verbena.raw.ibv_xrcd;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -243,6 +244,7 @@ class XrcTest extends FakeDeviceFixture {
   @DeviceTest
   @DisplayName("S2-V28 to S2-V35: Soft-RoCE has no XRC, and says so")
   void softRoceRefusesIt() {
+    Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       Refusal.of(pair.a.context::openXrcDomain, "has no XRC");
       Refusal.of(() -> pair.a.context.openXrcDomain(0, XrcDomainFlag.CREAT), "has no XRC");
