@@ -1,6 +1,9 @@
 package dev.verbena.tools;
 
 import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.EventType;
 import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
@@ -39,7 +42,26 @@ final class RpingServer {
         throw new IOException("the client ended the connection between a read and a write");
       }
       client.write(data, 0, text.length() + 1L, RpingBuffer.of(message), 0);
+      if (!sendLastGoAhead()) {
+        return;
+      }
+    }
+  }
+
+  /**
+   * Sends the go-ahead that ends a ping; false if the client disconnected meanwhile: it may do so
+   * as soon as the go-ahead arrives, which can be before this end sees that it did.
+   */
+  private boolean sendLastGoAhead() throws IOException, InterruptedException {
+    try {
       client.send(GO_AHEAD);
+      return true;
+    } catch (ConnectionException e) {
+      ConnectionEvent event = e.event();
+      if (event == null || event.type() != EventType.DISCONNECTED) {
+        throw e;
+      }
+      return false;
     }
   }
 
