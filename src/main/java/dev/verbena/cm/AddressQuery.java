@@ -165,10 +165,11 @@ public final class AddressQuery {
    * @throws InterruptedException if the thread is interrupted
    */
   public List<AddressInfo> resolve(Duration timeout) throws InterruptedException {
+    long nanos = Deadline.after(timeout).remainingNanos();
     FutureTask<List<AddressInfo>> task = new FutureTask<>(this::resolve);
     Thread.ofPlatform().daemon().name("resolving " + this).start(task);
     try {
-      return task.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      return task.get(nanos, TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
       throw new VerbsException(
           "rdma_getaddrinfo",

@@ -38,6 +38,13 @@ class ResolutionTest {
   }
 
   @Test
+  void aNameIsNotResolvedInLessThanNoTime() {
+    AddressQuery query = AddressQuery.of("127.0.0.1", "7471");
+    Duration mostNegative = Duration.ofSeconds(Long.MIN_VALUE);
+    assertThrows(IllegalArgumentException.class, () -> query.resolve(mostNegative));
+  }
+
+  @Test
   void anotherFailureEndsIt() {
     cm.resolutions.add(-Errno.ENODEV);
     var failed = assertThrows(ConnectionException.class, () -> resolve(Duration.ofMinutes(1)));
