@@ -1,0 +1,58 @@
+package dev.verbena.fuzz;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * Random calls of the whole public API, from several threads. {@code -Dverbena.fuzz.minutes=30}
+ * runs longer; {@link Fuzz} runs a given seed again.
+ */
+class FuzzTest {
+  private static final String MINUTES = "verbena.fuzz.minutes";
+  private static final Duration SHORT_ON_FAKE = Duration.ofSeconds(6);
+
+  private static Duration time(Duration usual) {
+    Integer minutes = Integer.getInteger(MINUTES);
+    return minutes == null ? usual : Duration.ofMinutes(minutes);
+  }
+
+  private static void assertClean(Options options) throws Exception {
+    Fuzz.Result result = Fuzz.run(options);
+    assertTrue(result.isClean(), result::output);
+    System.out.println(result.output());
+  }
+
+  @Test
+  @Timeout(Integer.MAX_VALUE)
+  void findsNothingOnTheFakeDevice() throws Exception {
+    assertClean(Options.of(true, time(SHORT_ON_FAKE)));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "crash, 'SIGSEGV', 'Planted$Crash.read('",
+    "hang, 'HANG of thread', 'Planted$Hang.forEver'",
+    "internal, 'never to be thrown: ArithmeticException', 'Planted$Internal.overflow('",
+    "leak, 'left open', '1 protection domain'"
+  })
+  void findsWhatIsPlanted(String defect, String kind, String call) throws Exception {
+    Options planted = Options.of(true, Duration.ofSeconds(3)).withPlanted(defect);
+    Fuzz.Result result = Fuzz.run(planted);
+    assertFalse(result.isClean(), result::output);
+    assertTrue(result.output().contains(kind), result::output);
+    assertTrue(result.output().contains(call), result::output);
+  }
+
+  @Test
+  void exclusionsAreOfMethodsThatExist() {
+    assertEquals(Set.of(), new Surface().staleExclusions());
+  }
+}

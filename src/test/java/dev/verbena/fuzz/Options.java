@@ -1,0 +1,87 @@
+package dev.verbena.fuzz;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * What a run does.
+ *
+ * @param fake whether it fuzzes the fake device, or the real ones
+ * @param time for how long
+ * @param seed that of the first round, from which those of the others follow
+ * @param threads how many threads make calls; one makes a run that can be repeated exactly
+ * @param calls how many steps the only round has; 0 for rounds until the time is over
+ * @param planted the defect to plant; empty for none
+ * @param patience how long one call may take
+ */
+record Options(
+    boolean fake,
+    Duration time,
+    long seed,
+    int threads,
+    long calls,
+    String planted,
+    Duration patience) {
+
+  private static final long PLANTED_CALLS = 800;
+
+  static final String USAGE =
+      "fake|real [--seconds N] [--minutes N] [--seed N] [--threads N] [--calls N] [--patience"
+          + " SECONDS] [--planted DEFECT]";
+
+  static Options of(boolean fake, Duration time) {
+    return new Options(
+        fake, time, new Random().nextLong(), 4, 0, "", Duration.ofSeconds(fake ? 60 : 120));
+  }
+
+  /** A run of a limited number of calls, many of them of a defect that is planted. */
+  Options withPlanted(String defect) {
+    return new Options(fake, time, seed, threads, PLANTED_CALLS, defect, Duration.ofSeconds(3));
+  }
+
+  /** How many steps a round has, before everything is closed and counted. */
+  long callsInRound() {
+    return fake ? 40_000 : 4_000;
+  }
+
+  static Options parse(List<String> arguments) {
+    if (arguments.isEmpty() || arguments.size() % 2 == 0) {
+      throw new IllegalArgumentException("usage: " + USAGE);
+    }
+    Options options = of(arguments.getFirst().equals("fake"), Duration.ofSeconds(10));
+    for (int i = 1; i < arguments.size(); i += 2) {
+      options = options.with(arguments.get(i), arguments.get(i + 1));
+    }
+    return options;
+  }
+
+  private Options with(String name, String value) {
+    return new Options(
+        fake,
+        switch (name) {
+          case "--seconds" -> Duration.ofSeconds(Long.parseLong(value));
+          case "--minutes" -> Duration.ofMinutes(Long.parseLong(value));
+          default -> time;
+        },
+        name.equals("--seed") ? Long.parseLong(value) : seed,
+        name.equals("--threads") ? Integer.parseInt(value) : threads,
+        name.equals("--calls") ? Long.parseLong(value) : calls,
+        name.equals("--planted") ? value : planted,
+        name.equals("--patience") ? Duration.ofSeconds(Long.parseLong(value)) : patience);
+  }
+
+  /** As {@link #parse} reads them. */
+  List<String> toArguments() {
+    List<String> arguments = new ArrayList<>();
+    arguments.add(fake ? "fake" : "real");
+    arguments.addAll(List.of("--seconds", "" + time.toSeconds(), "--seed", "" + seed));
+    arguments.addAll(List.of("--threads", "" + threads, "--calls", "" + calls));
+    arguments.addAll(List.of("--patience", "" + patience.toSeconds()));
+    if (!planted.isEmpty()) {
+      arguments.addAll(List.of("--planted", planted));
+    }
+    return arguments;
+  }
+}

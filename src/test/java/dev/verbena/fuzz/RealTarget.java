@@ -1,0 +1,25 @@
+package dev.verbena.fuzz;
+
+import dev.verbena.testing.RdmaResources;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.Device;
+import java.net.InetAddress;
+import java.util.List;
+
+/** The devices of the lab; the kernel keeps account. */
+final class RealTarget implements Target {
+  @Override
+  public List<Device> devices() {
+    return List.of(Rig.a(), Rig.b());
+  }
+
+  @Override
+  public List<InetAddress> addresses() {
+    return List.of(Rig.addressA(), Rig.addressB());
+  }
+
+  @Override
+  public void close() {
+    RdmaResources.requireNoneOf(ProcessHandle.current().pid());
+  }
+}

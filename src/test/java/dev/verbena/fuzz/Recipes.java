@@ -1,0 +1,283 @@
+package dev.verbena.fuzz;
+
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.ConnectionSettings;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.packet.PacketPort;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.MemoryWindowType;
+import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendOperation;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * Sequences of calls that make sense, since random ones seldom come as far as data that moves.
+ * Other threads may close at any time what they use.
+ */
+final class Recipes {
+  private static final AccessFlag[] ALL = {
+    AccessFlag.LOCAL_WRITE,
+    AccessFlag.REMOTE_WRITE,
+    AccessFlag.REMOTE_READ,
+    AccessFlag.REMOTE_ATOMIC,
+    AccessFlag.MW_BIND
+  };
+  private static final Duration SOON = Duration.ofSeconds(5);
+  private static final int CONTEXTS = 3;
+  private static final int TURNS = 200;
+
+  private final Worker worker;
+
+  Recipes(Worker worker) {
+    this.worker = worker;
+  }
+
+  private Random random() {
+    return worker.random();
+  }
+
+  private <T> T pick(Class<T> type) {
+    return type.cast(worker.pick(type));
+  }
+
+  private <T> T keep(T made) {
+    worker.keep(made);
+    return made;
+  }
+
+  /** One of the recipes. */
+  void one() {
+    if (worker.round().pool.open(Context.class) < 1
+        || random().nextInt(10) == 0 && worker.round().pool.open(Context.class) < CONTEXTS) {
+      worker.perform("recipe: open a device", () -> keep(device().open()));
+    }
+    boolean cm = !worker.round().target.addresses().isEmpty();
+    switch (random().nextInt(cm ? 12 : 8)) {
+      case 0 -> worker.perform("recipe: a domain with memory", this::domain);
+      case 1 -> worker.perform("recipe: a queue with a channel", this::queue);
+      case 2, 3 -> worker.perform("recipe: two connected queue pairs", this::pair);
+      case 4 -> worker.perform("recipe: lists", this::lists);
+      case 5 -> worker.perform("recipe: a port for packets", this::packets);
+      case 6 -> worker.perform("recipe: memory closed with its arena", this::closedWith);
+      case 7 -> worker.perform("recipe: a posting", this::posting);
+      case 8, 9 -> worker.perform("recipe: a connection", this::connection);
+      default -> worker.perform("recipe: an identifier", this::identifier);
+    }
+  }
+
+  private Device device() {
+    List<Device> devices = worker.round().target.devices();
+    return devices.get(random().nextInt(devices.size()));
+  }
+
+  private void domain() {
+    Context context = pick(Context.class);
+    if (context != null) {
+      ProtectionDomain domain = keep(context.allocateProtectionDomain());
+      keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
+      keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
+      keep(domain.allocateMemoryWindow(MemoryWindowType.TYPE_2));
+      keep(domain.createSharedReceiveQueue(16));
+    }
+  }
+
+  private void queue() {
+    Context context = pick(Context.class);
+    if (context != null) {
+      CompletionChannel channel = keep(context.createCompletionChannel());
+      keep(context.completionQueue(64).channel(channel).create());
+    }
+  }
+
+  private void pair() {
+    ProtectionDomain domain = pick(ProtectionDomain.class);
+    CompletionQueue queue = pick(CompletionQueue.class);
+    if (domain == null || queue == null) {
+      return;
+    }
+    QueuePairType[] types = {QueuePairType.RC, QueuePairType.RC, QueuePairType.UC};
+    QueuePairType type = types[random().nextInt(types.length)];
+    boolean extended = random().nextInt(3) == 0;
+    QueuePair a = keep(queuePair(domain, queue, type, extended));
+    QueuePair b = keep(queuePair(domain, queue, type, extended));
+    QueuePairAddress ofB = b.localAddress();
+    b.connect(a.localAddress());
+    a.connect(ofB);
+  }
+
+  private static QueuePair queuePair(
+      ProtectionDomain domain, CompletionQueue queue, QueuePairType type, boolean extended) {
+    QueuePairBuilder builder =
+        domain
+            .queuePair(type)
+            .completions(queue)
+            .capacity(
+                QueuePairCapacity.of(16).withSendSges(2).withReceiveSges(2).withMaxInlineData(64));
+    return extended ? builder.sendOperations(SendOperation.values()).create() : builder.create();
+  }
+
+  private void lists() {
+    MemoryRegion region = pick(MemoryRegion.class);
+    keep(new Completions(1 + random().nextInt(16)));
+    if (region == null) {
+      return;
+    }
+    long length = Math.min(64, region.length());
+    SendList sends = new SendList(4, 2);
+    sends.send(0).local(region, 0, length).signaled();
+    sends.write(1).local(region, 0, length).remote(region.start(), region.rkey()).signaled();
+    sends.read(2).local(region, 0, length).remote(region.start(), region.rkey()).signaled();
+    sends.sendWithImmediate(3, 7).local(region, 0, length).signaled();
+    keep(sends);
+    ReceiveList receives = new ReceiveList(4, 2);
+    for (int i = 0; i < receives.size(); i++) {
+      receives.id(i, i);
+      receives.local(i, region, 0, region.length());
+    }
+    keep(receives);
+  }
+
+  private void packets() {
+    PacketPort port = keep(PacketPort.on(device(), 1).sends(16).receives(16).entries(2, 2).open());
+    keep(port.packets(16).fragment(64, 0).create());
+    keep(port.queuePair());
+  }
+
+  /** The memory stays allocated if the region cannot be closed. */
+  private void closedWith() {
+    ProtectionDomain domain = pick(ProtectionDomain.class);
+    Arena arena = worker.round().memory.arena(random());
+    if (domain != null) {
+      keep(domain.memory(arena.allocate(4096, 4096)).access(ALL).closedWith(arena).register());
+    }
+  }
+
+  private void posting() {
+    QueuePair queuePair = pick(QueuePair.class);
+    MemoryRegion region = pick(MemoryRegion.class);
+    if (queuePair == null || region == null) {
+      return;
+    }
+    try (Posting posting = queuePair.startPosting()) {
+      posting.id(1).signaled().send().local(region, 0, 8);
+      posting.signaled().write(region.rkey(), region.start()).local(region, 0, 8);
+      posting.complete();
+    }
+  }
+
+  /** Posts and polls many times, so that others close what is in use. */
+  void burst() {
+    SendList sends = pick(SendList.class);
+    ReceiveList receives = pick(ReceiveList.class);
+    Completions completions = pick(Completions.class);
+    QueuePair queuePair = pick(QueuePair.class);
+    CompletionQueue queue = pick(CompletionQueue.class);
+    if (sends == null
+        || receives == null
+        || completions == null
+        || queuePair == null
+        || queue == null) {
+      worker.perform("recipe: lists", this::lists);
+      return;
+    }
+    worker.perform(
+        "burst on " + queuePair.number() + " of " + sends.size() + " sends",
+        () -> {
+          for (int i = 0; i < TURNS && !worker.round().isOver(); i++) {
+            queuePair.post(receives);
+            queuePair.post(sends);
+            queue.poll(completions);
+          }
+        });
+  }
+
+  // RDMA CM
+
+  private InetAddress address() {
+    List<InetAddress> addresses = worker.round().target.addresses();
+    return addresses.get(random().nextInt(addresses.size()));
+  }
+
+  /** Two ends in this process, the passive one on a thread that ends with the recipe. */
+  private void connection() throws Exception {
+    InetAddress here = worker.round().target.addresses().get(0);
+    InetAddress there = worker.round().target.addresses().get(1);
+    try (Listener listener = Listener.open(new InetSocketAddress(there, 0))) {
+      Thread peer =
+          Thread.ofPlatform()
+              .daemon()
+              .start(
+                  () -> {
+                    try {
+                      Endpoint request = listener.poll(SOON);
+                      if (request != null) {
+                        worker
+                            .round()
+                            .keepOfHelper(
+                                Connection.accept(
+                                    request, ConnectionSettings.DEFAULT.within(SOON)));
+                      }
+                    } catch (InterruptedException | RuntimeException e) {
+                      // The active side has the outcome.
+                    }
+                  });
+      try {
+        Connection client =
+            keep(
+                Connection.connect(
+                    new InetSocketAddress(there, listener.port()),
+                    ConnectionSettings.DEFAULT.within(SOON).from(new InetSocketAddress(here, 0))));
+        keep(client.endpoint());
+        keep(client.transfers());
+        client.send(new byte[16]);
+      } finally {
+        peer.interrupt();
+        peer.join();
+      }
+    }
+  }
+
+  private void identifier() throws Exception {
+    EventChannel channel = pick(EventChannel.class);
+    if (channel == null) {
+      channel = keep(EventChannel.open());
+    }
+    ConnectionId id =
+        keep(channel.createId(random().nextInt(3) == 0 ? PortSpace.UDP : PortSpace.TCP));
+    if (random().nextInt(3) == 0) {
+      id.bind(new InetSocketAddress(address(), 0));
+      id.listen(4);
+      return;
+    }
+    id.resolveAddress(
+        new InetSocketAddress(address(), 0), new InetSocketAddress(address(), 7471), SOON);
+    channel.poll(Duration.ofMillis(50));
+    id.resolveRoute(SOON);
+    channel.poll(Duration.ofMillis(50));
+    keep(id.queues().createQueuePair(QueuePairCapacity.of(4)));
+    id.connect();
+  }
+}

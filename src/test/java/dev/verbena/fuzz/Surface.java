@@ -1,0 +1,190 @@
+package dev.verbena.fuzz;
+
+import dev.verbena.verbs.Verbena;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** The public classes of the API, and which of their methods and constructors the fuzzer calls. */
+final class Surface {
+  private static final List<String> PACKAGES =
+      List.of("dev/verbena/verbs", "dev/verbena/cm", "dev/verbena/packet");
+
+  /** Methods that are never called, each with its reason: {@code Class.method} or with types. */
+  static final Map<String, String> EXCLUDED =
+      Map.ofEntries(
+          Map.entry("QueuePair.adopt", "takes the address of a C struct on trust"),
+          Map.entry("QueuePairBuilder.create(Resource,Maker)", "the maker returns a C struct"),
+          Map.entry(
+              "SharedReceiveQueue$Builder.create(Resource,Maker)", "the maker returns a C struct"),
+          Map.entry("QueuePairCapacity.writeTo", "fills a C struct, whose bounds the JDK checks"),
+          Map.entry("QueuePairCapacity.readFrom", "reads a C struct, whose bounds the JDK checks"),
+          Map.entry("AddressVector.readFrom", "reads a C struct, whose bounds the JDK checks"),
+          Map.entry("QueuePairAttributes.copyOf", "reads a C struct, whose bounds the JDK checks"),
+          Map.entry("RequestList.localUnchecked", "the unchecked form: any address and key"),
+          Map.entry("ProtectionDomain.registerAddressSpace", "makes every address a valid target"),
+          Map.entry("ParentDomain$Builder.allowUnprotectedMemory", "part of the unchecked form"));
+
+  private final List<Class<?>> classes;
+  private final List<Class<?>> added;
+  private final List<Executable> all;
+  private final Map<Class<?>, List<Executable>> of;
+  private final Set<String> matched = new TreeSet<>();
+
+  /** Reads the packages, and adds further classes. */
+  Surface(Class<?>... more) {
+    classes = new ArrayList<>(find());
+    added = List.of(more);
+    classes.addAll(added);
+    all =
+        classes.stream()
+            .flatMap(type -> executables(type).stream())
+            .sorted(Comparator.comparing(Executable::toGenericString))
+            .toList();
+    of = all.stream().collect(Collectors.groupingBy(Executable::getDeclaringClass));
+  }
+
+  /** The classes that have something to call. */
+  List<Class<?>> classes() {
+    return classes.stream().filter(of::containsKey).toList();
+  }
+
+  /** Those that were added, which are used more often. */
+  List<Class<?>> added() {
+    return added;
+  }
+
+  List<Executable> all() {
+    return all;
+  }
+
+  List<Executable> of(Class<?> type) {
+    return of.get(type);
+  }
+
+  /** Exclusions that match nothing any more. */
+  Set<String> staleExclusions() {
+    Set<String> stale = new TreeSet<>(EXCLUDED.keySet());
+    stale.removeAll(matched);
+    return stale;
+  }
+
+  boolean isApi(Class<?> type) {
+    return classes.contains(type);
+  }
+
+  private List<Executable> executables(Class<?> type) {
+    List<Executable> found = new ArrayList<>();
+    for (Method method : type.getMethods()) {
+      if (method.getDeclaringClass() == Object.class && !method.getName().equals("toString")
+          || method.isBridge()) {
+        continue;
+      }
+      // What a class inherits of the API is called through the class that declares it.
+      boolean inherited =
+          method.getDeclaringClass() != type && classes.contains(method.getDeclaringClass());
+      if (!inherited && !isExcluded(type, method)) {
+        found.add(method);
+      }
+    }
+    if (!Modifier.isAbstract(type.getModifiers())) {
+      for (Constructor<?> constructor : type.getConstructors()) {
+        if (!isExcluded(type, constructor)) {
+          found.add(constructor);
+        }
+      }
+    }
+    if (type.isEnum()) {
+      found.removeIf(e -> e.getDeclaringClass() == Enum.class || e.getName().startsWith("value"));
+    }
+    return found;
+  }
+
+  private boolean isExcluded(Class<?> type, Executable executable) {
+    String name = name(type) + "." + executable.getName();
+    String typed =
+        name
+            + Arrays.stream(executable.getParameterTypes())
+                .map(Class::getSimpleName)
+                .collect(Collectors.joining(",", "(", ")"));
+    for (String excluded : List.of(name, typed)) {
+      if (EXCLUDED.containsKey(excluded)) {
+        matched.add(excluded);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** A class without its package. */
+  static String name(Class<?> type) {
+    return type.getName().substring(type.getPackageName().length() + 1);
+  }
+
+  private static List<Class<?>> find() {
+    try {
+      URI root = Verbena.class.getProtectionDomain().getCodeSource().getLocation().toURI();
+      if (Files.isDirectory(Path.of(root))) {
+        return find(Path.of(root));
+      }
+      try (FileSystem jar = FileSystems.newFileSystem(Path.of(root))) {
+        return find(jar.getPath("/"));
+      }
+    } catch (URISyntaxException | IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static List<Class<?>> find(Path root) {
+    Map<String, Class<?>> found = new TreeMap<>();
+    for (String name : PACKAGES) {
+      try (Stream<Path> files = Files.list(root.resolve(name))) {
+        files
+            .map(file -> file.getFileName().toString())
+            .filter(file -> file.endsWith(".class") && !file.equals("package-info.class"))
+            .map(file -> load(name.replace('/', '.') + "." + file.substring(0, file.length() - 6)))
+            .filter(Surface::isPublic)
+            .forEach(type -> found.put(type.getName(), type));
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+    return List.copyOf(found.values());
+  }
+
+  private static boolean isPublic(Class<?> type) {
+    for (Class<?> t = type; t != null; t = t.getDeclaringClass()) {
+      if (!Modifier.isPublic(t.getModifiers())) {
+        return false;
+      }
+    }
+    return !Callbacks.isCallback(type);
+  }
+
+  private static Class<?> load(String name) {
+    try {
+      return Class.forName(name, false, Surface.class.getClassLoader());
+    } catch (ClassNotFoundException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
