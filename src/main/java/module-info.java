@@ -5,8 +5,6 @@
  * it.
  */
 module dev.verbena {
-  requires static org.jspecify;
-
   exports dev.verbena;
   exports dev.verbena.cm;
   exports dev.verbena.packet;
