@@ -48,7 +48,8 @@ class ProviderLibrariesTest {
   @DeviceTest
   void softRoceIsNoDeviceOfMlx5() {
     try (Context context = Rig.a().open()) {
-      long device = ibv_context.device(context.segment()).address();
+      var struct = Memory.at(context.segment().address(), ibv_context.sizeof());
+      long device = ibv_context.device(struct).address();
       assertFalse(NativeProvider.INSTANCE.bind(Libmlx5.class).mlx5dv_is_supported(device));
     }
   }

@@ -1,0 +1,24 @@
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.RemoteMemory;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.MemoryRegion;
+import java.net.InetSocketAddress;
+
+/**
+ * RDMA CM: serves one client of CmClient, which writes into the memory of this program.
+ *
+ * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar CmServer.java}
+ */
+public class CmServer {
+  public static void main(String[] args) throws InterruptedException {
+    try (Listener listener = Listener.open(new InetSocketAddress(args[0], 7472));
+        Connection client = Connection.accept(listener)) {
+      MemoryRegion memory =
+          client.domain().allocateMemory(4096, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      client.send(RemoteMemory.of(memory).toBytes());
+      client.receive(); // the client has written
+      System.out.println(memory.memory().getString(0));
+    }
+  }
+}

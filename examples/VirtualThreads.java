@@ -1,0 +1,53 @@
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.Listener;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * RDMA CM with virtual threads: a server with one thread for each of three clients.
+ *
+ * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar VirtualThreads.java}
+ */
+public class VirtualThreads {
+  private static final int CLIENTS = 3;
+
+  public static void main(String[] args) throws Exception {
+    try (Listener listener = Listener.open(new InetSocketAddress(args[0], 0));
+        ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      List<Future<Integer>> lengths = new ArrayList<>();
+      InetSocketAddress address = new InetSocketAddress(args[0], listener.port());
+      for (int i = 0; i < CLIENTS; i++) {
+        byte[] message = new byte[i + 1];
+        lengths.add(threads.submit(() -> lengthOf(message, address)));
+      }
+      for (int i = 0; i < CLIENTS; i++) {
+        Connection client = Connection.accept(listener);
+        lengths.add(threads.submit(() -> answer(client)));
+      }
+      int sum = 0;
+      for (Future<Integer> length : lengths) {
+        sum += length.get();
+      }
+      System.out.println(sum + " bytes");
+    }
+  }
+
+  private static int lengthOf(byte[] message, InetSocketAddress address) throws Exception {
+    try (Connection server = Connection.connect(address)) {
+      server.send(message);
+      return server.receive().length; // the virtual thread waits, its carrier does not
+    }
+  }
+
+  private static int answer(Connection client) throws Exception {
+    try (client) {
+      byte[] message = client.receive();
+      client.send(message);
+      return 0;
+    }
+  }
+}
