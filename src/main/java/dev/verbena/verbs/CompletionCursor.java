@@ -100,10 +100,9 @@ public final class CompletionCursor implements AutoCloseable {
     return true;
   }
 
-  /** Refuses to go on as long as C may hold the queue's lock, for whichever thread. */
+  /** Waits for another thread to end polling; refuses to go on if that does not happen. */
   void requireClosed() {
-    closeIfAbandoned();
-    Thread thread = owner.getAcquire();
+    Thread thread = OpenSection.await(owner, this::closeIfAbandoned);
     if (thread != null) {
       throw new IllegalStateException(
           queue + " cannot be closed: its cursor is open in thread " + thread.getName());

@@ -110,10 +110,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     return true;
   }
 
-  /** Refuses to go on as long as C holds the lock of the send queue, for whichever thread. */
+  /** Waits for another thread to end its posting; refuses to go on if that does not happen. */
   void requireClosed() {
-    abortIfAbandoned();
-    Thread thread = owner.getAcquire();
+    Thread thread = OpenSection.await(owner, this::abortIfAbandoned);
     if (thread != null) {
       throw new IllegalStateException(
           queuePair + " cannot be closed: its posting is open in thread " + thread.getName());

@@ -14,9 +14,12 @@ import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Await;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -154,6 +157,29 @@ class CompletionCursorTest {
     assertThrows(IllegalStateException.class, cursor::next);
     assertSame(cursor, queue.startPolling());
     cursor.close();
+  }
+
+  @Test
+  void aQueueIsClosedWhileAnotherThreadPollsItWithoutEnd() throws Exception {
+    AtomicInteger polled = new AtomicInteger();
+    var polling =
+        new FutureTask<>(
+            () ->
+                assertThrows(
+                    IllegalStateException.class,
+                    () -> {
+                      while (true) {
+                        try (CompletionCursor cursor = queue.startPolling()) {
+                          cursor.next();
+                          polled.incrementAndGet();
+                          Thread.yield(); // Most of the time the cursor is open.
+                        }
+                      }
+                    }));
+    Thread.ofPlatform().start(polling);
+    Await.until("polling", () -> polled.get() > 10);
+    queue.close();
+    assertTrue(polling.get().getMessage().endsWith("is closed"));
   }
 
   @Test
