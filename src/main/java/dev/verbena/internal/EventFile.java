@@ -111,7 +111,7 @@ public final class EventFile implements AutoCloseable {
   @Override
   public void close() {
     try (Arena arena = Arena.ofConfined()) {
-      int unused = (int) CLOSE.invokeExact(arena.allocate(CAPTURE), descriptor);
+      int _ = (int) CLOSE.invokeExact(arena.allocate(CAPTURE), descriptor);
     } catch (Throwable t) {
       throw new AssertionError(t);
     }

@@ -79,7 +79,7 @@ final class AsyncEventQueue {
 
   /** Discards the events of an object, and waits until those taken are acknowledged. */
   void forget(SoftObject object) {
-    events.removeIf(event -> event.object() == object);
+    events.removeIf(event -> object.equals(event.object()));
     boolean interrupted = false;
     synchronized (UNACKNOWLEDGED) {
       while (UNACKNOWLEDGED.containsKey(object.address())) {

@@ -18,8 +18,9 @@ final class ConnectedTransport implements Transport {
 
   @Override
   public boolean send() {
-    boolean more = responder.respond();
-    return requester.send() | more;
+    boolean responded = responder.respond();
+    boolean sent = requester.send();
+    return responded || sent;
   }
 
   @Override

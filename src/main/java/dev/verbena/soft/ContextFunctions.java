@@ -137,7 +137,7 @@ final class ContextFunctions {
   }
 
   public void ibv_query_port(long address, byte number, long attributes) {
-    int unused = query_port(address, number, attributes, 48);
+    int _ = query_port(address, number, attributes, 48);
   }
 
   private static SoftPort port(String function, long address, int number) {
@@ -198,13 +198,13 @@ final class ContextFunctions {
   }
 
   public void ibv_query_pkey(long address, byte number, int index, long pkey) {
-    SoftPort unused = port("ibv_query_pkey", address, number);
+    SoftPort _ = port("ibv_query_pkey", address, number);
     checkIndex("ibv_query_pkey", index, 1);
     Memory.putShort(pkey, DEFAULT_PKEY);
   }
 
   public int ibv_get_pkey_index(long address, byte number, short pkey) {
-    SoftPort unused = port("ibv_get_pkey_index", address, number);
+    SoftPort _ = port("ibv_get_pkey_index", address, number);
     if (pkey != DEFAULT_PKEY) {
       throw new VerbsException("ibv_get_pkey_index", Errno.ENOENT);
     }
@@ -213,7 +213,7 @@ final class ContextFunctions {
 
   /** The pointer behind {@code ibv_query_rt_values_ex}. */
   public int query_rt_values(long address, long values) {
-    SoftContext unused = context("ibv_query_rt_values_ex", address);
+    SoftContext _ = context("ibv_query_rt_values_ex", address);
     CStruct struct = CStruct.at(values, ibv_values_ex.layout());
     if (struct.getInt("comp_mask") != rdma_h.IBV_VALUES_MASK_RAW_CLOCK()) {
       return Errno.EINVAL;

@@ -44,7 +44,7 @@ public final class DescribedDevices extends ConfiguredDevices {
           "dev.verbena.soft is at most " + MAX + " devices, not " + description);
     }
     for (int i = 0; i < count; i++) {
-      SoftDevice unused =
+      SoftDevice _ =
           network.add(
               "soft" + i,
               List.of(List.of(address("192.0.2." + (i + 1)), address("2001:db8::" + (i + 1)))));
@@ -65,7 +65,7 @@ public final class DescribedDevices extends ConfiguredDevices {
               .map(DescribedDevices::address)
               .toList());
     }
-    SoftDevice unused = network.add(parts[0], ports);
+    SoftDevice _ = network.add(parts[0], ports);
   }
 
   /** An address from its text; names are not looked up. */

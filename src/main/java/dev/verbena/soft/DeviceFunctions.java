@@ -95,6 +95,7 @@ final class DeviceFunctions {
     return opened.address();
   }
 
+  @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public long ibv_import_device(int descriptor) {
     throw new VerbsException(
         "ibv_import_device", Errno.EOPNOTSUPP, "software devices cannot be imported");

@@ -84,7 +84,7 @@ final class Engine implements AutoCloseable {
   /** Has a task run soon. Any thread may call this; it neither waits nor allocates. */
   void request(Task task) {
     if (task.request()) {
-      if (Thread.currentThread() == thread) {
+      if (Thread.currentThread().equals(thread)) {
         append(task);
       } else {
         Task head;

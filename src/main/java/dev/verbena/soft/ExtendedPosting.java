@@ -305,7 +305,7 @@ final class ExtendedPosting {
     if (length < 0 || request.inlineLength + length > sends.maxInline) {
       fail(sends, Errno.EINVAL);
     } else {
-      long unused = Posting.copy(data, request.inlineBuffer + request.inlineLength, (int) length);
+      long _ = Posting.copy(data, request.inlineBuffer + request.inlineLength, (int) length);
       request.inlineLength += (int) length;
     }
   }

@@ -51,7 +51,7 @@ final class FunctionTable {
     try {
       return MethodHandles.lookup().unreflect(method).bindTo(part);
     } catch (IllegalAccessException e) {
-      throw new AssertionError(e);
+      throw new LinkageError(e.getMessage(), e);
     }
   }
 
@@ -86,7 +86,7 @@ final class FunctionTable {
           yield MethodHandles.foldArguments(
               function, MethodHandles.insertArguments(check, 0, cName(name)));
         } catch (ReflectiveOperationException e) {
-          throw new AssertionError(e);
+          throw new LinkageError(e.getMessage(), e);
         }
       }
     };

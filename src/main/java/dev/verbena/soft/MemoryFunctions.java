@@ -207,7 +207,7 @@ final class MemoryFunctions {
 
   /** The pointer behind {@code ibv_advise_mr}: there is nothing to prefetch. */
   public int advise_mr(long pd, int advice, int flags, long list, int count) {
-    SoftDomain unused = domain("ibv_advise_mr", pd);
+    SoftDomain _ = domain("ibv_advise_mr", pd);
     return Errno.EOPNOTSUPP;
   }
 }

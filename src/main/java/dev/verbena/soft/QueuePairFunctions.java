@@ -280,7 +280,7 @@ final class QueuePairFunctions {
   private static void checkValues(SoftQueuePair queuePair, CStruct attr, int mask) {
     String function = "ibv_modify_qp";
     if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
-      SoftPort unused = queuePair.device.port(function, attr.getByte("port_num"));
+      SoftPort _ = queuePair.device.port(function, attr.getByte("port_num"));
     }
     if ((mask & rdma_h.IBV_QP_PKEY_INDEX()) != 0 && attr.getShort("pkey_index") != 0) {
       throw new VerbsException(function, Errno.EINVAL, "pkey_index must be 0");
@@ -327,7 +327,7 @@ final class QueuePairFunctions {
   }
 
   public int ibv_query_qp_data_in_order(long address, int opcode, int flags) {
-    SoftQueuePair unused = queuePair("ibv_query_qp_data_in_order", address);
+    SoftQueuePair _ = queuePair("ibv_query_qp_data_in_order", address);
     return 0;
   }
 

@@ -44,7 +44,7 @@ final class Registry {
 
   static synchronized void removeWithHandle(SoftObject object) {
     int handle = object.struct.getInt(object.handleField());
-    if (handle > 0 && handle < byHandle.length && byHandle[handle] == object) {
+    if (handle > 0 && handle < byHandle.length && object.equals(byHandle[handle])) {
       byHandle[handle] = null;
       FREE.add(handle);
     }

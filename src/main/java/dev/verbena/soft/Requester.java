@@ -380,7 +380,7 @@ final class Requester {
     while (sends.retired() < sends.started) {
       SendRequest request = sends.at(sends.retired());
       boolean done =
-          request.hasResponse() || request.isLocal()
+          (request.hasResponse() || request.isLocal())
               ? request.finished
               : Psn.distance(request.lastPsn(), unacknowledged) > 0;
       if (!done || sends.retired() >= cursor) {

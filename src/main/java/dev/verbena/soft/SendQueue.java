@@ -68,6 +68,7 @@ final class SendQueue {
   }
 
   /** Adds requests that were written to free slots. */
+  @SuppressWarnings("NonAtomicVolatileUpdate")
   void post(int count) {
     posted += count; // Only who holds the lock writes it.
   }
@@ -88,6 +89,7 @@ final class SendQueue {
     return retired == posted;
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate")
   void retire() {
     retired++; // Only the network's lock holder writes it.
   }

@@ -257,7 +257,7 @@ final class SoftCompletionQueue extends SoftObject {
       long kept = polled;
       for (long i = polled; i < added; i++) {
         Completion c = ring[(int) (i % ring.length)];
-        if (c.owner != owner) {
+        if (!owner.equals(c.owner)) {
           int slot = (int) (kept++ % ring.length);
           ring[(int) (i % ring.length)] = ring[slot];
           ring[slot] = c;

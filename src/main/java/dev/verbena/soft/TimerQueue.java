@@ -38,7 +38,7 @@ final class TimerQueue {
     timer.index = -1;
     Timer last = heap[--size];
     heap[size] = null;
-    if (last != timer) {
+    if (!timer.equals(last)) {
       put(at, last);
       up(at);
       down(last.index);

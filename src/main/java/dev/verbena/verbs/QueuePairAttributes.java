@@ -150,11 +150,11 @@ public final class QueuePairAttributes {
     /**
      * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
      *
-     * @param key the Q_Key; one with the most significant bit set needs privileges
+     * @param value the Q_Key; one with the most significant bit set needs privileges
      * @return this
      */
-    public Builder queueKey(int key) {
-      ibv_qp_attr.qkey(struct, key);
+    public Builder queueKey(int value) {
+      ibv_qp_attr.qkey(struct, value);
       return with(QueuePairAttribute.QKEY);
     }
 

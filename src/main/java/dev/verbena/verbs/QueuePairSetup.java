@@ -146,11 +146,11 @@ public final class QueuePairSetup {
   /**
    * Sets the Q_Key that datagrams must carry to be received. The default is 0x11111111.
    *
-   * @param key the Q_Key; one with the most significant bit set needs privileges
+   * @param value the Q_Key; one with the most significant bit set needs privileges
    * @return this
    */
-  public QueuePairSetup queueKey(int key) {
-    this.queueKey = key;
+  public QueuePairSetup queueKey(int value) {
+    this.queueKey = value;
     return this;
   }
 

@@ -288,7 +288,7 @@ public abstract class Resource implements AutoCloseable {
       if (inner.isWithin(this)) {
         throw new IllegalStateException(
             "%s cannot be closed here: this thread is closing %s or creating an object on it"
-                .formatted(this, inner == this ? "it" : inner));
+                .formatted(this, inner.equals(this) ? "it" : inner));
       }
     }
     if (!beginClosing()) {
@@ -314,7 +314,7 @@ public abstract class Resource implements AutoCloseable {
 
   /** Whether closing another object closes this one: it is the same, or this was created on it. */
   private boolean isWithin(Resource other) {
-    return this == other || parents.stream().anyMatch(parent -> parent.isWithin(other));
+    return equals(other) || parents.stream().anyMatch(parent -> parent.isWithin(other));
   }
 
   /**

@@ -67,7 +67,7 @@ public final class TagOperations {
     this.size = operations;
     this.entriesEach = entriesEach;
     this.regions = new MemoryRegion[operations * entriesEach];
-    this.memory = new Block(OPERATIONS + operations * (long) SIZE + regions.length * (long) ENTRY);
+    this.memory = new Block(OPERATIONS + operations * SIZE + regions.length * ENTRY);
     this.formatted = new boolean[operations];
   }
 

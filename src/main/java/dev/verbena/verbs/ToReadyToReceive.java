@@ -150,11 +150,11 @@ public final class ToReadyToReceive {
   /**
    * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
    *
-   * @param key the Q_Key; one with the most significant bit set needs privileges
+   * @param value the Q_Key; one with the most significant bit set needs privileges
    * @return this
    */
-  public ToReadyToReceive queueKey(int key) {
-    attributes.queueKey(key);
+  public ToReadyToReceive queueKey(int value) {
+    attributes.queueKey(value);
     return this;
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.fake;
 
 import dev.verbena.raw.ibv_send_wr;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A data path that takes its time: each call looks at its queue at the end, as C would, and finds
@@ -21,7 +22,7 @@ public final class SlowCalls {
   private int look(Live<?> objects, long address) {
     begun.incrementAndGet();
     for (int i = 0; i < 20; i++) {
-      Thread.yield();
+      LockSupport.parkNanos(1_000);
     }
     synchronized (device) {
       objects.at(address); // Throws if the object is gone.

@@ -95,7 +95,7 @@ final class Surface {
   private List<Executable> executables(Class<?> type) {
     List<Executable> found = new ArrayList<>();
     for (Method method : type.getMethods()) {
-      if (method.getDeclaringClass() == Object.class && !method.getName().equals("toString")
+      if ((method.getDeclaringClass() == Object.class && !method.getName().equals("toString"))
           || method.isBridge()) {
         continue;
       }

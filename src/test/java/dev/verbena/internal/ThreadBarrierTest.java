@@ -9,6 +9,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two threads store, then load what the other stores: one of them sees the other. */
+@SuppressWarnings("UnusedVariable") // The fields are read by their handles.
 class ThreadBarrierTest {
   private static final int ROUNDS = 20_000;
   private static final VarHandle QUICK = field("quick");
