@@ -203,7 +203,10 @@ public final class AddressQuery {
   public void resolveOn(ConnectionId id) {
     try (Arena arena = Arena.ofConfined()) {
       // Not while the channel is held: a name service may take its time.
-      id.rdmacm().rdma_resolve_addrinfo(id.pointer(), node(arena), service(arena), hints(arena));
+      id.nativeId()
+          .rdmacm()
+          .rdma_resolve_addrinfo(
+              id.nativeId().pointer(), node(arena), service(arena), hints(arena));
     } catch (VerbsException e) {
       throw e.explained("resolving " + this);
     }
@@ -220,10 +223,11 @@ public final class AddressQuery {
   public static List<AddressInfo> takeFrom(ConnectionId id) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-      id.call(
-          "taking what was resolved",
-          () -> id.rdmacm().rdma_query_addrinfo(id.pointer(), result.address()));
-      return copyAndFree(id.rdmacm(), result);
+      id.nativeId()
+          .call(
+              "taking what was resolved",
+              (rdmacm, pointer) -> rdmacm.rdma_query_addrinfo(pointer, result.address()));
+      return copyAndFree(id.nativeId().rdmacm(), result);
     }
   }
 

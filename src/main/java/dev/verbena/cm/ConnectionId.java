@@ -3,7 +3,6 @@ package dev.verbena.cm;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Arguments;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.SocketAddresses;
 import dev.verbena.raw.rdma_cm_id;
@@ -21,8 +20,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.function.Consumer;
-import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -35,84 +33,98 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Closing an identifier is {@code rdma_destroy_id}, of an endpoint {@code rdma_destroy_ep}. What
  * it has of its own has classes of its own: {@link #options}, {@link #queues}, {@link #multicast},
- * {@link #synchronous}, and {@link #foreignQueuePair} for a queue pair that it has not.
+ * and {@link #foreignQueuePair} for a queue pair that it has not.
  *
- * <p>An identifier in {@linkplain SynchronousMode synchronous mode} has no such channel.
+ * <p>An identifier in {@linkplain SynchronousMode synchronous mode} has no such channel: its
+ * operations wait in C, {@link #takeRequest} for a peer, and {@link #lastEvent} is what they waited
+ * for.
  */
 public final class ConnectionId extends Resource {
   /** The longest timeout of librdmacm. */
   private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
 
-  private final Librdmacm rdmacm;
-  private final NativeId handle;
-  private final MemorySegment struct;
+  private final NativeId nativeId;
   private final PortSpace portSpace;
   private final boolean datagram;
-  private volatile String name = "unbound";
-  private volatile boolean listening;
   private final HomeDomain home;
   private final ConnectionQueues queues;
-  private final Multicast multicast = new Multicast(this);
-  private final SynchronousMode synchronous;
+  private final Multicast multicast;
 
-  private ConnectionId(NativeId handle, ProtectionDomain domain, QueuePairCapacity capacity) {
-    super(handle.address(), handle::destroy);
-    this.rdmacm = handle.rdmacm();
-    this.handle = handle;
-    this.struct = Memory.at(handle.address(), rdma_cm_id.sizeof());
-    this.portSpace = PortSpace.of(rdma_cm_id.ps(struct));
-    this.datagram = rdma_cm_id.qp_type(struct) == rdma_h.IBV_QPT_UD();
-    this.home = new HomeDomain(this, domain);
-    this.queues = new ConnectionQueues(this, home);
-    this.synchronous = new SynchronousMode(this, home, struct, capacity);
+  /** How much the queue pair of each request must hold in synchronous mode; null for none. */
+  private final @Nullable QueuePairCapacity requestCapacity;
+
+  /** Null in synchronous mode. */
+  private volatile @Nullable EventChannel channel;
+
+  private volatile String name = "unbound";
+  private volatile boolean listening;
+  private volatile @Nullable ConnectionEvent lastEvent;
+
+  private ConnectionId(
+      NativeId nativeId,
+      @Nullable EventChannel channel,
+      @Nullable ProtectionDomain domain,
+      @Nullable QueuePairCapacity requestCapacity) {
+    super(nativeId.address(), nativeId::destroy);
+    nativeId.belongTo(this, event -> keep(event, null));
+    this.nativeId = nativeId;
+    this.channel = channel;
+    this.requestCapacity = requestCapacity;
+    this.portSpace = PortSpace.of(rdma_cm_id.ps(nativeId.struct()));
+    this.datagram = rdma_cm_id.qp_type(nativeId.struct()) == rdma_h.IBV_QPT_UD();
+    this.home = new HomeDomain(nativeId, domain);
+    this.queues = new ConnectionQueues(nativeId, home);
+    this.multicast = new Multicast(nativeId);
   }
 
   /** Takes charge of what C made, or gives it back if what it was made on is closed already. */
   private static ConnectionId of(
-      NativeId handle, ProtectionDomain domain, QueuePairCapacity capacity) {
+      NativeId nativeId,
+      @Nullable EventChannel channel,
+      @Nullable ProtectionDomain domain,
+      @Nullable QueuePairCapacity capacity) {
     try {
       return make(
-          List.of(parents(domain, handle.channel())),
-          () -> new ConnectionId(handle, domain, capacity));
+          List.of(parents(domain, channel)),
+          () -> new ConnectionId(nativeId, channel, domain, capacity));
     } catch (IllegalStateException e) {
-      handle.destroy();
+      nativeId.destroy();
       throw e;
     }
   }
 
   /** What must be closed after an identifier, of what there is of these. */
-  private static Resource[] parents(ProtectionDomain domain, EventChannel... channels) {
+  private static Resource[] parents(@Nullable ProtectionDomain domain, EventChannel... channels) {
     return Stream.concat(Stream.of(channels), Stream.ofNullable(domain))
         .filter(Objects::nonNull)
         .toArray(Resource[]::new);
   }
 
+  /** Makes an identifier on a channel that nobody can close meanwhile. */
   static ConnectionId create(EventChannel channel, PortSpace portSpace) {
-    ConnectionId id =
-        make(
-            List.of(channel),
-            () -> {
-              long address = newId(channel.rdmacm(), channel.segment().address(), portSpace);
-              return new ConnectionId(
-                  new NativeId(channel.rdmacm(), address, channel, false), null, null);
-            });
-    channel.add(id.handle.address(), id);
-    return id;
+    NativeChannel on = channel.channel();
+    return make(
+        List.of(channel),
+        () -> {
+          long address = newId(on.rdmacm(), on.address(), portSpace);
+          return new ConnectionId(
+              new NativeId(on.rdmacm(), address, on, false), channel, null, null);
+        });
   }
 
   /** An identifier that C made for a peer's request. */
   static ConnectionId requested(EventChannel channel, MemorySegment segment) {
+    NativeChannel on = channel.channel();
     ConnectionId id =
-        of(new NativeId(channel.rdmacm(), segment.address(), channel, false), null, null);
-    channel.add(segment.address(), id);
+        of(new NativeId(on.rdmacm(), segment.address(), on, false), channel, null, null);
     id.rename();
     return id;
   }
 
   /** An identifier in synchronous mode that C made, with the queue pair that it may have made. */
   static ConnectionId synchronous(
-      NativeId handle, ProtectionDomain domain, QueuePairCapacity capacity) {
-    ConnectionId id = of(handle, domain, capacity);
+      NativeId nativeId, @Nullable ProtectionDomain domain, @Nullable QueuePairCapacity capacity) {
+    ConnectionId id = of(nativeId, null, domain, capacity);
     try {
       id.queues.adopt(capacity);
       id.rename();
@@ -123,6 +135,7 @@ public final class ConnectionId extends Resource {
     return id;
   }
 
+  /** Makes an identifier: {@code rdma_create_id} on a channel, or on 0 for none. */
   static long newId(Librdmacm rdmacm, long channel, PortSpace portSpace) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment id = arena.allocate(ValueLayout.JAVA_LONG);
@@ -145,7 +158,7 @@ public final class ConnectionId extends Resource {
     Objects.requireNonNull(local, "local");
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = SocketAddresses.write(local, arena);
-      run(() -> rdmacm.rdma_bind_addr(address(), address.address()));
+      nativeId.call((rdmacm, id) -> rdmacm.rdma_bind_addr(id, address.address()));
     } catch (VerbsException e) {
       throw explained(e, "binding to " + local, local);
     }
@@ -168,9 +181,9 @@ public final class ConnectionId extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment source = SocketAddresses.write(local, arena);
       MemorySegment destination = SocketAddresses.write(peer, arena);
-      run(
-          () ->
-              rdmacm.rdma_resolve_addr(address(), source.address(), destination.address(), millis));
+      nativeId.call(
+          (rdmacm, id) ->
+              rdmacm.rdma_resolve_addr(id, source.address(), destination.address(), millis));
     } catch (VerbsException e) {
       throw explained(e, "resolving " + peer + (local == null ? "" : " from " + local), peer);
     }
@@ -185,10 +198,10 @@ public final class ConnectionId extends Resource {
    * @throws IllegalStateException if no address was resolved yet
    */
   public void resolveRoute(Duration timeout) {
-    requireDevice();
+    nativeId.requireDevice();
     int millis = millis(timeout);
     try {
-      run(() -> rdmacm.rdma_resolve_route(address(), millis));
+      nativeId.call((rdmacm, id) -> rdmacm.rdma_resolve_route(id, millis));
     } catch (VerbsException e) {
       throw explained(e, "resolving the route", peerAddress().orElse(null));
     }
@@ -201,7 +214,7 @@ public final class ConnectionId extends Resource {
    * @return the address, or empty before binding and for an address that is not of IP
    */
   public Optional<InetSocketAddress> localAddress() {
-    return SocketAddresses.read(RdmaCma.rdma_get_local_addr(address()));
+    return nativeId.read(id -> SocketAddresses.read(RdmaCma.rdma_get_local_addr(id.address())));
   }
 
   /**
@@ -212,7 +225,8 @@ public final class ConnectionId extends Resource {
    */
   public Optional<InetSocketAddress> peerAddress() {
     // C has zeros for none, in the family of the own address.
-    return SocketAddresses.read(RdmaCma.rdma_get_peer_addr(address()))
+    return nativeId
+        .read(id -> SocketAddresses.read(RdmaCma.rdma_get_peer_addr(id.address())))
         .filter(peer -> peer.getPort() != 0 || !peer.getAddress().isAnyLocalAddress());
   }
 
@@ -222,7 +236,7 @@ public final class ConnectionId extends Resource {
    * @return the port, or 0 before binding
    */
   public int localPort() {
-    return port(rdmacm.rdma_get_src_port(address()));
+    return port(nativeId.read(id -> nativeId.rdmacm().rdma_get_src_port(id.address())));
   }
 
   /**
@@ -231,7 +245,7 @@ public final class ConnectionId extends Resource {
    * @return the port, or 0 without a peer
    */
   public int peerPort() {
-    return port(rdmacm.rdma_get_dst_port(address()));
+    return port(nativeId.read(id -> nativeId.rdmacm().rdma_get_dst_port(id.address())));
   }
 
   private static int port(short bigEndian) {
@@ -248,7 +262,7 @@ public final class ConnectionId extends Resource {
    */
   public void listen(int backlog) {
     Arguments.range("backlog", backlog, 0, Integer.MAX_VALUE);
-    call("listening", () -> rdmacm.rdma_listen(address(), backlog));
+    nativeId.call("listening", (rdmacm, id) -> rdmacm.rdma_listen(id, backlog));
     listening = true;
     rename();
   }
@@ -275,10 +289,10 @@ public final class ConnectionId extends Resource {
    * @throws IllegalStateException if the route was not resolved
    */
   public void connect(ConnectionParameters parameters, byte[] privateData) {
-    requireDevice();
+    nativeId.requireDevice();
     try (Arena arena = Arena.ofConfined()) {
       long param = parameters.write(privateData, arena).address();
-      run(() -> rdmacm.rdma_connect(address(), param));
+      nativeId.call((rdmacm, id) -> rdmacm.rdma_connect(id, param));
     } catch (VerbsException e) {
       throw PrivateData.explain(e, "connecting " + this, privateData);
     }
@@ -305,14 +319,14 @@ public final class ConnectionId extends Resource {
    *     parameters
    */
   public void accept(ConnectionParameters parameters, byte[] privateData) {
-    requireDevice();
-    if (!hasQueuePair() && parameters.queuePairNumber() == 0) {
+    nativeId.requireDevice();
+    if (!nativeId.hasQueuePair() && parameters.queuePairNumber() == 0) {
       throw new IllegalStateException(
           this + " has no queue pair: create one, or name another one's number");
     }
     try (Arena arena = Arena.ofConfined()) {
       long param = parameters.write(privateData, arena).address();
-      run(() -> rdmacm.rdma_accept(address(), param));
+      nativeId.call((rdmacm, id) -> rdmacm.rdma_accept(id, param));
     } catch (VerbsException e) {
       throw PrivateData.explain(e, "accepting " + this, privateData);
     }
@@ -330,7 +344,9 @@ public final class ConnectionId extends Resource {
    * @param privateData bytes for the peer: 148 at most, 136 from a datagram service
    */
   public void reject(byte[] privateData) {
-    refuse(privateData, data -> rdmacm.rdma_reject(address(), data, (byte) privateData.length));
+    refuse(
+        privateData,
+        data -> (rdmacm, id) -> rdmacm.rdma_reject(id, data, (byte) privateData.length));
   }
 
   /**
@@ -340,13 +356,15 @@ public final class ConnectionId extends Resource {
    * @param privateData bytes for the peer: 148 at most
    */
   public void rejectEnhanced(byte[] privateData) {
-    refuse(privateData, data -> rdmacm.rdma_reject_ece(address(), data, (byte) privateData.length));
+    refuse(
+        privateData,
+        data -> (rdmacm, id) -> rdmacm.rdma_reject_ece(id, data, (byte) privateData.length));
   }
 
-  private void refuse(byte[] privateData, LongConsumer reject) {
+  private void refuse(byte[] privateData, LongFunction<NativeId.Call> reject) {
     try (Arena arena = Arena.ofConfined()) {
       long data = PrivateData.write(privateData, arena).address();
-      run(() -> reject.accept(data));
+      nativeId.call(reject.apply(data));
     } catch (VerbsException e) {
       throw PrivateData.explain(e, "refusing " + this, privateData);
     }
@@ -358,7 +376,7 @@ public final class ConnectionId extends Resource {
    */
   public void notifyCommunicationEstablished() {
     int event = rdma_h.IBV_EVENT_COMM_EST();
-    call("notifying", () -> rdmacm.rdma_notify(address(), event));
+    nativeId.call("notifying", (rdmacm, id) -> rdmacm.rdma_notify(id, event));
   }
 
   /**
@@ -367,7 +385,7 @@ public final class ConnectionId extends Resource {
    * done so for long. {@link EventType#TIMEWAIT_EXIT} follows later.
    */
   public void disconnect() {
-    call("disconnecting", () -> rdmacm.rdma_disconnect(address()));
+    nativeId.call("disconnecting", Librdmacm::rdma_disconnect);
   }
 
   // Events of the user's
@@ -380,23 +398,15 @@ public final class ConnectionId extends Resource {
    * @param argument what its {@link ConnectionEvent#argument} is to be
    */
   public void writeEvent(int status, long argument) {
-    call(
+    nativeId.call(
         "writing an event",
-        () -> rdmacm.rdma_write_cm_event(address(), EventType.USER.code(), status, argument));
+        (rdmacm, id) -> rdmacm.rdma_write_cm_event(id, EventType.USER.code(), status, argument));
   }
 
   /** Disconnects in answer to the peer, or in vain. */
   void endQuietly() {
-    handle.whileNobodyReads(
-        () -> {
-          if (isOpen()) {
-            try {
-              rdmacm.rdma_disconnect(handle.address());
-            } catch (VerbsException e) {
-              // Both ends disconnected at once, or the device is gone: there is nothing to answer.
-            }
-          }
-        });
+    // It fails if both ends disconnected at once, or the device is gone.
+    nativeId.callQuietly(Librdmacm::rdma_disconnect);
   }
 
   // Channels
@@ -415,16 +425,19 @@ public final class ConnectionId extends Resource {
     reportOn(null);
   }
 
-  private void reportOn(EventChannel target) {
-    EventChannel source = handle.channel();
+  private void reportOn(@Nullable EventChannel target) {
+    EventChannel source = channel;
     if (target == source) {
       return;
     }
-    synchronous.requireNobodyWaits();
+    nativeId.requireNobodyWaits();
     // Whichever channel is closed meanwhile closes the identifier, before C lets go of the channel.
     moveTo(parents(home.given(), source, target));
     try {
-      call("migrating", () -> handle.migrate(this, target));
+      nativeId.migrate(struct(source), struct(target), () -> channel = target);
+    } catch (VerbsException e) {
+      stayOn(source, e);
+      throw e.explained("migrating of " + this);
     } catch (RuntimeException e) {
       stayOn(source, e);
       throw e;
@@ -432,7 +445,11 @@ public final class ConnectionId extends Resource {
     moveTo(parents(home.given(), target));
   }
 
-  private void stayOn(EventChannel source, RuntimeException failure) {
+  private static @Nullable NativeChannel struct(@Nullable EventChannel of) {
+    return of == null ? null : of.channel();
+  }
+
+  private void stayOn(@Nullable EventChannel source, RuntimeException failure) {
     try {
       moveTo(parents(home.given(), source));
     } catch (IllegalStateException closed) {
@@ -446,7 +463,7 @@ public final class ConnectionId extends Resource {
    * @return the channel, or empty in synchronous mode
    */
   public Optional<EventChannel> channel() {
-    return Optional.ofNullable(handle.channel());
+    return Optional.ofNullable(channel);
   }
 
   // Queues
@@ -459,7 +476,7 @@ public final class ConnectionId extends Resource {
    * @throws IllegalStateException if the identifier is not bound to a device yet
    */
   public ProtectionDomain domain() {
-    requireDevice();
+    nativeId.requireDevice();
     return queuePair().map(QueuePair::domain).orElseGet(home::get);
   }
 
@@ -489,7 +506,7 @@ public final class ConnectionId extends Resource {
    * @return its options
    */
   public ConnectionOptions options() {
-    return new ConnectionOptions(this);
+    return new ConnectionOptions(nativeId);
   }
 
   /**
@@ -516,7 +533,7 @@ public final class ConnectionId extends Resource {
    * @return what takes such a queue pair through its states
    */
   public ForeignQueuePair foreignQueuePair() {
-    return new ForeignQueuePair(this);
+    return new ForeignQueuePair(nativeId);
   }
 
   /**
@@ -529,23 +546,13 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * What an identifier without a channel can do.
-   *
-   * @return what waits in C
-   */
-  public SynchronousMode synchronous() {
-    return synchronous;
-  }
-
-  /**
    * The device that the identifier is bound to.
    *
    * @return a context that all identifiers of the device share
    * @throws IllegalStateException if it is not bound to a device yet
    */
   public Context context() {
-    requireDevice();
-    return Contexts.at(rdma_cm_id.verbs(struct));
+    return nativeId.context();
   }
 
   /**
@@ -555,8 +562,7 @@ public final class ConnectionId extends Resource {
    * @return true if it is
    */
   public boolean hasDevice() {
-    requireOpen();
-    return rdma_cm_id.verbs(struct).address() != 0;
+    return nativeId.hasDevice();
   }
 
   /**
@@ -565,83 +571,70 @@ public final class ConnectionId extends Resource {
    * @return the port, or 0 before binding to a device
    */
   public int portNumber() {
-    requireOpen();
-    return Byte.toUnsignedInt(rdma_cm_id.port_num(struct));
+    return Byte.toUnsignedInt(nativeId.read(rdma_cm_id::port_num));
   }
 
-  // Plumbing, for this identifier's parts
+  // Synchronous mode
 
-  Librdmacm rdmacm() {
-    return rdmacm;
+  /**
+   * Waits in C for a peer, in {@linkplain SynchronousMode synchronous mode}: {@code
+   * rdma_get_request}.
+   *
+   * @return an identifier in synchronous mode, to be accepted or rejected, and closed; it has a
+   *     queue pair if the listener was made with a capacity, on the domain that the listener was
+   *     made with
+   * @throws IllegalStateException if this identifier reports on an event channel, or does not
+   *     listen
+   */
+  public ConnectionId takeRequest() {
+    if (nativeId.hasChannel()) {
+      throw new IllegalStateException(this + " reports requests on its event channel");
+    }
+    if (!listening) {
+      throw new IllegalStateException(
+          this + " does not listen, so no request can come: call listen");
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
+      nativeId.call(
+          "taking a request", (rdmacm, id) -> rdmacm.rdma_get_request(id, pointer.address()));
+      NativeId made =
+          new NativeId(nativeId.rdmacm(), pointer.get(ValueLayout.JAVA_LONG, 0), null, true);
+      ConnectionId request = synchronous(made, home.given(made.device()), requestCapacity);
+      made.takeEvent(event -> request.keep(event, this));
+      return request;
+    }
   }
 
-  /** The C struct's address, of an identifier that is open. */
-  long pointer() {
-    return address();
+  /**
+   * The last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with what the
+   * peer sent along.
+   *
+   * @return the event, or empty if there is none, as always outside of synchronous mode
+   */
+  public Optional<ConnectionEvent> lastEvent() {
+    return nativeId.hasChannel() ? Optional.empty() : Optional.ofNullable(lastEvent);
   }
 
-  /** The C struct, of an identifier that is open. */
-  MemorySegment struct() {
-    requireOpen();
-    return struct;
+  private void keep(MemorySegment event, @Nullable ConnectionId listener) {
+    lastEvent = ConnectionEvent.copy(event, this, listener);
   }
 
-  /** The groups to leave before the queue pair is given back. */
-  JoinedGroups groups() {
-    return handle.groups();
-  }
+  // What it is made of
 
-  /** Gives something of the C struct back, while the identifier may already be closing. */
-  void callClosing(Consumer<MemorySegment> release) {
-    synchronous.whileNobodyWaits(() -> handle.whileNobodyReads(() -> release.accept(struct)));
+  /** The C struct, for the classes of this package that make or wait on an identifier. */
+  NativeId nativeId() {
+    return nativeId;
   }
 
   @Override
   protected void beforeClose() {
-    synchronous.requireNobodyWaits();
+    nativeId.requireNobodyWaits();
   }
 
-  boolean isListening() {
-    return listening;
-  }
-
-  boolean hasQueuePair() {
-    requireOpen();
-    return rdma_cm_id.qp(struct).address() != 0;
-  }
-
-  void requireNoQueuePair(String why) {
-    if (hasQueuePair()) {
-      throw new IllegalStateException(this + " has a queue pair: " + why);
-    }
-  }
-
-  void requireDevice() {
-    if (!hasDevice()) {
-      throw new IllegalStateException(
-          this + " has no device yet: bind it to a device's address, or resolve an address");
-    }
-  }
-
-  /** Calls C while nobody takes the identifier away, and says more about a failure. */
-  void call(String doing, Runnable call) {
-    try {
-      run(call);
-    } catch (VerbsException e) {
-      throw e.explained(doing + " of " + this);
-    }
-  }
-
-  private VerbsException explained(VerbsException e, String doing, InetSocketAddress address) {
+  private VerbsException explained(
+      VerbsException e, String doing, @Nullable InetSocketAddress address) {
     return e.explained(doing + " of " + this + AddressAdvice.on(e.errno(), address));
-  }
-
-  private void run(Runnable call) {
-    if (handle.channel() == null) {
-      synchronous.run(call);
-    } else {
-      handle.whileNobodyReads(call);
-    }
   }
 
   /** C counts milliseconds in an int: what is longer is as good as for ever. */

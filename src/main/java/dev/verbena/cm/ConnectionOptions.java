@@ -8,9 +8,9 @@ import java.lang.foreign.ValueLayout;
 
 /** What can be set on an identifier before it is used: {@code rdma_set_option}. */
 public final class ConnectionOptions {
-  private final ConnectionId id;
+  private final NativeId id;
 
-  ConnectionOptions(ConnectionId id) {
+  ConnectionOptions(NativeId id) {
     this.id = id;
   }
 
@@ -97,8 +97,7 @@ public final class ConnectionOptions {
   private void set(int level, int name, MemorySegment value) {
     id.call(
         "setting option " + name,
-        () ->
-            id.rdmacm()
-                .rdma_set_option(id.pointer(), level, name, value.address(), value.byteSize()));
+        (rdmacm, pointer) ->
+            rdmacm.rdma_set_option(pointer, level, name, value.address(), value.byteSize()));
   }
 }

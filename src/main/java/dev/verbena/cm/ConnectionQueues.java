@@ -13,7 +13,7 @@ import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
-import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * The queues of an identifier, made by librdmacm, which takes the queue pair through its states.
@@ -22,14 +22,14 @@ import java.util.function.Consumer;
  * rdma_destroy_qp}, closing the shared receive queue {@code rdma_destroy_srq}.
  */
 public final class ConnectionQueues {
-  private final ConnectionId id;
+  private final NativeId id;
   private final HomeDomain home;
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
   private SharedReceiveQueue sharedReceives;
 
-  ConnectionQueues(ConnectionId id, HomeDomain home) {
+  ConnectionQueues(NativeId id, HomeDomain home) {
     this.id = id;
     this.home = home;
   }
@@ -63,7 +63,7 @@ public final class ConnectionQueues {
       ibv_qp_init_attr.qp_type(attr, rdma_cm_id.qp_type(id.struct()));
       id.call(
           "creating the queue pair",
-          () -> id.rdmacm().rdma_create_qp(id.pointer(), pd, attr.address()));
+          (rdmacm, pointer) -> rdmacm.rdma_create_qp(pointer, pd, attr.address()));
       adopt(QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)));
       return queuePair;
     }
@@ -89,8 +89,8 @@ public final class ConnectionQueues {
     ProtectionDomain domain = home.get();
     Resource[] parents =
         sharedReceives == null
-            ? new Resource[] {id, domain}
-            : new Resource[] {id, domain, sharedReceives};
+            ? new Resource[] {id.owner(), domain}
+            : new Resource[] {id.owner(), domain, sharedReceives};
     MemorySegment struct = id.struct();
     queuePair =
         QueuePair.adopt(domain, rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
@@ -116,13 +116,13 @@ public final class ConnectionQueues {
     home.get(); // C will have another one in its place.
     queuePair =
         builder.create(
-            id,
+            id.owner(),
             new QueuePairBuilder.Maker() {
               @Override
               public MemorySegment create(MemorySegment attributes) {
                 id.call(
                     "creating the queue pair",
-                    () -> id.rdmacm().rdma_create_qp_ex(id.pointer(), attributes.address()));
+                    (rdmacm, pointer) -> rdmacm.rdma_create_qp_ex(pointer, attributes.address()));
                 return rdma_cm_id.qp(id.struct());
               }
 
@@ -167,7 +167,8 @@ public final class ConnectionQueues {
     long pd = domain.segment().address();
     return createSharedReceiveQueue(
         domain.sharedReceiveQueue(requests),
-        attributes -> id.rdmacm().rdma_create_srq(id.pointer(), pd, attributes.address()));
+        attributes ->
+            (rdmacm, pointer) -> rdmacm.rdma_create_srq(pointer, pd, attributes.address()));
   }
 
   /**
@@ -180,19 +181,21 @@ public final class ConnectionQueues {
    */
   public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
     return createSharedReceiveQueue(
-        builder, attributes -> id.rdmacm().rdma_create_srq_ex(id.pointer(), attributes.address()));
+        builder,
+        attributes ->
+            (rdmacm, pointer) -> rdmacm.rdma_create_srq_ex(pointer, attributes.address()));
   }
 
   private SharedReceiveQueue createSharedReceiveQueue(
-      SharedReceiveQueue.Builder builder, Consumer<MemorySegment> create) {
+      SharedReceiveQueue.Builder builder, Function<MemorySegment, NativeId.Call> create) {
     requireRoomForQueues();
     sharedReceives =
         builder.create(
-            id,
+            id.owner(),
             new SharedReceiveQueue.Maker() {
               @Override
               public MemorySegment create(MemorySegment attributes) {
-                id.call("creating the shared receive queue", () -> create.accept(attributes));
+                id.call("creating the shared receive queue", create.apply(attributes));
                 return rdma_cm_id.srq(id.struct());
               }
 

@@ -134,7 +134,7 @@ public final class Endpoint implements AutoCloseable {
   static Endpoint requested(ConnectionEvent request) {
     ConnectionId id = request.id();
     try {
-      EventChannel channel = EventChannel.open(id.rdmacm());
+      EventChannel channel = EventChannel.open(id.nativeId().rdmacm());
       try {
         id.migrate(channel);
         return start(new Endpoint(channel, id, request));
@@ -219,7 +219,7 @@ public final class Endpoint implements AutoCloseable {
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
     id.connect(parameters, privateData);
-    boolean establishes = id.isDatagram() || id.hasQueuePair();
+    boolean establishes = id.isDatagram() || id.nativeId().hasQueuePair();
     return await(
         "rdma_connect", establishes ? EventType.ESTABLISHED : EventType.CONNECT_RESPONSE, deadline);
   }

@@ -13,10 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -31,30 +28,17 @@ import org.jspecify.annotations.Nullable;
  * <p>Closing the channel ({@code rdma_destroy_event_channel}) closes its identifiers.
  */
 public final class EventChannel extends Resource {
-  private final Librdmacm rdmacm;
+  private final NativeChannel channel;
   private final int descriptor;
-  private final Map<Long, ConnectionId> ids = new ConcurrentHashMap<>();
   private final Arena arena = Arena.ofAuto();
   private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
 
-  private final ReentrantLock reading;
-
   private @Nullable Readiness readiness;
 
-  private EventChannel(Librdmacm rdmacm, long address, int descriptor, ReentrantLock reading) {
-    super(
-        address,
-        () -> {
-          reading.lock();
-          try {
-            rdmacm.rdma_destroy_event_channel(address);
-          } finally {
-            reading.unlock();
-          }
-        });
-    this.rdmacm = rdmacm;
+  private EventChannel(NativeChannel channel, int descriptor) {
+    super(channel.address(), channel::destroy);
+    this.channel = channel;
     this.descriptor = descriptor;
-    this.reading = reading;
   }
 
   /**
@@ -77,7 +61,7 @@ public final class EventChannel extends Resource {
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
     // A discarded event would otherwise make C wait for the next one.
     Readiness.setNonBlocking(descriptor);
-    return new EventChannel(rdmacm, address, descriptor, new ReentrantLock());
+    return new EventChannel(new NativeChannel(rdmacm, address), descriptor);
   }
 
   /**
@@ -97,7 +81,7 @@ public final class EventChannel extends Resource {
    * @throws IllegalStateException if the channel is closed
    */
   public @Nullable ConnectionEvent poll() {
-    reading.lock();
+    channel.reading().lock();
     try {
       requireOpen();
       ConnectionEvent event;
@@ -109,13 +93,13 @@ public final class EventChannel extends Resource {
       } while (event == null);
       return event;
     } finally {
-      reading.unlock();
+      channel.reading().unlock();
     }
   }
 
   private boolean read() {
     try {
-      rdmacm.rdma_get_cm_event(address(), eventPointer.address());
+      channel.rdmacm().rdma_get_cm_event(address(), eventPointer.address());
       return true;
     } catch (VerbsException e) {
       if (e.errno() == Errno.EAGAIN) {
@@ -129,20 +113,25 @@ public final class EventChannel extends Resource {
   private @Nullable ConnectionEvent copyAndAcknowledge(long address) {
     MemorySegment event = Memory.at(address, rdma_cm_event.sizeof());
     try {
-      ConnectionId id = ids.get(rdma_cm_event.id(event).address());
+      ConnectionId id = find(rdma_cm_event.id(event));
       if (EventType.of(rdma_cm_event.event(event)) != EventType.CONNECT_REQUEST) {
         return id == null ? null : ConnectionEvent.copy(event, id, null);
       }
-      ConnectionId listener = ids.get(rdma_cm_event.listen_id(event).address());
+      ConnectionId listener = find(rdma_cm_event.listen_id(event));
       if (listener == null) {
-        rdmacm.rdma_destroy_id(rdma_cm_event.id(event).address());
+        channel.rdmacm().rdma_destroy_id(rdma_cm_event.id(event).address());
         return null;
       }
       ConnectionId request = ConnectionId.requested(this, rdma_cm_event.id(event));
       return ConnectionEvent.copy(event, request, listener);
     } finally {
-      rdmacm.rdma_ack_cm_event(address);
+      channel.rdmacm().rdma_ack_cm_event(address);
     }
+  }
+
+  /** The identifier that reports here, or null if it is closed. */
+  private @Nullable ConnectionId find(MemorySegment id) {
+    return (ConnectionId) channel.owner(id.address());
   }
 
   /**
@@ -190,25 +179,13 @@ public final class EventChannel extends Resource {
     return descriptor;
   }
 
-  Librdmacm rdmacm() {
-    return rdmacm;
-  }
-
-  /** Held while C reads an event, and by whoever takes away what C may then be looking at. */
-  ReentrantLock reading() {
-    return reading;
-  }
-
-  void add(long address, ConnectionId id) {
-    ids.put(address, id);
-  }
-
-  void remove(long address) {
-    ids.remove(address);
+  /** The C object, and what reports on it. */
+  NativeChannel channel() {
+    return channel;
   }
 
   private Readiness readiness() {
-    reading.lock();
+    channel.reading().lock();
     try {
       requireOpen();
       if (readiness == null) {
@@ -216,20 +193,20 @@ public final class EventChannel extends Resource {
       }
       return readiness;
     } finally {
-      reading.unlock();
+      channel.reading().unlock();
     }
   }
 
   @Override
   protected void beforeClose() {
-    reading.lock();
+    channel.reading().lock();
     try {
       if (readiness != null) {
         readiness.close();
         readiness = null; // Made anew if closing fails.
       }
     } finally {
-      reading.unlock();
+      channel.reading().unlock();
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
-import dev.verbena.raw.ibv_ece;
+import dev.verbena.internal.Ece;
+import dev.verbena.internal.Librdmacm;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.verbs.EnhancedConnectionEstablishment;
 import dev.verbena.verbs.QueuePair;
@@ -24,9 +25,9 @@ import java.lang.foreign.ValueLayout;
  * </ol>
  */
 public final class ForeignQueuePair {
-  private final ConnectionId id;
+  private final NativeId id;
 
-  ForeignQueuePair(ConnectionId id) {
+  ForeignQueuePair(NativeId id) {
     this.id = id;
   }
 
@@ -44,7 +45,7 @@ public final class ForeignQueuePair {
       ibv_qp_attr.qp_state(attr, state.code());
       id.call(
           "attributes for " + state,
-          () -> id.rdmacm().rdma_init_qp_attr(id.pointer(), attr.address(), mask.address()));
+          (rdmacm, pointer) -> rdmacm.rdma_init_qp_attr(pointer, attr.address(), mask.address()));
       return QueuePairAttributes.copyOf(attr, mask.get(ValueLayout.JAVA_INT, 0));
     }
   }
@@ -58,7 +59,7 @@ public final class ForeignQueuePair {
    */
   public void establish() {
     id.requireNoQueuePair("it establishes by itself");
-    id.call("establishing", () -> id.rdmacm().rdma_establish(id.pointer()));
+    id.call("establishing", Librdmacm::rdma_establish);
   }
 
   /**
@@ -73,16 +74,13 @@ public final class ForeignQueuePair {
       throw new IllegalArgumentException("vendor 0 has no options");
     }
     id.requireNoQueuePair("librdmacm exchanges its options");
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment ece = ibv_ece.allocate(arena);
-      ibv_ece.vendor_id(ece, local.vendor());
-      ibv_ece.options(ece, local.options());
-      id.call("setting the vendor's options", () -> set(ece));
-    }
-  }
-
-  private void set(MemorySegment ece) {
-    id.rdmacm().rdma_set_local_ece(id.pointer(), ece.address());
+    Ece.set(
+        local.vendor(),
+        local.options(),
+        ece ->
+            id.call(
+                "setting the vendor's options",
+                (rdmacm, pointer) -> rdmacm.rdma_set_local_ece(pointer, ece)));
   }
 
   /**
@@ -93,14 +91,11 @@ public final class ForeignQueuePair {
    */
   public EnhancedConnectionEstablishment remoteOptions() {
     id.requireNoQueuePair("librdmacm exchanges its options");
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment ece = ibv_ece.allocate(arena);
-      id.call("asking for the vendor's options", () -> get(ece));
-      return new EnhancedConnectionEstablishment(ibv_ece.vendor_id(ece), ibv_ece.options(ece));
-    }
-  }
-
-  private void get(MemorySegment ece) {
-    id.rdmacm().rdma_get_remote_ece(id.pointer(), ece.address());
+    return Ece.get(
+        ece ->
+            id.call(
+                "asking for the vendor's options",
+                (rdmacm, pointer) -> rdmacm.rdma_get_remote_ece(pointer, ece)),
+        EnhancedConnectionEstablishment::new);
   }
 }

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import java.lang.foreign.MemorySegment;
 
@@ -12,13 +13,13 @@ import java.lang.foreign.MemorySegment;
  * stays when the queue pair and that domain are gone.
  */
 final class HomeDomain {
-  private final ConnectionId id;
+  private final NativeId id;
   private final ProtectionDomain given;
   private MemorySegment struct;
   private ProtectionDomain own;
 
   /** The domain that the identifier was made with; null for librdmacm's own. */
-  HomeDomain(ConnectionId id, ProtectionDomain given) {
+  HomeDomain(NativeId id, ProtectionDomain given) {
     this.id = id;
     this.given = given;
     this.struct = given == null ? null : given.segment();
@@ -39,16 +40,16 @@ final class HomeDomain {
    *
    * @throws IllegalStateException if the identifier is not bound to a device
    */
-  synchronized ProtectionDomain get() {
-    if (given != null) {
-      return given;
-    }
+  ProtectionDomain get() {
+    return given == null ? librdmacms(id.context()) : given;
+  }
+
+  private synchronized ProtectionDomain librdmacms(Context context) {
     if (struct == null) {
-      id.requireDevice(); // Until then the struct holds NULL.
       struct = rdma_cm_id.pd(id.struct());
     }
     if (own == null || !own.isOpen()) {
-      own = ProtectionDomain.borrow(id.context(), id, struct);
+      own = ProtectionDomain.borrow(context, id.owner(), struct);
     }
     return own;
   }

@@ -16,9 +16,9 @@ import java.net.InetSocketAddress;
  * identifier, leaves all groups.
  */
 public final class Multicast {
-  private final ConnectionId id;
+  private final NativeId id;
 
-  Multicast(ConnectionId id) {
+  Multicast(NativeId id) {
     this.id = id;
   }
 
@@ -36,7 +36,7 @@ public final class Multicast {
     id.requireDevice();
     try (Arena arena = Arena.ofConfined()) {
       long address = write(group, arena).address();
-      join(group, () -> id.rdmacm().rdma_join_multicast(id.pointer(), address, context));
+      join(group, (rdmacm, pointer) -> rdmacm.rdma_join_multicast(pointer, address, context));
     }
   }
 
@@ -58,20 +58,22 @@ public final class Multicast {
           attr, rdma_h.RDMA_CM_JOIN_MC_ATTR_ADDRESS() | rdma_h.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS());
       rdma_cm_join_mc_attr_ex.join_flags(attr, flag.code());
       rdma_cm_join_mc_attr_ex.addr(attr, write(group, arena));
-      join(group, () -> id.rdmacm().rdma_join_multicast_ex(id.pointer(), attr.address(), context));
+      join(
+          group,
+          (rdmacm, pointer) -> rdmacm.rdma_join_multicast_ex(pointer, attr.address(), context));
     }
   }
 
-  private void join(InetSocketAddress group, Runnable join) {
+  private void join(InetSocketAddress group, NativeId.Call join) {
     try {
       id.call(
           "joining " + group,
-          () -> {
-            join.run();
+          (rdmacm, pointer) -> {
+            join.on(rdmacm, pointer);
             id.groups().add(group);
           });
     } catch (VerbsException e) {
-      if (id.channel().isEmpty()) {
+      if (!id.hasChannel()) {
         giveUp(group, e);
       }
       throw e;
@@ -95,12 +97,7 @@ public final class Multicast {
    */
   public void leave(InetSocketAddress group) {
     requireGroup(group);
-    id.call(
-        "leaving " + group,
-        () -> {
-          id.pointer(); // It must be open.
-          id.groups().leave(group);
-        });
+    id.call("leaving " + group, (rdmacm, pointer) -> id.groups().leave(group));
   }
 
   private static MemorySegment write(InetSocketAddress group, Arena arena) {

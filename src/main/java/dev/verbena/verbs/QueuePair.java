@@ -2,10 +2,10 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Ece;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Segments;
-import dev.verbena.raw.ibv_ece;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
@@ -532,11 +532,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return the options for an enhanced connection, to be sent to the peer
    */
   public EnhancedConnectionEstablishment enhancedConnection() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment ece = ibv_ece.allocate(arena);
-      whileOpen(() -> context.verbs().ibv_query_ece(address(), ece.address()));
-      return EnhancedConnectionEstablishment.readFrom(ece);
-    }
+    return Ece.get(
+        ece -> whileOpen(() -> context.verbs().ibv_query_ece(address(), ece)),
+        EnhancedConnectionEstablishment::new);
   }
 
   /**
@@ -546,11 +544,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @param options as the peer's queue pair told them
    */
   public void enhancedConnection(EnhancedConnectionEstablishment options) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment ece = ibv_ece.allocate(arena);
-      options.writeTo(ece);
-      whileOpen(() -> context.verbs().ibv_set_ece(address(), ece.address()));
-    }
+    Ece.set(
+        options.vendor(),
+        options.options(),
+        ece -> whileOpen(() -> context.verbs().ibv_set_ece(address(), ece)));
   }
 
   /**

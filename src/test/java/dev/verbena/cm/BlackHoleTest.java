@@ -90,6 +90,7 @@ class BlackHoleTest {
       Connection server = accepting.get(20, TimeUnit.SECONDS);
       try {
         client.send(new byte[1]);
+        assertEquals(1, server.receive(Peer.SOON).length);
         cable("add", "netem", "loss", "100%");
         FutureTask<byte[]> receiving = ConnectionTest.inBackground(() -> client.receive());
         var late =

@@ -48,7 +48,7 @@ class JoinedGroupsTest {
 
   private ConnectionId bound() {
     ConnectionId id = channel.createId(PortSpace.UDP);
-    rdma_cm_id.verbs(id.struct(), MemorySegment.ofAddress(1));
+    rdma_cm_id.verbs(id.nativeId().struct(), MemorySegment.ofAddress(1));
     return id;
   }
 

@@ -126,7 +126,7 @@ class MulticastTest {
                 return null;
               });
       leaving.get(2, TimeUnit.MINUTES);
-      ConnectionEvent joined = id.synchronous().lastEvent().orElseThrow();
+      ConnectionEvent joined = id.lastEvent().orElseThrow();
       assertEquals(EventType.MULTICAST_JOIN, joined.type());
       assertEquals(3, joined.argument());
     }

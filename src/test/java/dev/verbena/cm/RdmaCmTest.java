@@ -312,7 +312,7 @@ class RdmaCmTest {
       assertThrows(IllegalStateException.class, () -> id.queues().createQueuePair(SMALL));
       assertThrows(IllegalStateException.class, () -> id.queues().createSharedReceiveQueue(4));
       assertThrows(IllegalStateException.class, () -> id.queues().transfers());
-      assertThrows(IllegalStateException.class, id.synchronous()::takeRequest);
+      assertThrows(IllegalStateException.class, id::takeRequest);
       assertThrows(VerbsException.class, id::disconnect);
       assertThrows(VerbsException.class, id::notifyCommunicationEstablished);
       assertThrows(VerbsException.class, id::reject);
@@ -583,7 +583,7 @@ class RdmaCmTest {
         assertEquals(channel, id.channel().orElseThrow());
         assertFalse(id.hasDevice());
         assertEquals(0, id.portNumber());
-        assertEquals(Optional.empty(), id.synchronous().lastEvent());
+        assertEquals(Optional.empty(), id.lastEvent());
         assertEquals(Optional.empty(), id.queuePair());
       }
       ConnectionId bound = channel.createId(PortSpace.TCP);
@@ -643,7 +643,7 @@ class RdmaCmTest {
         Arena arena = Arena.ofShared()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
       id.bind(new InetSocketAddress(Rig.addressB(), 0));
-      long home = rdma_cm_id.pd(id.struct()).address();
+      long home = rdma_cm_id.pd(id.nativeId().struct()).address();
       try (CompletionQueue queue = id.context().createCompletionQueue(8);
           ProtectionDomain own = id.context().allocateProtectionDomain()) {
         id.queues()
@@ -651,7 +651,10 @@ class RdmaCmTest {
         assertSame(own, id.domain());
       }
       assertEquals(Optional.empty(), id.queuePair());
-      assertEquals(home, rdma_cm_id.pd(id.struct()).address(), "C still has a domain that is gone");
+      assertEquals(
+          home,
+          rdma_cm_id.pd(id.nativeId().struct()).address(),
+          "C still has a domain that is gone");
       assertEquals(home, id.domain().segment().address());
       id.domain().registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE).close();
       QueuePair pair = id.queues().createQueuePair(SMALL);

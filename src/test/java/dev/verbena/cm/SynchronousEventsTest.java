@@ -63,10 +63,10 @@ class SynchronousEventsTest {
           Memory.putLong((long) arguments[1], asking.address());
           rdma_cm_id.event(asking, event);
         });
-    ConnectionId request = id.synchronous().takeRequest();
+    ConnectionId request = id.takeRequest();
     assertEquals(List.of(event.address()), cm.acknowledged);
     assertEquals(0, rdma_cm_id.event(asking).address(), "C would acknowledge it again");
-    ConnectionEvent last = request.synchronous().lastEvent().orElseThrow();
+    ConnectionEvent last = request.lastEvent().orElseThrow();
     assertEquals(EventType.CONNECT_REQUEST, last.type());
     assertEquals(id, last.listener().orElseThrow());
     assertArrayEquals(new byte[] {7}, last.privateData());
@@ -79,19 +79,20 @@ class SynchronousEventsTest {
   @Test
   @DisplayName("the event that a call waited for is acknowledged when the call returns, or fails")
   void eventsAreAcknowledged() {
-    rdma_cm_id.verbs(id.struct(), MemorySegment.ofAddress(1));
+    rdma_cm_id.verbs(id.nativeId().struct(), MemorySegment.ofAddress(1));
     MemorySegment event =
         cm.event(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), -Errno.ETIMEDOUT, id.segment());
     cm.play(
         "rdma_connect",
         arguments -> {
-          rdma_cm_id.event(id.struct(), event);
+          rdma_cm_id.event(id.nativeId().struct(), event);
           throw new VerbsException("rdma_connect", Errno.ETIMEDOUT);
         });
     assertThrows(VerbsException.class, id::connect);
     assertEquals(List.of(event.address()), cm.acknowledged);
-    assertEquals(0, rdma_cm_id.event(id.struct()).address(), "C would acknowledge it again");
-    assertEquals(EventType.UNREACHABLE, id.synchronous().lastEvent().orElseThrow().type());
+    assertEquals(
+        0, rdma_cm_id.event(id.nativeId().struct()).address(), "C would acknowledge it again");
+    assertEquals(EventType.UNREACHABLE, id.lastEvent().orElseThrow().type());
   }
 
   @Test
@@ -102,10 +103,10 @@ class SynchronousEventsTest {
     cm.play(
         "rdma_get_request",
         arguments -> {
-          rdma_cm_id.event(id.struct(), event);
+          rdma_cm_id.event(id.nativeId().struct(), event);
           throw new VerbsException("rdma_get_request", Errno.ENOMEM);
         });
-    assertThrows(VerbsException.class, id.synchronous()::takeRequest);
+    assertThrows(VerbsException.class, id::takeRequest);
     assertEquals(List.of(asking.address()), cm.destroyed);
     assertEquals(List.of(event.address()), cm.acknowledged);
   }
@@ -126,8 +127,7 @@ class SynchronousEventsTest {
           }
           throw new VerbsException("rdma_get_request", Errno.ENODEV);
         });
-    FutureTask<ConnectionId> taking =
-        ConnectionTest.inBackground(() -> id.synchronous().takeRequest());
+    FutureTask<ConnectionId> taking = ConnectionTest.inBackground(() -> id.takeRequest());
     inside.await();
     var refused = assertThrows(IllegalStateException.class, id::close);
     assertTrue(refused.getMessage().contains("waits"), refused.getMessage());
@@ -152,7 +152,7 @@ class SynchronousEventsTest {
           throw new AssertionError("waits for ever");
         });
     try (ConnectionId deaf = SynchronousMode.createId(cm.rdmacm, PortSpace.TCP)) {
-      var refused = assertThrows(IllegalStateException.class, deaf.synchronous()::takeRequest);
+      var refused = assertThrows(IllegalStateException.class, deaf::takeRequest);
       assertTrue(refused.getMessage().contains("listen"), refused.getMessage());
     }
   }

@@ -93,8 +93,7 @@ class SynchronousTest {
         MemoryRegion inbox = transfers.registerMessages(arena.allocate(64));
         assertTrue(transfers.receive(1, inbox, 0, 64));
         client.connect(ConnectionParameters.DEFAULT, new byte[] {9});
-        RdmaCmTest.assertStartsWith(
-            new byte[] {8}, client.synchronous().lastEvent().orElseThrow().privateData());
+        RdmaCmTest.assertStartsWith(new byte[] {8}, client.lastEvent().orElseThrow().privateData());
 
         assertReceived(transfers, 1);
         RemoteMemory remote =
@@ -152,8 +151,8 @@ class SynchronousTest {
   }
 
   private static String serve(ConnectionId listener, Arena arena) throws Exception {
-    try (ConnectionId server = listener.synchronous().takeRequest()) {
-      ConnectionEvent request = server.synchronous().lastEvent().orElseThrow();
+    try (ConnectionId server = listener.takeRequest()) {
+      ConnectionEvent request = server.lastEvent().orElseThrow();
       assertEquals(EventType.CONNECT_REQUEST, request.type());
       RdmaCmTest.assertStartsWith(new byte[] {9}, request.privateData());
       Transfers transfers = server.queues().transfers();
@@ -199,7 +198,7 @@ class SynchronousTest {
       FutureTask<Void> refusing =
           inThread(
               () -> {
-                try (ConnectionId server = listener.synchronous().takeRequest()) {
+                try (ConnectionId server = listener.takeRequest()) {
                   server.reject(new byte[] {7, 7});
                 }
                 return null;
@@ -208,7 +207,7 @@ class SynchronousTest {
         var refused = assertThrows(VerbsException.class, client::connect);
         assertEquals("rdma_connect", refused.function());
         assertEquals("ECONNREFUSED", Errno.name(refused.errno()));
-        ConnectionEvent event = client.synchronous().lastEvent().orElseThrow();
+        ConnectionEvent event = client.lastEvent().orElseThrow();
         assertEquals(EventType.REJECTED, event.type());
         assertEquals(RejectReason.CONSUMER_DEFINED, event.rejectReason().orElseThrow());
         RdmaCmTest.assertStartsWith(new byte[] {7, 7}, event.privateData());
@@ -277,7 +276,7 @@ class SynchronousTest {
                 assertThrows(VerbsException.class, client::connect);
                 return null;
               });
-      ConnectionId request = listener.synchronous().takeRequest();
+      ConnectionId request = listener.takeRequest();
       FutureTask<Void> closing = inThread(() -> close(listener));
       closing.get(2, TimeUnit.MINUTES);
       request.close();
@@ -311,7 +310,7 @@ class SynchronousTest {
                 assertThrows(VerbsException.class, client::connect);
                 return null;
               });
-      ConnectionId request = listener.synchronous().takeRequest();
+      ConnectionId request = listener.takeRequest();
       listener.migrate(channel);
       assertEquals(domain, request.domain());
       assertEquals(domain, request.queuePair().orElseThrow().domain());

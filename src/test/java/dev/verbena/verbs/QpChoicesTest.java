@@ -54,11 +54,13 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   public void ibv_query_ece(long qp, long ece) {
-    agreed.writeTo(Memory.at(ece, ibv_ece.sizeof()));
+    ibv_ece.vendor_id(Memory.at(ece, ibv_ece.sizeof()), agreed.vendor());
+    ibv_ece.options(Memory.at(ece, ibv_ece.sizeof()), agreed.options());
   }
 
   public void ibv_set_ece(long qp, long ece) {
-    agreed = EnhancedConnectionEstablishment.readFrom(Memory.at(ece, ibv_ece.sizeof()));
+    MemorySegment set = Memory.at(ece, ibv_ece.sizeof());
+    agreed = new EnhancedConnectionEstablishment(ibv_ece.vendor_id(set), ibv_ece.options(set));
   }
 
   public int modify_qp_rate_limit(long qp, long attributes) {
