@@ -20,6 +20,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -172,7 +173,8 @@ class CompletionCursorTest {
                         try (CompletionCursor cursor = queue.startPolling()) {
                           cursor.next();
                           polled.incrementAndGet();
-                          Thread.yield(); // Most of the time the cursor is open.
+                          LockSupport.parkNanos(
+                              1_000_000); // The cursor is open almost all the time.
                         }
                       }
                     }));
