@@ -1,0 +1,553 @@
+package dev.verbena.benchmarks;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import com.sun.management.ThreadMXBean;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionCursor;
+import dev.verbena.verbs.CompletionField;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendOperation;
+import dev.verbena.verbs.SharedReceiveQueue;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.Locale;
+
+/**
+ * One row of the comparison of Java and C on a vendor's provider, on the imitated NIC: {@code
+ * Provider ROW BATCH THREADS}. Java and C take turns in one JVM, on the same queues, in samples of {@value
+ * #REQUESTS} requests; the NIC moves between them, and its time does not count.
+ *
+ * <p>It prints the arguments, the median nanoseconds of one round in Java and in C, each before and
+ * after the NIC moves, and the bytes that a round in Java allocates.
+ */
+public final class Provider {
+  /** Requests of one sample: few enough that all of them and their completions stay in the cache. */
+  static final int REQUESTS = 256;
+
+  private static final int BUFFER_SIZE = 64;
+  private static final int BUFFERS = 64;
+  private static final int SEND = 2;
+  private static final int RDMA_WRITE = 0;
+  private static final int SIGNALED = 2;
+  private static final int INLINE = 8;
+
+  private static final SymbolLookup LOOPS =
+      SymbolLookup.libraryLookup(System.getProperty("provider.loops"), Arena.global());
+  private static final SymbolLookup NIC =
+      SymbolLookup.libraryLookup(System.getenv("VERBENA_NIC"), Arena.global());
+
+  private static final MethodHandle LISTS =
+      Linker.nativeLinker()
+          .downcallHandle(
+              LOOPS.find("lists_new").orElseThrow(),
+              FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle STEP =
+      Linker.nativeLinker()
+          .downcallHandle(
+              NIC.find("imitated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
+  private static final MethodHandle POST_SENDS = loop("post_sends", ADDRESS, ADDRESS);
+  private static final MethodHandle POST_INLINE = loop("post_inline", ADDRESS, ADDRESS);
+  private static final MethodHandle POST_WR = loop("post_wr", ADDRESS, ADDRESS);
+  private static final MethodHandle POLL_ALL = loop("poll_all", ADDRESS, ADDRESS);
+  private static final MethodHandle POLL_EMPTY = loop("poll_empty", ADDRESS, ADDRESS);
+  private static final MethodHandle POLL_CURSOR = loop("poll_cursor", ADDRESS, ADDRESS);
+  private static final MethodHandle REPOST = loop("repost", ADDRESS, ADDRESS, ADDRESS);
+  private static final MethodHandle REPOST_SHARED =
+      loop("repost_shared", ADDRESS, ADDRESS, ADDRESS);
+
+  private static MethodHandle loop(String name, MemoryLayout... arguments) {
+    FunctionDescriptor descriptor =
+        FunctionDescriptor.of(JAVA_LONG, arguments).appendArgumentLayouts(JAVA_LONG);
+    return Linker.nativeLinker().downcallHandle(LOOPS.find(name).orElseThrow(), descriptor);
+  }
+
+  /** What a row does: steps that count, in Java and in C, around steps that do not. */
+  private abstract static class Row {
+    final Queues queues;
+    final int batch;
+    final int rounds;
+    long id;
+
+    Row(Queues queues, int batch) {
+      this.queues = queues;
+      this.batch = batch;
+      this.rounds = REQUESTS / batch;
+    }
+
+    /** What comes before the first step. */
+    void prepare() throws Throwable {}
+
+    abstract void firstJava();
+
+    abstract void firstC() throws Throwable;
+
+    /** After the NIC has moved. */
+    void secondJava() {
+      queues.pollAll(batch, rounds);
+    }
+
+    void secondC() throws Throwable {
+      c((long) POLL_ALL.invokeExact(queues.cq, queues.lists, (long) rounds));
+    }
+
+    /** What is left to do before the next sample. */
+    void finish() throws Throwable {}
+
+    final long offset() {
+      return (id & (BUFFERS - 1)) * BUFFER_SIZE;
+    }
+  }
+
+  /** Two connected queue pairs on one device, the first of which is measured. */
+  private static final class Queues {
+    final Arena arena = Arena.ofShared();
+    final Context context = Device.named("mlx5_0").open();
+    final ProtectionDomain domain = context.allocateProtectionDomain();
+    final MemoryRegion region =
+        domain.registerMemory(
+            arena.allocate((long) (BUFFERS + 1) * BUFFER_SIZE, 4096),
+            AccessFlag.LOCAL_WRITE,
+            AccessFlag.REMOTE_WRITE);
+    final Completions completions;
+    final CompletionQueue queue;
+    final ExtendedCompletionQueue extended;
+    final CompletionQueue peerQueue = context.createCompletionQueue(2 * REQUESTS);
+    final SharedReceiveQueue shared;
+    final QueuePair pair;
+    final QueuePair peer;
+    final MemorySegment cq;
+    final MemorySegment qp;
+    final MemorySegment lists;
+
+    Queues(String row, int batch) throws Throwable {
+      completions = new Completions(batch);
+      boolean cursor = row.equals("cursor");
+      queue = cursor ? null : context.createCompletionQueue(2 * REQUESTS);
+      extended =
+          cursor
+              ? context
+                  .completionQueue(2 * REQUESTS)
+                  .createExtended(CompletionField.BYTE_LEN)
+              : null;
+      shared = row.equals("shared") ? domain.createSharedReceiveQueue(2 * REQUESTS) : null;
+      QueuePairCapacity capacity =
+          QueuePairCapacity.of(2 * REQUESTS).withSendSges(4).withMaxInlineData(BUFFER_SIZE);
+      QueuePairBuilder builder = domain.queuePair(QueuePairType.RC).capacity(capacity);
+      builder = cursor ? builder.completions(extended) : builder.completions(queue);
+      if (shared != null) {
+        builder.sharedReceiveQueue(shared);
+      }
+      if (row.equals("wr")) {
+        builder.sendOperations(SendOperation.RDMA_WRITE);
+      }
+      pair = builder.create();
+      peer =
+          domain.queuePair(QueuePairType.RC).capacity(capacity).completions(peerQueue).create();
+      pair.connect(peer.localAddress());
+      peer.connect(pair.localAddress());
+      cq = cursor ? extended.segment() : queue.segment();
+      qp = pair.segment();
+      lists =
+          lists(
+              batch,
+              row.equals("four") ? 4 : 1,
+              RDMA_WRITE,
+              row.equals("inline") ? SIGNALED | INLINE : SIGNALED);
+    }
+
+    MemorySegment lists(int batch, int entries, int opcode, int flags) throws Throwable {
+      return (MemorySegment)
+          LISTS.invokeExact(region.segment(), batch, entries, opcode, flags);
+    }
+
+    void pollAll(int batch, int rounds) {
+      long sum = 0;
+      for (int round = 0; round < rounds; round++) {
+        sum += Ring.pollAll(queue, completions, batch);
+      }
+      sink = sum;
+    }
+  }
+
+  static volatile long sink;
+
+  private static void c(long result) {
+    if (result == -1) {
+      throw new IllegalStateException("the C loop failed");
+    }
+    sink = result;
+  }
+
+  private static void all(int posted, int batch) {
+    if (posted != batch) {
+      throw new IllegalStateException(posted + " of " + batch + " posted");
+    }
+  }
+
+  private static final class Send extends Row {
+    private final SendList list;
+    private final int entries;
+
+    Send(Queues queues, int batch, int entries) {
+      super(queues, batch);
+      this.entries = entries;
+      list = new SendList(batch, entries);
+      for (int i = 0; i < batch; i++) {
+        list.write(i).remote(queues.region.start(), queues.region.rkey()).signaled();
+        for (int entry = 0; entry < entries; entry++) {
+          list.local(i, entry, queues.region, 0, BUFFER_SIZE);
+        }
+      }
+    }
+
+    @Override
+    void firstJava() {
+      for (int round = 0; round < rounds; round++) {
+        if (entries == 1) {
+          for (int i = 0; i < batch; i++) {
+            list.id(i, id++);
+            list.local(i, queues.region, offset(), BUFFER_SIZE);
+          }
+        } else {
+          for (int i = 0; i < batch; i++) {
+            list.id(i, id++);
+            for (int entry = 0; entry < 4; entry++) {
+              list.local(i, entry, queues.region, offset(), BUFFER_SIZE);
+            }
+          }
+        }
+        all(queues.pair.post(list), batch);
+      }
+    }
+
+    @Override
+    void firstC() throws Throwable {
+      c((long) POST_SENDS.invokeExact(queues.qp, queues.lists, (long) rounds));
+    }
+  }
+
+  private static final class Inline extends Row {
+    private final SendList list;
+    private final MemorySegment[] data;
+
+    Inline(Queues queues, int batch) {
+      super(queues, batch);
+      list = new SendList(batch, 1, BUFFER_SIZE);
+      data = new MemorySegment[batch];
+      for (int i = 0; i < batch; i++) {
+        list.write(i)
+            .inline(BUFFER_SIZE)
+            .remote(queues.region.start(), queues.region.rkey())
+            .signaled();
+        data[i] = list.inlineData(i);
+      }
+    }
+
+    @Override
+    void firstJava() {
+      for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < batch; i++) {
+          list.id(i, id++);
+          data[i].set(ValueLayout.JAVA_LONG, 0, id);
+        }
+        all(queues.pair.post(list), batch);
+      }
+    }
+
+    @Override
+    void firstC() throws Throwable {
+      c((long) POST_INLINE.invokeExact(queues.qp, queues.lists, (long) rounds));
+    }
+  }
+
+  private static final class Wr extends Row {
+    Wr(Queues queues, int batch) {
+      super(queues, batch);
+    }
+
+    @Override
+    void firstJava() {
+      MemoryRegion region = queues.region;
+      for (int round = 0; round < rounds; round++) {
+        try (Posting posting = queues.pair.startPosting()) {
+          for (int i = 0; i < batch; i++) {
+            posting
+                .id(id++)
+                .signaled()
+                .write(region.rkey(), region.start())
+                .local(region, offset(), BUFFER_SIZE);
+          }
+          all(posting.complete(), batch);
+        }
+      }
+    }
+
+    @Override
+    void firstC() throws Throwable {
+      c((long) POST_WR.invokeExact(queues.qp, queues.lists, (long) rounds));
+    }
+  }
+
+  private static final class Empty extends Row {
+    Empty(Queues queues, int batch) {
+      super(queues, batch);
+    }
+
+    @Override
+    void firstJava() {
+      long sum = 0;
+      for (int round = 0; round < rounds; round++) {
+        sum += queues.queue.poll(queues.completions);
+      }
+      sink = sum;
+    }
+
+    @Override
+    void firstC() throws Throwable {
+      c((long) POLL_EMPTY.invokeExact(queues.cq, queues.lists, (long) rounds));
+    }
+
+    @Override
+    void secondJava() {}
+
+    @Override
+    void secondC() {}
+  }
+
+  private static final class Cursor extends Row {
+    Cursor(Queues queues, int batch) {
+      super(queues, batch);
+    }
+
+    @Override
+    void prepare() throws Throwable {
+      c((long) POST_SENDS.invokeExact(queues.qp, queues.lists, (long) rounds));
+    }
+
+    @Override
+    void firstJava() {}
+
+    @Override
+    void firstC() {}
+
+    @Override
+    void secondJava() {
+      long sum = 0;
+      for (int round = 0; round < rounds; round++) {
+        try (CompletionCursor cursor = queues.extended.startPolling()) {
+          for (int i = 0; i < batch && cursor.next(); i++) {
+            if (!cursor.isSuccess()) {
+              throw new IllegalStateException("a failed completion");
+            }
+            sum += cursor.id() + cursor.byteLength();
+          }
+        }
+      }
+      sink = sum;
+    }
+
+    @Override
+    void secondC() throws Throwable {
+      c((long) POLL_CURSOR.invokeExact(queues.cq, queues.lists, (long) rounds));
+    }
+  }
+
+  /** Receives are polled and posted again; a peer in C sends between the samples. */
+  private static final class Receive extends Row {
+    private final ReceiveList list;
+    private final boolean shared;
+    private final MemorySegment peerLists;
+
+    Receive(Queues queues, int batch, boolean shared) throws Throwable {
+      super(queues, batch);
+      this.shared = shared;
+      list = new ReceiveList(batch, 1);
+      for (int i = 0; i < batch; i++) {
+        list.local(i, queues.region, 0, BUFFER_SIZE);
+      }
+      peerLists = queues.lists(batch, 1, SEND, SIGNALED);
+      repostC(MemorySegment.NULL);
+    }
+
+    private void repostC(MemorySegment cq) throws Throwable {
+      c(
+          shared
+              ? (long)
+                  REPOST_SHARED.invokeExact(
+                      queues.shared.segment(), cq, queues.lists, (long) rounds)
+              : (long) REPOST.invokeExact(queues.qp, cq, queues.lists, (long) rounds));
+    }
+
+    @Override
+    void prepare() throws Throwable {
+      c((long) POST_SENDS.invokeExact(queues.peer.segment(), peerLists, (long) rounds));
+    }
+
+    @Override
+    void firstJava() {}
+
+    @Override
+    void firstC() {}
+
+    @Override
+    void secondJava() {
+      long sum = 0;
+      for (int round = 0; round < rounds; round++) {
+        sum += Ring.pollAll(queues.queue, queues.completions, batch);
+        for (int i = 0; i < batch; i++) {
+          list.id(i, id++);
+          list.local(i, queues.region, offset(), BUFFER_SIZE);
+        }
+        all(shared ? queues.shared.post(list) : queues.pair.post(list), batch);
+      }
+      sink = sum;
+    }
+
+    @Override
+    void secondC() throws Throwable {
+      repostC(queues.cq);
+    }
+
+    @Override
+    void finish() throws Throwable {
+      c(
+          (long)
+              POLL_ALL.invokeExact(queues.peerQueue.segment(), peerLists, (long) rounds));
+    }
+  }
+
+  private static Row row(String name, int batch) throws Throwable {
+    Queues queues = new Queues(name, batch);
+    return switch (name) {
+      case "send" -> new Send(queues, batch, 1);
+      case "four" -> new Send(queues, batch, 4);
+      case "inline" -> new Inline(queues, batch);
+      case "wr" -> new Wr(queues, batch);
+      case "cursor" -> new Cursor(queues, batch);
+      case "empty" -> new Empty(queues, batch);
+      case "receive" -> new Receive(queues, batch, false);
+      case "shared" -> new Receive(queues, batch, true);
+      default -> throw new IllegalArgumentException("no row " + name);
+    };
+  }
+
+  /** Samples of one row: nanoseconds of the two steps, Java and C, and bytes allocated. */
+  private static final class Samples {
+    final Row row;
+    final long[][] times = new long[4][SAMPLES];
+    long bytes;
+
+    Samples(Row row) {
+      this.row = row;
+    }
+
+    void run(int sample) throws Throwable {
+      long before = MEMORY.getCurrentThreadAllocatedBytes();
+      row.prepare();
+      long allocatedAround = MEMORY.getCurrentThreadAllocatedBytes() - before;
+      before += allocatedAround;
+      long start = System.nanoTime();
+      row.firstJava();
+      times[0][sample] = System.nanoTime() - start;
+      bytes += MEMORY.getCurrentThreadAllocatedBytes() - before;
+      STEP.invokeExact();
+      before = MEMORY.getCurrentThreadAllocatedBytes();
+      start = System.nanoTime();
+      row.secondJava();
+      times[1][sample] = System.nanoTime() - start;
+      bytes += MEMORY.getCurrentThreadAllocatedBytes() - before;
+      row.finish();
+      row.prepare();
+      start = System.nanoTime();
+      row.firstC();
+      times[2][sample] = System.nanoTime() - start;
+      STEP.invokeExact();
+      start = System.nanoTime();
+      row.secondC();
+      times[3][sample] = System.nanoTime() - start;
+      row.finish();
+    }
+
+    void run() throws Throwable {
+      bytes = 0;
+      for (int i = 0; i < SAMPLES; i++) {
+        run(i);
+      }
+    }
+
+    /** Keeps another core busy with the same. */
+    void runForEver() {
+      try {
+        for (; ; ) {
+          run();
+        }
+      } catch (Throwable e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    double median(int step) {
+      long[] sorted = times[step].clone();
+      Arrays.sort(sorted);
+      return (double) sorted[SAMPLES / 2] / row.rounds;
+    }
+  }
+
+  private static final ThreadMXBean MEMORY =
+      (ThreadMXBean) ManagementFactory.getThreadMXBean();
+  private static final int SAMPLES = 2000;
+  private static final int WARM_UPS = 6;
+
+  private Provider() {}
+
+  /** Measures one row. */
+  public static void main(String[] args) throws Throwable {
+    String name = args[0];
+    int batch = Integer.parseInt(args[1]);
+    int threads = Integer.parseInt(args[2]);
+    for (int i = 1; i < threads; i++) {
+      Samples other = new Samples(row(name, batch));
+      Thread.ofPlatform().daemon().start(() -> other.runForEver());
+    }
+    Samples samples = new Samples(row(name, batch));
+    for (int round = 0; round <= WARM_UPS; round++) {
+      samples.run();
+    }
+    System.out.printf(
+        Locale.ROOT,
+        "%s %d %d %.1f %.1f %.1f %.1f %.2f%n",
+        name,
+        batch,
+        threads,
+        samples.median(0),
+        samples.median(1),
+        samples.median(2),
+        samples.median(3),
+        (double) samples.bytes / SAMPLES / samples.row.rounds);
+    System.exit(0);
+  }
+}
