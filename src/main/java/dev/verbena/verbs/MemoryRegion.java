@@ -166,6 +166,11 @@ public final class MemoryRegion extends Resource {
     }
   }
 
+  /** Whether a range that one scatter/gather element can name lies in the region. */
+  boolean holds(long offset, long size) {
+    return offset >= 0 && size >>> Integer.SIZE == 0 && offset <= length - size;
+  }
+
   private void readKeys() {
     lkey = ibv_mr.lkey(struct);
     rkey = ibv_mr.rkey(struct);

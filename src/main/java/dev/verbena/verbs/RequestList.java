@@ -7,6 +7,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Objects;
 
@@ -27,7 +28,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private static final long ENTRY_ADDRESS = ibv_sge.addr$offset();
   private static final long ENTRY_LENGTH = ibv_sge.length$offset();
-  private static final long ENTRY_KEY = ibv_sge.lkey$offset();
+
+  /** Length and key are stored at once: which of them are the lower bits. */
+  private static final boolean LENGTH_THEN_KEY = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+
   private static final int ENTRY_SHIFT = Long.numberOfTrailingZeros(ibv_sge.sizeof());
   private static final long ENTRY_LIMIT = 1L << Integer.SIZE;
 
@@ -166,10 +170,17 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    * @throws IndexOutOfBoundsException if the data leaves the region
    */
   public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
-    long address =
-        BoundsChecks.ON ? region.addressOf(offset, checkedLength(length)) : region.start() + offset;
     int index = entry(request, entry);
-    name(request, index, region);
+    region.requireOpen();
+    // Whether the memory of a region that is named already was freed is seen when it is posted.
+    if (named[index] != region) {
+      region.requireMemory();
+      rename(request, index, region);
+    }
+    long address = region.start() + offset;
+    if (BoundsChecks.ON && !region.holds(offset, length)) {
+      throw outside(region, offset, length);
+    }
     put(index, address, (int) length, region.lkey());
   }
 
@@ -186,7 +197,9 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    */
   public final void localUnchecked(int request, int entry, long address, int length, int lkey) {
     int index = entry(request, entry);
-    name(request, index, null);
+    if (named[index] != null) {
+      rename(request, index, null);
+    }
     put(index, address, length, lkey);
   }
 
@@ -204,11 +217,17 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return BoundsChecks.ON ? Objects.checkIndex(request, used.length) : request;
   }
 
-  private static long checkedLength(long length) {
+  private static RuntimeException outside(MemoryRegion region, long offset, long length) {
     if (length >= ENTRY_LIMIT) {
-      throw new IllegalArgumentException("an entry of " + length + " bytes: the limit is 2^32 - 1");
+      return new IllegalArgumentException(
+          "an entry of " + length + " bytes: the limit is 2^32 - 1");
     }
-    return length;
+    try {
+      region.addressOf(offset, length);
+    } catch (RuntimeException e) {
+      return e;
+    }
+    throw new AssertionError("%d bytes at %d of %s".formatted(length, offset, region));
   }
 
   /** The index of an entry among those of all requests. */
@@ -267,8 +286,12 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   final void put(int entry, long address, int length, int lkey) {
     long at = entryAt(entry);
     putLong(at + ENTRY_ADDRESS, address);
-    putInt(at + ENTRY_LENGTH, length);
-    putInt(at + ENTRY_KEY, lkey);
+    putLong(at + ENTRY_LENGTH, LENGTH_THEN_KEY ? pair(length, lkey) : pair(lkey, length));
+  }
+
+  /** Two fields of four bytes as one value. */
+  private static long pair(int low, int high) {
+    return Integer.toUnsignedLong(low) | (long) high << Integer.SIZE;
   }
 
   /**
@@ -290,12 +313,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /** Remembers an object that a request names, so that a post can see whether it is closed. */
-  private void name(int request, int index, MemoryRegion region) {
-    if (named[index] != region) {
-      named[index] = region;
-      if (region != null && !isValidFor(request, region)) {
-        forgetCheck();
-      }
+  private void rename(int request, int index, MemoryRegion region) {
+    named[index] = region;
+    if (region != null && !isValidFor(request, region)) {
+      forgetCheck();
     }
   }
 

@@ -38,14 +38,16 @@ import java.util.Locale;
 
 /**
  * One row of the comparison of Java and C on a vendor's provider, on the imitated NIC: {@code
- * Provider ROW BATCH THREADS}. Java and C take turns in one JVM, on the same queues, in samples of {@value
- * #REQUESTS} requests; the NIC moves between them, and its time does not count.
+ * Provider ROW BATCH THREADS}. Java and C take turns in one JVM, on the same queues, in samples of
+ * {@value #REQUESTS} requests; the NIC moves between them, and its time does not count.
  *
  * <p>It prints the arguments, the median nanoseconds of one round in Java and in C, each before and
  * after the NIC moves, and the bytes that a round in Java allocates.
  */
 public final class Provider {
-  /** Requests of one sample: few enough that all of them and their completions stay in the cache. */
+  /**
+   * Requests of one sample: few enough that all of them and their completions stay in the cache.
+   */
   static final int REQUESTS = 256;
 
   private static final int BUFFER_SIZE = 64;
@@ -67,8 +69,7 @@ public final class Provider {
               FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
   private static final MethodHandle STEP =
       Linker.nativeLinker()
-          .downcallHandle(
-              NIC.find("imitated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
+          .downcallHandle(NIC.find("imitated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
   private static final MethodHandle POST_SENDS = loop("post_sends", ADDRESS, ADDRESS);
   private static final MethodHandle POST_INLINE = loop("post_inline", ADDRESS, ADDRESS);
   private static final MethodHandle POST_WR = loop("post_wr", ADDRESS, ADDRESS);
@@ -149,9 +150,7 @@ public final class Provider {
       queue = cursor ? null : context.createCompletionQueue(2 * REQUESTS);
       extended =
           cursor
-              ? context
-                  .completionQueue(2 * REQUESTS)
-                  .createExtended(CompletionField.BYTE_LEN)
+              ? context.completionQueue(2 * REQUESTS).createExtended(CompletionField.BYTE_LEN)
               : null;
       shared = row.equals("shared") ? domain.createSharedReceiveQueue(2 * REQUESTS) : null;
       QueuePairCapacity capacity =
@@ -165,8 +164,7 @@ public final class Provider {
         builder.sendOperations(SendOperation.RDMA_WRITE);
       }
       pair = builder.create();
-      peer =
-          domain.queuePair(QueuePairType.RC).capacity(capacity).completions(peerQueue).create();
+      peer = domain.queuePair(QueuePairType.RC).capacity(capacity).completions(peerQueue).create();
       pair.connect(peer.localAddress());
       peer.connect(pair.localAddress());
       cq = cursor ? extended.segment() : queue.segment();
@@ -180,8 +178,7 @@ public final class Provider {
     }
 
     MemorySegment lists(int batch, int entries, int opcode, int flags) throws Throwable {
-      return (MemorySegment)
-          LISTS.invokeExact(region.segment(), batch, entries, opcode, flags);
+      return (MemorySegment) LISTS.invokeExact(region.segment(), batch, entries, opcode, flags);
     }
 
     void pollAll(int batch, int rounds) {
@@ -434,9 +431,7 @@ public final class Provider {
 
     @Override
     void finish() throws Throwable {
-      c(
-          (long)
-              POLL_ALL.invokeExact(queues.peerQueue.segment(), peerLists, (long) rounds));
+      c((long) POLL_ALL.invokeExact(queues.peerQueue.segment(), peerLists, (long) rounds));
     }
   }
 
@@ -517,8 +512,7 @@ public final class Provider {
     }
   }
 
-  private static final ThreadMXBean MEMORY =
-      (ThreadMXBean) ManagementFactory.getThreadMXBean();
+  private static final ThreadMXBean MEMORY = (ThreadMXBean) ManagementFactory.getThreadMXBean();
   private static final int SAMPLES = 2000;
   private static final int WARM_UPS = 6;
 
