@@ -46,7 +46,7 @@ class ExamplesTest {
     List<String> arguments =
         new ArrayList<>(
             List.of("-Xlint:all,-path", "-proc:none", "-d", classes.toString(), "-cp", library));
-    sources().map(Path::toString).forEach(arguments::add);
+    sources().stream().map(Path::toString).forEach(arguments::add);
     int status =
         ToolProvider.findFirst("javac")
             .orElseThrow()
@@ -59,19 +59,19 @@ class ExamplesTest {
     return Path.of(URI.create(type.getProtectionDomain().getCodeSource().getLocation().toString()));
   }
 
-  private static Stream<Path> sources() throws IOException {
-    return Files.list(EXAMPLES).filter(file -> file.toString().endsWith(".java")).sorted();
+  private static List<Path> sources() throws IOException {
+    try (Stream<Path> files = Files.list(EXAMPLES)) {
+      return files.filter(file -> file.toString().endsWith(".java")).sorted().toList();
+    }
   }
 
   @Test
   @Tag("host")
   void everyExampleIsListed() throws IOException {
     String page = Files.readString(EXAMPLES.resolve("README.md"));
-    try (Stream<Path> sources = sources()) {
-      sources
-          .map(source -> source.getFileName().toString())
-          .forEach(name -> assertTrue(page.contains("](" + name + ")"), name));
-    }
+    sources().stream()
+        .map(source -> source.getFileName().toString())
+        .forEach(name -> assertTrue(page.contains("](" + name + ")"), name));
   }
 
   @DeviceTest
