@@ -19,6 +19,18 @@ final class ContextFunctions {
   /** {@code IB_UVERBS_DEVICE_FLUSH_GLOBAL}, {@code _FLUSH_PERSISTENT}, {@code _ATOMIC_WRITE}. */
   private static final long EXTENDED_CAPABILITIES = 1L << 38 | 1L << 39 | 1L << 40;
 
+  private static final int DATAGRAM_PAGING =
+      rdma_h.IBV_ODP_SUPPORT_SEND()
+          | rdma_h.IBV_ODP_SUPPORT_RECV()
+          | rdma_h.IBV_ODP_SUPPORT_SRQ_RECV();
+  private static final int UNRELIABLE_PAGING = DATAGRAM_PAGING | rdma_h.IBV_ODP_SUPPORT_WRITE();
+  private static final int RELIABLE_PAGING =
+      UNRELIABLE_PAGING
+          | rdma_h.IBV_ODP_SUPPORT_READ()
+          | rdma_h.IBV_ODP_SUPPORT_ATOMIC()
+          | rdma_h.IBV_ODP_SUPPORT_FLUSH()
+          | rdma_h.IBV_ODP_SUPPORT_ATOMIC_WRITE();
+
   private static final short DEFAULT_PKEY = -1;
 
   private static SoftContext context(String function, long address) {
@@ -96,7 +108,8 @@ final class ContextFunctions {
         | rdma_h.IBV_DEVICE_MEM_WINDOW()
         | rdma_h.IBV_DEVICE_MEM_WINDOW_TYPE_2B()
         | rdma_h.IBV_DEVICE_MEM_MGT_EXTENSIONS()
-        | rdma_h.IBV_DEVICE_UD_AV_PORT_ENFORCE();
+        | rdma_h.IBV_DEVICE_UD_AV_PORT_ENFORCE()
+        | rdma_h.IBV_DEVICE_XRC();
   }
 
   /** The pointer behind {@code ibv_query_device_ex}. */
@@ -109,6 +122,12 @@ final class ContextFunctions {
         .putLong("hca_core_clock", CLOCK_KILOHERTZ)
         .putLong(
             "device_cap_flags_ex", Integer.toUnsignedLong(capabilities()) | EXTENDED_CAPABILITIES)
+        .putLong("odp_caps.general_caps", rdma_h.IBV_ODP_SUPPORT())
+        .putInt("odp_caps.per_transport_caps.rc_odp_caps", RELIABLE_PAGING)
+        .putInt("odp_caps.per_transport_caps.uc_odp_caps", UNRELIABLE_PAGING)
+        .putInt("odp_caps.per_transport_caps.ud_odp_caps", DATAGRAM_PAGING)
+        .putInt("xrc_odp_caps", RELIABLE_PAGING)
+        .putLong("max_dm_size", SoftDevice.MAX_DEVICE_MEMORY)
         .putShort("cq_mod_caps.max_cq_count", 0xffff)
         .putShort("cq_mod_caps.max_cq_period", 0xffff)
         .putInt("phys_port_cnt_ex", device.ports.size());

@@ -29,6 +29,9 @@ final class FunctionTable {
               new QueuePairFunctions(),
               new SharedQueueFunctions(),
               new AddressFunctions(),
+              new XrcFunctions(),
+              new DomainFunctions(),
+              new BufferFunctions(),
               new TextFunctions()));
 
   private static final Map<String, MemorySegment> POINTERS = new HashMap<>();

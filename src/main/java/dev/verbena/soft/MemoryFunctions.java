@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_mr;
+import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.raw.rdma_h;
 
@@ -18,6 +19,7 @@ final class MemoryFunctions {
           | rdma_h.IBV_ACCESS_MW_BIND()
           | rdma_h.IBV_ACCESS_ZERO_BASED()
           | rdma_h.IBV_ACCESS_HUGETLB()
+          | rdma_h.IBV_ACCESS_ON_DEMAND()
           | rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
           | rdma_h.IBV_ACCESS_FLUSH_PERSISTENT();
 
@@ -43,6 +45,9 @@ final class MemoryFunctions {
           domain.context.users--;
           if (domain.parentOf != null) {
             domain.parentOf.users--;
+            if (domain.thread != null) {
+              domain.thread.users--;
+            }
           }
           Registry.removeWithHandle(domain);
         });
@@ -78,7 +83,13 @@ final class MemoryFunctions {
       int access,
       SoftObject backing) {
     checkAccess(function, access);
-    checkMapped(function, domain, address, length);
+    if (length < 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "the whole address space cannot be registered");
+    }
+    if ((access & rdma_h.IBV_ACCESS_ON_DEMAND()) == 0) {
+      checkMapped(function, domain, address, length);
+    }
     CStruct struct =
         CStruct.allocate(ibv_mr.layout())
             .putLong("context", domain.context.address())
@@ -112,11 +123,8 @@ final class MemoryFunctions {
   private static void checkAccess(String function, int access) {
     int unknown = access & ~KNOWN & ~rdma_h.IBV_ACCESS_OPTIONAL_RANGE();
     if (unknown != 0) {
-      boolean paging = (unknown & rdma_h.IBV_ACCESS_ON_DEMAND()) != 0;
       throw new VerbsException(
-          function,
-          paging ? Errno.EOPNOTSUPP : Errno.EINVAL,
-          "access flags 0x" + Integer.toHexString(unknown));
+          function, Errno.EINVAL, "access flags 0x" + Integer.toHexString(unknown));
     }
     if ((access & REMOTE_WRITES) != 0 && (access & rdma_h.IBV_ACCESS_LOCAL_WRITE()) == 0) {
       throw new VerbsException(
@@ -205,9 +213,43 @@ final class MemoryFunctions {
         });
   }
 
-  /** The pointer behind {@code ibv_advise_mr}: there is nothing to prefetch. */
+  public long ibv_reg_mr_ex(long pd, long attributes) {
+    String function = "ibv_reg_mr_ex";
+    CStruct attr = CStruct.at(attributes, ibv_mr_init_attr.layout());
+    long mask = attr.getLong("comp_mask");
+    int known =
+        rdma_h.IBV_REG_MR_MASK_ADDR()
+            | rdma_h.IBV_REG_MR_MASK_IOVA()
+            | rdma_h.IBV_REG_MR_MASK_BUF();
+    if ((mask & ~known) != 0 || (mask & rdma_h.IBV_REG_MR_MASK_ADDR()) == 0) {
+      throw new VerbsException(function, Errno.EOPNOTSUPP, "comp_mask 0x" + Long.toHexString(mask));
+    }
+    long address = attr.getLong("addr");
+    long length = attr.getLong("length");
+    int access = attr.getInt("access");
+    long iova =
+        (mask & rdma_h.IBV_REG_MR_MASK_IOVA()) != 0
+            ? attr.getLong("iova")
+            : BufferFunctions.zeroBased(access) ? 0 : address;
+    return (mask & rdma_h.IBV_REG_MR_MASK_BUF()) != 0
+        ? BufferFunctions.register(function, pd, attr.getLong("buf"), address, length, iova, access)
+        : register(function, pd, address, length, iova, access);
+  }
+
+  /** The pointer behind {@code ibv_advise_mr}: the kernel pages in what the device copies. */
   public int advise_mr(long pd, int advice, int flags, long list, int count) {
-    SoftDomain _ = domain("ibv_advise_mr", pd);
-    return Errno.EOPNOTSUPP;
+    SoftDomain domain = domain("ibv_advise_mr", pd);
+    if (advice < rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH()
+        || advice > rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT()
+        || (flags & ~rdma_h.IBV_ADVISE_MR_FLAG_FLUSH()) != 0) {
+      return Errno.EINVAL;
+    }
+    return domain.device.network.engine.locked(() -> advise(domain, list, count));
+  }
+
+  private static int advise(SoftDomain domain, long list, int count) {
+    ScatterList elements = new ScatterList(count);
+    elements.read(list, count);
+    return elements.isAllowed(domain, 0) ? 0 : Errno.ENOENT;
   }
 }

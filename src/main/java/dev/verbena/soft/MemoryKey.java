@@ -72,9 +72,9 @@ final class MemoryKey {
     return window == null && domain.root() == other.root() && allows(wanted);
   }
 
-  /** Whether it serves requests that a queue pair received. */
-  boolean serves(SoftQueuePair queuePair, int wanted) {
-    return domain.root() == queuePair.domain.root()
+  /** Whether it serves requests that a queue pair received for a domain. */
+  boolean serves(SoftDomain target, SoftQueuePair queuePair, int wanted) {
+    return domain.root() == target.root()
         && (owner == null || owner == queuePair)
         && allows(wanted);
   }

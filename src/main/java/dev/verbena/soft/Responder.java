@@ -39,6 +39,9 @@ final class Responder {
   private long writeLength;
   private long written;
 
+  /** The protection domain that the request concerns: with XRC, that of the SRQ it names. */
+  private SoftDomain domain;
+
   // The READ that is being answered
   private boolean reading;
   private long readAddress;
@@ -143,6 +146,11 @@ final class Responder {
 
   private void execute(Packet packet) {
     int operation = Opcode.operation(packet.opcode);
+    domain = queuePair.domainFor(packet.sharedQueue);
+    if (domain == null) {
+      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
     boolean begins = Opcode.begins(operation);
     int kind = Opcode.isSend(operation) ? SEND : Opcode.isWrite(operation) ? WRITE : NONE;
     if (begins ? message != NONE : message == NONE || message != kind) {
@@ -266,7 +274,7 @@ final class Responder {
   private boolean writePayload(Packet packet) {
     MemoryKey key = queuePair.device.keys.get(writeKey);
     if (key == null
-        || !key.serves(queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
+        || !key.serves(domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
         || !key.covers(writeAddress, writeLength)) {
       return false;
     }
@@ -293,6 +301,7 @@ final class Responder {
 
   private void startReading(Packet packet, long length) {
     reading = true;
+    domain = queuePair.domainFor(packet.sharedQueue);
     readAddress = packet.address;
     readKey = packet.remoteKey;
     readLeft = length;
@@ -330,7 +339,7 @@ final class Responder {
   private boolean readPayload(Packet packet, int size) {
     MemoryKey key = queuePair.device.keys.get(readKey);
     if (key == null
-        || !key.serves(queuePair, rdma_h.IBV_ACCESS_REMOTE_READ())
+        || !key.serves(domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_READ())
         || !key.covers(readAddress, size)) {
       return false;
     }
@@ -343,7 +352,7 @@ final class Responder {
 
   private boolean allows(int remoteKey, long address, long length, int access) {
     MemoryKey key = queuePair.device.keys.get(remoteKey);
-    return key != null && key.serves(queuePair, access) && key.covers(address, length);
+    return key != null && key.serves(domain, queuePair, access) && key.covers(address, length);
   }
 
   private void atomic(Packet packet, int operation) {
@@ -395,7 +404,7 @@ final class Responder {
     }
     boolean whole = packet.flushLevel == rdma_h.IBV_FLUSH_MR();
     if (key == null
-        || !key.serves(queuePair, placement)
+        || !key.serves(domain, queuePair, placement)
         || (!whole && !key.covers(packet.address, Integer.toUnsignedLong(packet.dmaLength)))) {
       refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;

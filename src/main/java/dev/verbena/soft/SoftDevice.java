@@ -22,6 +22,7 @@ final class SoftDevice {
   static final int VECTORS = 4;
   static final long MAX_MESSAGE = 1L << 30;
   static final int MAX_MULTICAST = 64;
+  static final long MAX_DEVICE_MEMORY = 256 * 1024;
 
   private static final int FIRST_NUMBER = 0x11;
 
@@ -43,6 +44,11 @@ final class SoftDevice {
   private final long clockOffset;
   private int nextNumber;
   private int nextXrcQueue = 1;
+
+  /** XRC domains that are shared by a file. */
+  final Map<Object, XrcRoot> xrcRoots = new HashMap<>();
+
+  long freeDeviceMemory = MAX_DEVICE_MEMORY;
 
   /** Receives the management datagrams (MAD) of queue pair 1, or null. */
   private ManagementHandler management;
@@ -123,7 +129,7 @@ final class SoftDevice {
   /** The shared receive queue with a number, if it is of a domain; else null. */
   SoftSharedQueue xrcQueue(SoftXrcDomain domain, int number) {
     SoftSharedQueue queue = xrcQueues.get(number);
-    return queue != null && queue.xrcDomain == domain ? queue : null;
+    return queue != null && queue.xrcDomain.root == domain.root ? queue : null;
   }
 
   // Multicast

@@ -7,6 +7,9 @@ final class SoftDomain extends SoftObject {
   /** The domain that a parent domain stands for, or null. */
   final SoftDomain parentOf;
 
+  /** The thread domain of a parent domain, or null. */
+  SoftThreadDomain thread;
+
   SoftDomain(SoftContext context, CStruct struct, SoftDomain parentOf) {
     super(context.device, struct);
     this.context = context;

@@ -340,6 +340,15 @@ final class SoftQueuePair extends SoftObject {
         : sharedQueue;
   }
 
+  /** The protection domain of a request, or null if it names no shared receive queue (XRC). */
+  SoftDomain domainFor(int sharedQueueNumber) {
+    if (domain != null) {
+      return domain;
+    }
+    SoftSharedQueue queue = device.xrcQueue(xrcDomain, sharedQueueNumber);
+    return queue == null ? null : queue.domain;
+  }
+
   int maxReceiveElements(SoftSharedQueue from) {
     return from != null
         ? from.requests.maxElements()

@@ -1,12 +1,13 @@
 package dev.verbena.soft;
 
-/** An XRC domain. */
+/** An XRC domain, as one context opened it. */
 final class SoftXrcDomain extends SoftObject {
-  /** What the file is that the domain is shared by, or null. */
-  final Object file;
+  final SoftContext context;
+  final XrcRoot root;
 
-  SoftXrcDomain(SoftContext context, CStruct struct, Object file) {
+  SoftXrcDomain(SoftContext context, CStruct struct, XrcRoot root) {
     super(context.device, struct);
-    this.file = file;
+    this.context = context;
+    this.root = root;
   }
 }

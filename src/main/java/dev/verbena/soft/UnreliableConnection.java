@@ -209,7 +209,7 @@ final class UnreliableConnection implements Transport {
             && written + arrived.length <= writeLength
             && (writeLength == 0
                 || (key != null
-                    && key.serves(queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
+                    && key.serves(queuePair.domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
                     && key.covers(writeAddress, writeLength)
                     && (key.isNull
                         || queuePair.device.network.memory.copy(

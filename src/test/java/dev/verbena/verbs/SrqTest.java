@@ -133,6 +133,7 @@ class SrqTest {
   @DeviceTest
   @DisplayName("S2-V28, S2-V29: no XRC and no tag matching here")
   void refusesTheOtherKinds() {
+    Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
       assertTrue(noXrc.isUnsupported(), noXrc.getMessage());

@@ -1,0 +1,132 @@
+package dev.verbena.soft;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_qp_open_attr;
+import dev.verbena.raw.ibv_srq_init_attr_ex;
+import dev.verbena.raw.ibv_xrcd;
+import dev.verbena.raw.ibv_xrcd_init_attr;
+import dev.verbena.raw.rdma_h;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Extended reliable connections (XRC): domains, shared receive queues, opened queue pairs. */
+final class XrcFunctions {
+  private static final int O_CREAT = 0x40;
+  private static final int O_EXCL = 0x80;
+
+  /** The pointer behind {@code ibv_open_xrcd}. */
+  public long open_xrcd(long context, long attributes) {
+    String function = "ibv_open_xrcd";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_xrcd_init_attr.layout());
+    int descriptor = attr.getInt("fd");
+    int flags = attr.getInt("oflags");
+    Object file = descriptor < 0 ? null : file(function, descriptor);
+    return owner.device.network.engine.locked(
+        () -> {
+          XrcRoot root = file == null ? new XrcRoot(null) : shared(owner.device, file, flags);
+          root.opened++;
+          owner.users++;
+          CStruct struct = CStruct.allocate(ibv_xrcd.layout()).putLong("context", owner.address());
+          return Registry.add(new SoftXrcDomain(owner, struct, root)).address();
+        });
+  }
+
+  /** What identifies the file of a descriptor of this process. */
+  private static Object file(String function, int descriptor) {
+    try {
+      return Files.getAttribute(Path.of("/proc/self/fd/" + descriptor), "unix:ino")
+          + ":"
+          + Files.getAttribute(Path.of("/proc/self/fd/" + descriptor), "unix:dev");
+    } catch (IOException e) {
+      throw new VerbsException(function, Errno.EINVAL, "not an open file: " + descriptor);
+    }
+  }
+
+  private static XrcRoot shared(SoftDevice device, Object file, int flags) {
+    XrcRoot root = device.xrcRoots.get(file);
+    if (root == null && (flags & O_CREAT) == 0) {
+      throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has no XRC domain");
+    }
+    if (root != null && (flags & O_EXCL) != 0) {
+      throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has an XRC domain");
+    }
+    return device.xrcRoots.computeIfAbsent(file, XrcRoot::new);
+  }
+
+  /** The pointer behind {@code ibv_close_xrcd}. */
+  public int close_xrcd(long address) {
+    SoftXrcDomain domain = Registry.at("ibv_close_xrcd", address, SoftXrcDomain.class);
+    domain.device.network.engine.locked(
+        () -> {
+          domain.requireUnused("ibv_close_xrcd");
+          domain.context.users--;
+          if (--domain.root.opened == 0 && domain.root.file != null) {
+            domain.device.xrcRoots.remove(domain.root.file);
+          }
+          Registry.remove(domain);
+        });
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_create_srq_ex}. */
+  public long create_srq_ex(long context, long attributes) {
+    String function = "ibv_create_srq_ex";
+    SoftContext unused = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
+    if (attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC()) {
+      throw new VerbsException(function, Errno.EOPNOTSUPP, "srq_type " + attr.getInt("srq_type"));
+    }
+    SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
+    SoftXrcDomain xrcDomain = Registry.at(function, attr.getLong("xrcd"), SoftXrcDomain.class);
+    SoftCompletionQueue completions =
+        Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
+    return domain
+        .device
+        .network
+        .engine
+        .locked(
+            () -> {
+              SoftSharedQueue queue =
+                  SharedQueueFunctions.create(
+                      function,
+                      domain,
+                      attr.getLong("srq_context"),
+                      attr.getInt("attr.max_wr"),
+                      attr.getInt("attr.max_sge"));
+              queue.xrcDomain = xrcDomain;
+              queue.completionQueue = completions;
+              xrcDomain.users++;
+              completions.users++;
+              domain.device.addXrcQueue(queue);
+              return queue;
+            })
+        .address();
+  }
+
+  /** The pointer behind {@code ibv_get_srq_num}. */
+  public int get_srq_num(long address, long number) {
+    SoftSharedQueue queue = Registry.at("ibv_get_srq_num", address, SoftSharedQueue.class);
+    if (queue.number == 0) {
+      return Errno.EINVAL;
+    }
+    Memory.putInt(number, queue.number);
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_open_qp}: within one process there is nobody to share with. */
+  public long open_qp(long context, long attributes) {
+    SoftContext owner = Registry.at("ibv_open_qp", context, SoftContext.class);
+    int number = CStruct.at(attributes, ibv_qp_open_attr.layout()).getInt("qp_num");
+    throw new VerbsException(
+        "ibv_open_qp",
+        Errno.EOPNOTSUPP,
+        "software devices do not share queue pairs: "
+            + Integer.toHexString(number)
+            + " of "
+            + owner.device.name);
+  }
+}
