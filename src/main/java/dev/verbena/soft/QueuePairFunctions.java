@@ -270,10 +270,12 @@ final class QueuePairFunctions {
       queuePair.remoteNumber = attr.getInt("dest_qp_num") & Psn.MASK;
     }
     queuePair.modified(mask, next);
-    if ((mask & rdma_h.IBV_QP_PATH_MIG_STATE()) != 0
-        && attr.getInt("path_mig_state") == rdma_h.IBV_MIG_MIGRATED()
-        && queuePair.alternatePath != null) {
-      queuePair.migrate();
+    if ((mask & rdma_h.IBV_QP_PATH_MIG_STATE()) != 0 && queuePair.alternatePath != null) {
+      if (attr.getInt("path_mig_state") == rdma_h.IBV_MIG_MIGRATED()) {
+        queuePair.migrate();
+      } else {
+        queuePair.attributes.putInt("path_mig_state", rdma_h.IBV_MIG_ARMED());
+      }
     }
   }
 

@@ -293,6 +293,9 @@ final class SoftQueuePair extends SoftObject {
       transport.receive(packet); // At once: nothing is answered.
       device.network.engine.packets.release(packet);
     } else {
+      if (isArmed() && !path.leadsTo(packet) && alternatePath.leadsTo(packet)) {
+        migrate(); // The peer did.
+      }
       inbox.add(packet);
       device.network.engine.request(task);
     }
@@ -316,11 +319,13 @@ final class SoftQueuePair extends SoftObject {
 
   /** A retransmission was needed: after some of them an armed alternate path is used. */
   void pathFailing(int attempts) {
-    if (attempts >= MIGRATE_AFTER
-        && alternatePath != null
-        && attributes.getInt("path_mig_state") == rdma_h.IBV_MIG_ARMED()) {
+    if (attempts >= MIGRATE_AFTER && isArmed()) {
       migrate();
     }
+  }
+
+  private boolean isArmed() {
+    return alternatePath != null && attributes.getInt("path_mig_state") == rdma_h.IBV_MIG_ARMED();
   }
 
   /** Changes to the alternate path. */

@@ -19,7 +19,9 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
 import java.time.Duration;
+import java.util.List;
 
 /** Two connected RC queue pairs on two devices of a network of their own. */
 final class SoftPair implements AutoCloseable {
@@ -27,8 +29,13 @@ final class SoftPair implements AutoCloseable {
   private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   final SoftNetwork network = SoftNetwork.create();
-  final End a = new End(network.addDevice("soft0"));
-  final End b = new End(network.addDevice("soft1"));
+  final End a;
+  final End b;
+
+  private SoftPair(List<List<InetAddress>> portsOfA, List<List<InetAddress>> portsOfB) {
+    a = new End(network.addDevice("soft0", portsOfA));
+    b = new End(network.addDevice("soft1", portsOfB));
+  }
 
   /** One of the two. */
   static final class End {
@@ -61,7 +68,11 @@ final class SoftPair implements AutoCloseable {
   }
 
   static SoftPair connected() {
-    SoftPair pair = new SoftPair();
+    return connected(List.of(List.of()), List.of(List.of()));
+  }
+
+  static SoftPair connected(List<List<InetAddress>> portsOfA, List<List<InetAddress>> portsOfB) {
+    SoftPair pair = new SoftPair(portsOfA, portsOfB);
     var addressOfB = pair.b.queuePair.localAddress();
     pair.b.queuePair.connect(pair.a.queuePair.localAddress());
     pair.a.queuePair.connect(addressOfB);
@@ -88,7 +99,7 @@ final class SoftPair implements AutoCloseable {
     return await(a.completions);
   }
 
-  private static CompletionStatus await(CompletionQueue queue) {
+  static CompletionStatus await(CompletionQueue queue) {
     Completions completions = new Completions(1);
     long end = System.nanoTime() + PATIENCE;
     while (queue.poll(completions) == 0) {
