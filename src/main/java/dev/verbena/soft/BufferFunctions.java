@@ -154,8 +154,9 @@ final class BufferFunctions {
                 .address());
   }
 
+  @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public int ibv_export_buf_dmabuf_fd(long address) {
-    SoftBuffer unused = Registry.at("ibv_export_buf_dmabuf_fd", address, SoftBuffer.class);
+    SoftBuffer _ = Registry.at("ibv_export_buf_dmabuf_fd", address, SoftBuffer.class);
     throw new VerbsException(
         "ibv_export_buf_dmabuf_fd", Errno.ENODATA, "the buffer is ordinary memory");
   }

@@ -75,7 +75,7 @@ final class XrcFunctions {
   /** The pointer behind {@code ibv_create_srq_ex}. */
   public long create_srq_ex(long context, long attributes) {
     String function = "ibv_create_srq_ex";
-    SoftContext unused = Registry.at(function, context, SoftContext.class);
+    SoftContext _ = Registry.at(function, context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
     if (attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC()) {
       throw new VerbsException(function, Errno.EOPNOTSUPP, "srq_type " + attr.getInt("srq_type"));
@@ -118,6 +118,7 @@ final class XrcFunctions {
   }
 
   /** The pointer behind {@code ibv_open_qp}: within one process there is nobody to share with. */
+  @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public long open_qp(long context, long attributes) {
     SoftContext owner = Registry.at("ibv_open_qp", context, SoftContext.class);
     int number = CStruct.at(attributes, ibv_qp_open_attr.layout()).getInt("qp_num");
