@@ -8,9 +8,16 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * The path to a peer, as datagrams name it: {@code struct ibv_ah}.
+ * An address handle (AH): the path to the destination of datagrams ({@code struct ibv_ah}).
  *
- * <p>Closing it calls {@code ibv_destroy_ah}.
+ * {@snippet :
+ * AddressHandle handle = pd.createAddressHandle(addressVector);
+ * sends.send(0).local(region, 0, 64).to(handle, remoteNumber, remoteQueueKey);
+ * }
+ *
+ * <p>Get one with {@link ProtectionDomain#createAddressHandle(AddressVector)}. It may be used by
+ * several threads. Close it when no send request that uses it is outstanding: {@code
+ * ibv_destroy_ah}. See {@code ibv_create_ah(3)}.
  */
 public final class AddressHandle extends Resource {
   private final ProtectionDomain domain;
@@ -41,7 +48,7 @@ public final class AddressHandle extends Resource {
       int index,
       MemorySegment buffer) {
     if (port.context() != domain.context()) {
-      throw new IllegalArgumentException(port + " is not of " + domain.context());
+      throw new IllegalArgumentException(port + " does not belong to " + domain.context());
     }
     try (Arena arena = Arena.ofConfined()) {
       long completion = ReceivedDatagram.completion(arena, completions, index).address();
@@ -65,13 +72,15 @@ public final class AddressHandle extends Resource {
             && path.port() <= context.deviceAttributes().portCount()
             && context.port(path.port()).attributes().linkLayer() == LinkLayer.ETHERNET;
     return e.explained(
-        unroutable ? path + ": on Ethernet a global route is needed" : path.toString());
+        unroutable
+            ? path + ": a destination on Ethernet requires a global route (GRH)"
+            : path.toString());
   }
 
   /**
-   * The domain that the handle belongs to.
+   * Returns the protection domain of the address handle.
    *
-   * @return the domain
+   * @return the protection domain
    */
   public ProtectionDomain domain() {
     return domain;

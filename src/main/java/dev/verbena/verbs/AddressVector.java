@@ -6,14 +6,20 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * The path to a peer: {@code struct ibv_ah_attr}.
+ * An address vector (AV): the path to a destination ({@code struct ibv_ah_attr}).
  *
- * @param port the own port
- * @param route the peer's GID and how to reach it; always given on Ethernet
- * @param lid the peer's LID, or that of the router to it; 0 on Ethernet
- * @param serviceLevel 0 to 15
- * @param sourcePathBits the low bits of the own LID
- * @param rate the speed to hold packets down to
+ * {@snippet :
+ * AddressVector path = AddressVector.global(1, new GlobalRoute(remoteGid, localGidIndex));
+ * }
+ *
+ * <p>See {@code ibv_create_ah(3)}.
+ *
+ * @param port the local port number
+ * @param route the fields of the global routing header (GRH); required on Ethernet
+ * @param lid the LID of the destination, or of the router to it; 0 on Ethernet
+ * @param serviceLevel the service level, 0 to 15
+ * @param sourcePathBits the low bits of the local LID
+ * @param rate the maximum static rate
  */
 public record AddressVector(
     int port,
@@ -23,7 +29,11 @@ public record AddressVector(
     int sourcePathBits,
     Rate rate) {
 
-  /** Checks that each number fits its field. */
+  /**
+   * Creates an address vector.
+   *
+   * @throws IllegalArgumentException if a number is out of the range of its field
+   */
   public AddressVector {
     Ranges.port(port);
     Objects.requireNonNull(route, "route");
@@ -34,29 +44,29 @@ public record AddressVector(
   }
 
   /**
-   * The path to a GID.
+   * Returns the path to a GID, with service level 0 and no rate limit.
    *
-   * @param port the own port
-   * @param route the peer's GID and how to reach it
-   * @return a path with service level 0 and no rate limit
+   * @param port the local port number
+   * @param route the fields of the global routing header (GRH), with the destination GID
+   * @return the path
    */
   public static AddressVector global(int port, GlobalRoute route) {
     return new AddressVector(port, Optional.of(route), 0, 0, 0, Rate.MAX);
   }
 
   /**
-   * The path to a LID of the own subnet.
+   * Returns the path to a LID of the local subnet, with service level 0 and no rate limit.
    *
-   * @param port the own port
-   * @param lid the peer's LID
-   * @return a path with service level 0 and no rate limit
+   * @param port the local port number
+   * @param lid the LID of the destination
+   * @return the path
    */
   public static AddressVector local(int port, int lid) {
     return new AddressVector(port, Optional.empty(), lid, 0, 0, Rate.MAX);
   }
 
   /**
-   * The same path with another service level.
+   * Returns this path with another service level.
    *
    * @param level 0 to 15; on Ethernet the VLAN priority
    * @return the path
@@ -66,9 +76,9 @@ public record AddressVector(
   }
 
   /**
-   * The same path with a rate limit.
+   * Returns this path with a rate limit.
    *
-   * @param limit the speed to hold packets down to
+   * @param limit the maximum static rate
    * @return the path
    */
   public AddressVector withRate(Rate limit) {
@@ -92,10 +102,10 @@ public record AddressVector(
   }
 
   /**
-   * Reads the path of a struct that C wrote.
+   * Reads the path of a struct that C filled.
    *
    * @param attributes a {@code struct ibv_ah_attr}
-   * @return the path, or empty where the struct names no port, as before state RTR
+   * @return the path, or empty if the struct contains no port, as before state RTR
    */
   public static Optional<AddressVector> readFrom(MemorySegment attributes) {
     int port = Byte.toUnsignedInt(ibv_ah_attr.port_num(attributes));

@@ -1,13 +1,13 @@
 package dev.verbena.verbs;
 
 /**
- * What handlers throw while they are handed the completions of a batch. Nothing is thrown before
- * all of them were handed over, since the queue holds them no longer.
+ * The exceptions of handlers of a batch of completions. They are thrown after the handler has
+ * received the whole batch, as the completions are no longer in the queue.
  */
 final class BatchFailure {
   private BatchFailure() {}
 
-  /** The first failure of a batch, with a later one added to it as suppressed. */
+  /** Returns the first failure of a batch, with a later one added as suppressed. */
   @SuppressWarnings("ReferenceEquality") // An exception cannot suppress itself.
   static Throwable add(Throwable first, Throwable next) {
     if (first == null) {
@@ -19,7 +19,10 @@ final class BatchFailure {
     return first;
   }
 
-  /** Throws what a handler threw, if it threw anything: checked exceptions of Kotlin as well. */
+  /**
+   * Throws the exception of a handler, if any; also checked exceptions, which Kotlin code can
+   * throw.
+   */
   @SuppressWarnings("unchecked") // Erased: nothing is cast.
   static <T extends Throwable> void rethrow(Throwable failure) throws T {
     if (failure != null) {

@@ -1,10 +1,10 @@
 package dev.verbena.verbs;
 
 /**
- * The checks that every operation of the data path makes.
+ * The checks of every operation of the data path.
  *
- * <p>{@code -Ddev.verbena.checks=false} turns them off, for programs that have proved themselves: a
- * wrong index, a closed object or an entry outside its region then reaches C.
+ * <p>{@code -Ddev.verbena.checks=false} disables them, for programs that are proven to be correct:
+ * a wrong index, a closed object or an SGE outside its region then reaches C.
  */
 final class BoundsChecks {
   static final boolean ON = !"false".equals(System.getProperty("dev.verbena.checks"));

@@ -11,30 +11,29 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Where completion queues announce completions: {@code struct ibv_comp_channel}. Any number of
- * queues may announce on one channel.
+ * A completion event channel: delivers the completion events of one or more completion queues
+ * ({@code struct ibv_comp_channel}).
  *
- * <p>A queue announces one completion after each {@linkplain CompletionQueue#requestNotification()
- * request}, and none of those that it held already. So the order is: request, then poll until the
- * queue is empty, then wait.
- *
- * <p>
+ * <p>A queue generates one completion event after each {@linkplain
+ * CompletionQueue#requestNotification() request}, and none for completions that it already
+ * contains. So request a notification first, then poll until the queue is empty, then wait:
  *
  * {@snippet :
  * queue.requestNotification();
  * drain(queue);
  * while (running) {
- *   CompletionQueue announced = channel.take();
- *   announced.requestNotification();
- *   drain(announced);
+ *   CompletionQueue ready = channel.take();
+ *   ready.requestNotification();
+ *   drain(ready);
  * }
  * }
  *
- * <p>Waiting ends when a queue announces, when the time is over, when the thread is interrupted,
- * and when another thread closes the channel. A virtual thread that waits does not hold its
- * carrier. Events are acknowledged without further ado: {@code ibv_ack_cq_events}.
+ * <p>A wait ends with a completion event, with the timeout, when the thread is interrupted, and
+ * when another thread closes the channel. A virtual thread that waits does not pin its carrier.
+ * Events are acknowledged automatically ({@code ibv_ack_cq_events}).
  *
- * <p>Closing it calls {@code ibv_destroy_comp_channel}.
+ * <p>A channel may be used by several threads. Closing it calls {@code ibv_destroy_comp_channel}.
+ * See {@code ibv_create_comp_channel(3)} and {@code ibv_get_cq_event(3)}.
  */
 public final class CompletionChannel extends Resource {
   private static final long CQ = 0;
@@ -63,14 +62,14 @@ public final class CompletionChannel extends Resource {
   }
 
   /**
-   * A channel that C code made and will destroy, such as one of librdmacm. It hands out the
-   * announcements of queues that are {@linkplain CompletionQueue#borrow borrowed} with it. C code
-   * must not wait on it meanwhile. Taking an announcement makes the channel's file descriptor
-   * non-blocking, and so it stays: whoever waits for one in C then gets EAGAIN instead.
+   * Returns a channel that C code creates and destroys, for example librdmacm. It delivers the
+   * events of queues that are {@linkplain CompletionQueue#borrow borrowed} with it. C code must not
+   * wait on it. Reading an event sets the file descriptor of the channel to non-blocking mode
+   * permanently: C code that then calls {@code ibv_get_cq_event} gets EAGAIN.
    *
-   * @param context the context it belongs to
+   * @param context the context of the channel
    * @param segment the {@code struct ibv_comp_channel}
-   * @return a channel whose closing leaves the C object alone
+   * @return a channel; closing it does not call {@code ibv_destroy_comp_channel}
    */
   public static CompletionChannel borrow(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_comp_channel");
@@ -78,44 +77,44 @@ public final class CompletionChannel extends Resource {
   }
 
   /**
-   * Waits until a queue announces a completion: {@code ibv_get_cq_event}.
+   * Waits for a completion event: {@code ibv_get_cq_event}.
    *
-   * @return the queue, which announces nothing more until it is asked to
+   * @return the queue of the event; it generates no further event until the next request
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the channel is closed, be it during the wait
+   * @throws IllegalStateException if the channel is closed, also during the wait
    */
   public CompletionQueue take() throws InterruptedException {
     return events.take();
   }
 
   /**
-   * Waits a while until a queue announces a completion: {@code ibv_get_cq_event}.
+   * Waits for a completion event with a timeout: {@code ibv_get_cq_event}.
    *
-   * @param timeout how long at most
-   * @return the queue, or null if none announced anything in time
+   * @param timeout the maximum time to wait
+   * @return the queue of the event, or null if the timeout elapsed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the channel is closed, be it during the wait
+   * @throws IllegalStateException if the channel is closed, also during the wait
    */
   public CompletionQueue poll(Duration timeout) throws InterruptedException {
     return events.poll(timeout);
   }
 
   /**
-   * Takes an announcement that is already there: {@code ibv_get_cq_event}.
+   * Returns the next completion event without waiting: {@code ibv_get_cq_event}.
    *
-   * @return the queue, or null if none has announced anything
+   * @return the queue of the event, or null if there is none
    * @throws IllegalStateException if the channel is closed
    */
   public CompletionQueue poll() {
     return events.poll();
   }
 
-  /** The queue of the next event; null if it is being closed, so that nobody wants to know. */
+  /** Returns the queue of the next event; null if the queue is being closed. */
   private CompletionQueue read() {
     context.verbs().ibv_get_cq_event(address(), event.address() + CQ, event.address() + CQ_CONTEXT);
     long cq = event.get(ValueLayout.JAVA_LONG, CQ);
     CompletionEvents[] all = queues;
-    // The newest first: a queue that was just destroyed may have left its address to another.
+    // The newest first: its address may be that of a queue that was destroyed.
     for (int i = all.length - 1; i >= 0; i--) {
       if (all[i].isOf(cq)) {
         all[i].count();
@@ -125,7 +124,9 @@ public final class CompletionChannel extends Resource {
     }
     context.verbs().ibv_ack_cq_events(cq, 1);
     throw new IllegalStateException(
-        "an event on " + this + " for a completion queue that nobody borrowed");
+        "an event on "
+            + this
+            + " for a completion queue that CompletionQueue.borrow was not called for");
   }
 
   synchronized void add(CompletionEvents queue) {
@@ -139,7 +140,7 @@ public final class CompletionChannel extends Resource {
   }
 
   /**
-   * The context that the channel was made from.
+   * Returns the context of the channel.
    *
    * @return the context
    */

@@ -10,17 +10,8 @@ import dev.verbena.raw.ibv_wc_tm_info;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * The completions of an extended queue, one at a time: {@code ibv_start_poll}, {@code
+ * A cursor over the completions of an extended completion queue: {@code ibv_start_poll}, {@code
  * ibv_next_poll}, {@code ibv_end_poll} and the {@code ibv_wc_read_*} functions.
- *
- * <p>There is one cursor for each queue, which is used again and again. Between {@link
- * ExtendedCompletionQueue#startPolling} and {@link #close} C may hold the queue's lock: no other
- * thread can poll it, and nothing that blocks should be done. In the thread itself whatever takes
- * that lock is refused: polling or resizing the queue, closing or resetting a queue pair that
- * completes there. Posting is possible as long as the posted queue has room: when it is full, mlx5
- * takes the lock to look again, and waits for ever.
- *
- * <p>
  *
  * {@snippet :
  * try (CompletionCursor cursor = queue.startPolling()) {
@@ -30,14 +21,22 @@ import java.util.concurrent.atomic.AtomicReference;
  * }
  * }
  *
- * <p>A value that the queue was not made to tell throws {@link VerbsException} with EOPNOTSUPP.
+ * <p>Each queue has one cursor, which is reused. Between {@link
+ * ExtendedCompletionQueue#startPolling} and {@link #close} the provider may hold the lock of the
+ * queue: no other thread can poll the queue, and the thread should not wait. Operations of the same
+ * thread that need that lock throw {@link IllegalStateException}: polling or resizing the queue,
+ * closing or resetting a queue pair that uses it. Posting is possible unless the send or receive
+ * queue is full: then libmlx5 takes the lock to check again and waits forever.
+ *
+ * <p>Reading a field that was not selected at creation throws {@link VerbsException} with
+ * EOPNOTSUPP. Closing the cursor calls {@code ibv_end_poll}. See {@code ibv_create_cq_ex(3)}.
  */
 public final class CompletionCursor implements AutoCloseable {
   private enum Place {
     BEFORE,
     AT,
     BEHIND,
-    /** Behind, with polling ended already. */
+    /** Behind the last completion; polling has ended. */
     ENDED
   }
 
@@ -52,7 +51,7 @@ public final class CompletionCursor implements AutoCloseable {
   /**
    * A cursor before the first completion.
    *
-   * @param restarts whether to end polling and start it again instead of {@code ibv_next_poll}
+   * @param restarts whether to end and restart polling instead of calling {@code ibv_next_poll}
    */
   CompletionCursor(
       ExtendedCompletionQueue queue, ExtendedCompletionQueueCalls calls, boolean restarts) {
@@ -66,10 +65,11 @@ public final class CompletionCursor implements AutoCloseable {
     Thread here = Thread.currentThread();
     if (!owner.compareAndSet(null, here)
         && !(closeIfAbandoned() && owner.compareAndSet(null, here))) {
-      throw new IllegalStateException("the cursor of " + queue + " is open already");
+      throw new IllegalStateException("the cursor of " + queue + " is already open");
     }
     try {
-      queue.requireNotClosing(); // Whoever closes it looks for an owner after that began.
+      queue.requireNotClosing(); // close() looks for the owner of the cursor after this state is
+      // set.
     } catch (IllegalStateException e) {
       owner.setRelease(null);
       throw e;
@@ -78,16 +78,20 @@ public final class CompletionCursor implements AutoCloseable {
     return this;
   }
 
-  /** Whether this thread has the cursor open, and C may hold the queue's lock for it. */
+  /**
+   * Returns whether this thread has the cursor open, so that the provider may hold the lock of the
+   * queue for it.
+   */
   boolean isOpenHere() {
     return Thread.currentThread().equals(owner.getPlain());
   }
 
   /**
-   * Ends the polling of a thread that has ended without it: {@code ibv_end_poll}. Until then C may
-   * hold the lock of the queue, for which every other thread would wait.
+   * Ends the polling of a thread that terminated without closing the cursor: {@code ibv_end_poll}.
+   * Until then the provider may hold the lock of the queue, and all other threads would wait for
+   * it.
    *
-   * @return whether this thread has done so
+   * @return whether this thread ended the polling
    */
   boolean closeIfAbandoned() {
     Thread thread = owner.getAcquire();
@@ -100,7 +104,7 @@ public final class CompletionCursor implements AutoCloseable {
     return true;
   }
 
-  /** Waits for another thread to end polling; refuses to go on if that does not happen. */
+  /** Waits for another thread to end polling; throws an exception if it does not end. */
   void requireClosed() {
     Thread thread = OpenSection.await(owner, this::closeIfAbandoned);
     if (thread != null) {
@@ -111,20 +115,21 @@ public final class CompletionCursor implements AutoCloseable {
 
   private void requireOwner() {
     if (BoundsChecks.ON && !isOpenHere()) {
-      throw new IllegalStateException("this thread has not opened the cursor of " + queue);
+      throw new IllegalStateException("this thread did not open the cursor of " + queue);
     }
   }
 
   private ExtendedCompletionQueueCalls current() {
     requireOwner();
     if (BoundsChecks.ON && place != Place.AT) {
-      throw new IllegalStateException("the cursor of " + queue + " is at no completion");
+      throw new IllegalStateException(
+          "the cursor of " + queue + " is not at a completion: call next() first");
     }
     return calls;
   }
 
   /**
-   * Goes to the next completion.
+   * Moves to the next completion.
    *
    * @return whether there is one
    */
@@ -159,7 +164,7 @@ public final class CompletionCursor implements AutoCloseable {
     return result == 0;
   }
 
-  /** Ends polling: what was read is taken from the queue. */
+  /** Ends polling: the completions that were read are removed from the queue. */
   @Override
   public void close() {
     if (owner.getPlain() == null || closeIfAbandoned()) {
@@ -176,16 +181,16 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * The number that the request was given.
+   * Returns the {@code wr_id} of the work request.
    *
-   * @return the request's id
+   * @return the id
    */
   public long id() {
     return current().wr_id();
   }
 
   /**
-   * How the request ended.
+   * Returns the completion status.
    *
    * @return the status
    */
@@ -194,89 +199,90 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * Whether the request was done.
+   * Returns whether the work request completed successfully.
    *
-   * @return true for status SUCCESS
+   * @return true if the status is SUCCESS
    */
   public boolean isSuccess() {
     return current().status() == 0;
   }
 
   /**
-   * What the request did: {@code ibv_wc_read_opcode}.
+   * Returns the operation of the work request: {@code ibv_wc_read_opcode}.
    *
-   * @return the operation
+   * @return the opcode
    */
   public CompletionOpcode opcode() {
     return CompletionOpcode.of(current().ibv_wc_read_opcode());
   }
 
   /**
-   * The device's own error code: {@code ibv_wc_read_vendor_err}.
+   * Returns the vendor-specific error code: {@code ibv_wc_read_vendor_err}.
    *
-   * @return a number that the vendor's documents explain
+   * @return the code
    */
   public int vendorError() {
     return current().ibv_wc_read_vendor_err();
   }
 
   /**
-   * How many bytes were received, read or fetched: {@code ibv_wc_read_byte_len}.
+   * Returns the number of bytes that were transferred by a receive, a read or an atomic operation:
+   * {@code ibv_wc_read_byte_len}.
    *
-   * @return the length
+   * @return the length in bytes
    */
   public long byteLength() {
     return Integer.toUnsignedLong(current().ibv_wc_read_byte_len());
   }
 
   /**
-   * The peer's immediate data: {@code ibv_wc_read_imm_data}.
+   * Returns the immediate data: {@code ibv_wc_read_imm_data}.
    *
-   * @return the value that the peer gave
+   * @return the immediate data in Java's byte order
    */
   public int immediate() {
     return Integer.reverseBytes(current().ibv_wc_read_imm_data());
   }
 
   /**
-   * The local key that the peer made invalid: {@code ibv_wc_read_invalidated_rkey}.
+   * Returns the key that the remote side invalidated: {@code ibv_wc_read_invalidated_rkey}.
    *
-   * @return the rkey
+   * @return the remote key of the local memory
    */
   public int invalidatedKey() {
     return current().ibv_wc_read_invalidated_rkey();
   }
 
   /**
-   * The local queue pair: {@code ibv_wc_read_qp_num}.
+   * Returns the number of the local queue pair: {@code ibv_wc_read_qp_num}.
    *
-   * @return its number
+   * @return the QPN
    */
   public int queuePairNumber() {
     return current().ibv_wc_read_qp_num();
   }
 
   /**
-   * The queue pair that sent a datagram: {@code ibv_wc_read_src_qp}.
+   * Returns the number of the queue pair that sent the datagram: {@code ibv_wc_read_src_qp}.
    *
-   * @return its number
+   * @return the QPN
    */
   public int sourceQueuePair() {
     return current().ibv_wc_read_src_qp();
   }
 
   /**
-   * Whether the completion tells something: {@code ibv_wc_read_wc_flags}.
+   * Returns whether a flag of the completion is set: {@code ibv_wc_read_wc_flags}.
    *
-   * @param flag what is asked for
-   * @return whether the flag is set
+   * @param flag the flag
+   * @return true if it is set
    */
   public boolean has(CompletionFlag flag) {
     return (current().ibv_wc_read_wc_flags() & flag.bit()) != 0;
   }
 
   /**
-   * The local identifier of the sender of a datagram: {@code ibv_wc_read_slid}.
+   * Returns the LID of the sender of a datagram: {@code ibv_wc_read_slid}.
    *
    * @return the LID
    */
@@ -285,7 +291,7 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * The service level of a datagram: {@code ibv_wc_read_sl}.
+   * Returns the service level of a datagram: {@code ibv_wc_read_sl}.
    *
    * @return 0 to 15
    */
@@ -294,34 +300,34 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * The path bits of the LID that a datagram was sent to: {@code ibv_wc_read_dlid_path_bits}.
+   * Returns the path bits of the destination LID of a datagram: {@code ibv_wc_read_dlid_path_bits}.
    *
-   * @return the bits
+   * @return the path bits
    */
   public int destinationPathBits() {
     return Byte.toUnsignedInt(current().ibv_wc_read_dlid_path_bits());
   }
 
   /**
-   * When the request completed: {@code ibv_wc_read_completion_ts}.
+   * Returns the completion timestamp: {@code ibv_wc_read_completion_ts}.
    *
-   * @return ticks of the device's clock
+   * @return the time in ticks of the device clock
    */
   public long timestamp() {
     return current().ibv_wc_read_completion_ts();
   }
 
   /**
-   * When the request completed: {@code ibv_wc_read_completion_wallclock_ns}.
+   * Returns the completion time of the wall clock: {@code ibv_wc_read_completion_wallclock_ns}.
    *
-   * @return nanoseconds of the wall clock
+   * @return the time in nanoseconds
    */
   public long wallClockTimestamp() {
     return current().ibv_wc_read_completion_wallclock_ns();
   }
 
   /**
-   * The customer VLAN tag of a packet: {@code ibv_wc_read_cvlan}.
+   * Returns the customer VLAN tag of a packet: {@code ibv_wc_read_cvlan}.
    *
    * @return the tag
    */
@@ -330,7 +336,7 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * The tag that a flow rule put on a packet: {@code ibv_wc_read_flow_tag}.
+   * Returns the tag that a flow rule set on a packet: {@code ibv_wc_read_flow_tag}.
    *
    * @return the tag
    */
@@ -339,7 +345,7 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * The tag of a matched message: {@code ibv_wc_read_tm_info}.
+   * Returns the tag of a matched message: {@code ibv_wc_read_tm_info}.
    *
    * @return the tag
    */
@@ -351,9 +357,9 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * The application's data in the header of a matched message: {@code ibv_wc_read_tm_info}.
+   * Returns the application context of a matched message: {@code ibv_wc_read_tm_info}.
    *
-   * @return the data
+   * @return the application context
    */
   public int tagData() {
     current().ibv_wc_read_tm_info(tag.address(0));

@@ -3,11 +3,11 @@ package dev.verbena.verbs;
 import dev.verbena.internal.Verbs;
 
 /**
- * The events of one completion queue that were read from its channel and not yet acknowledged.
+ * The completion events of one queue that were read from its channel and not yet acknowledged.
  *
- * <p>Destroying a queue waits in C until each of its events is acknowledged, and acknowledging
- * takes a lock in C. So events are counted here and acknowledged in batches, and at once when the
- * queue is about to be destroyed.
+ * <p>{@code ibv_destroy_cq} waits until each event of the queue is acknowledged, and {@code
+ * ibv_ack_cq_events} takes a lock. So events are counted here and acknowledged in batches, and
+ * before the queue is destroyed.
  */
 final class CompletionEvents {
   private static final int BATCH = 64;
@@ -34,7 +34,7 @@ final class CompletionEvents {
     return this.address == address;
   }
 
-  /** An event was read. */
+  /** Counts an event that was read. */
   synchronized void count() {
     unacknowledged++;
     if (unacknowledged == BATCH || !queue.isOpen()) {
@@ -42,7 +42,7 @@ final class CompletionEvents {
     }
   }
 
-  /** Nothing that was read so far keeps C from destroying the queue. */
+  /** Acknowledges all events that were counted. */
   synchronized void acknowledge() {
     if (unacknowledged > 0) {
       verbs.ibv_ack_cq_events(address, unacknowledged);

@@ -1,13 +1,13 @@
 package dev.verbena.verbs;
 
-/** Told of each completion that {@link CompletionQueue#poll(CompletionHandler, int)} takes. */
+/** Handles the work completions of {@link CompletionQueue#poll(CompletionHandler, int)}. */
 @FunctionalInterface
 public interface CompletionHandler {
   /**
-   * Handles a completion, successful or not.
+   * Handles a work completion, successful or not.
    *
-   * @param completions where it is; valid until this method returns
-   * @param index which one it is
+   * @param completions the completions that contain it; valid until this method returns
+   * @param index the index of the completion
    */
   void completed(Completions completions, int index);
 }

@@ -26,16 +26,31 @@ import java.util.stream.Stream;
 /**
  * A completion queue: {@code struct ibv_cq}.
  *
- * <p>Closing it calls {@code ibv_destroy_cq}.
+ * {@snippet :
+ * try (CompletionQueue queue = context.createCompletionQueue(128)) {
+ *   Completions completions = new Completions(16);
+ *   int count = queue.poll(completions);
+ *   for (int i = 0; i < count; i++) {
+ *     System.out.println(completions.describe(i));
+ *   }
+ * }
+ * }
+ *
+ * <p>Polling never waits. To wait for completions, create the queue with a {@link
+ * CompletionChannel}, or use a {@link CompletionWaiter}.
+ *
+ * <p>A queue may be polled by several threads, unless it was created with {@link
+ * Builder#singleThreaded}. Closing it first closes the queue pairs that use it, then calls {@code
+ * ibv_destroy_cq}. See {@code ibv_create_cq(3)} and {@code ibv_poll_cq(3)}.
  */
 public sealed class CompletionQueue extends Resource permits ExtendedCompletionQueue {
   private static final System.Logger LOG = System.getLogger("dev.verbena");
   private static final long MICROSECOND = 1000;
 
-  /** What 16 bits hold in microseconds. */
+  /** The maximum of a 16-bit number of microseconds. */
   private static final Duration LONGEST_PERIOD = Duration.ofNanos(0xffff * MICROSECOND);
 
-  /** How many completions one call takes for a handler. */
+  /** The number of completions that one {@code ibv_poll_cq} returns for a handler. */
   private static final int BATCH = 16;
 
   private final AtomicReference<Completions> spare = new AtomicReference<>(new Completions(BATCH));
@@ -46,7 +61,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private final MemorySegment struct;
   private final CompletionQueueCalls calls;
 
-  @SuppressWarnings("this-escape") // The channel only keeps the reference until events arrive.
+  @SuppressWarnings("this-escape") // The channel only stores the reference.
   CompletionQueue(Made made) {
     super(made.address(), made::release);
     this.context = made.context();
@@ -60,7 +75,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
   }
 
-  /** A queue that C made, and how it is given back. */
+  /** A queue that was created by a C function, and how it is destroyed. */
   record Made(
       Context context,
       CompletionChannel channel,
@@ -84,7 +99,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
   }
 
-  /** What can be asked for when a completion queue is made. */
+  /** A builder of a completion queue. Get one with {@link Context#completionQueue}. */
   public static final class Builder {
     private final Context context;
     private final int entries;
@@ -96,16 +111,16 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
     Builder(Context context, int entries) {
       if (entries < 1) {
-        throw new IllegalArgumentException("a completion queue of " + entries + " entries");
+        throw new IllegalArgumentException("number of entries must be positive: " + entries);
       }
       this.context = context;
       this.entries = entries;
     }
 
     /**
-     * Chooses the completion vector, that is the interrupt, which signals events.
+     * Sets the completion vector, that is the interrupt of the completion events. The default is 0.
      *
-     * @param vector 0 to {@link Context#completionVectors} - 1
+     * @param vector the vector, 0 to {@link Context#completionVectors} - 1
      * @return this
      */
     public Builder vector(int vector) {
@@ -114,35 +129,36 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
-     * Chooses where the queue announces completions; without a channel it is only polled.
+     * Sets the completion channel that receives the completion events. The default is none: the
+     * queue can only be polled.
      *
      * @param channel a channel of the same context
      * @return this
      */
     public Builder channel(CompletionChannel channel) {
       if (channel.context() != context) {
-        throw new IllegalArgumentException(channel + " is not of " + context);
+        throw new IllegalArgumentException(channel + " does not belong to " + context);
       }
       this.channel = channel;
       return this;
     }
 
     /**
-     * Makes the queue in a parent domain, whose allocators and thread domain it then uses.
+     * Sets the parent domain, whose allocators and thread domain the queue uses.
      *
-     * @param domain a domain of the same context
+     * @param domain a parent domain of the same context
      * @return this
      */
     public Builder parentDomain(ProtectionDomain domain) {
       if (domain.context() != context) {
-        throw new IllegalArgumentException(domain + " is not of " + context);
+        throw new IllegalArgumentException(domain + " does not belong to " + context);
       }
       this.domain = domain;
       return this;
     }
 
     /**
-     * Promises that one thread at a time polls the queue, so that the provider need not lock:
+     * Declares that only one thread at a time polls the queue, so that the provider omits locks:
      * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}.
      *
      * @return this
@@ -153,8 +169,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
-     * Lets the queue overrun without an error, for those who know that it cannot or who count
-     * completions otherwise: {@code IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN}.
+     * Lets the queue overrun without an error: {@code IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN}. For
+     * programs that exclude an overrun, or count completions otherwise.
      *
      * @return this
      */
@@ -164,9 +180,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
-     * Suppresses the warning that is logged when the queue pairs of this queue can have more
-     * requests outstanding than it holds. For programs that signal only some of their sends or
-     * limit the number of outstanding requests otherwise.
+     * Suppresses the warning that is logged when the queue pairs of this queue can have more work
+     * requests outstanding than the queue holds. For programs that use unsignaled sends or limit
+     * the number of outstanding work requests.
      *
      * @return this
      */
@@ -176,10 +192,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
-     * Makes the queue: {@code ibv_create_cq}, or {@code ibv_create_cq_ex} where more is asked for
-     * than that can express.
+     * Creates the queue: {@code ibv_create_cq}, or {@code ibv_create_cq_ex} if an option requires
+     * it.
      *
-     * @return a queue, to be closed
+     * @return the queue, to be closed
      */
     public CompletionQueue create() {
       boolean plain = flags == 0 && domain == null;
@@ -188,11 +204,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
-     * Makes the queue as an extended one, which tells of each completion what is asked for here:
-     * {@code ibv_create_cq_ex}.
+     * Creates an extended completion queue: {@code ibv_create_cq_ex}.
      *
-     * @param fields what to tell
-     * @return a queue, to be closed
+     * @param fields the fields of its completions
+     * @return the queue, to be closed
      */
     public ExtendedCompletionQueue createExtended(CompletionField... fields) {
       Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
@@ -252,20 +267,20 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
                 + entries
                 + " entries on "
                 + context.device()
-                + ": are these more than its max_cqe?");
+                + ": the maximum is max_cqe, DeviceAttributes.maxCompletionQueueEntries()");
       }
       return e.isUnsupported()
-          ? e.explained(context.device() + " lacks something that the queue was asked to have")
+          ? e.explained(context.device() + " does not support an option of the completion queue")
           : e;
     }
   }
 
   /**
-   * A queue that C code made and will destroy, such as one of librdmacm.
+   * Returns a queue that C code creates and destroys, for example librdmacm.
    *
-   * @param context the context it belongs to
+   * @param context the context of the queue
    * @param segment the {@code struct ibv_cq}
-   * @return a queue whose closing acknowledges its events but leaves the C object alone
+   * @return a queue; closing it acknowledges its events but does not call {@code ibv_destroy_cq}
    */
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_cq");
@@ -275,17 +290,17 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * A queue that C code made and will destroy, and whose announcements are to be taken here.
+   * Returns a queue that C code creates and destroys, and whose completion events are read here.
    *
-   * @param channel the channel that the queue was made with
+   * @param channel the completion channel of the queue
    * @param segment the {@code struct ibv_cq}
-   * @return a queue whose closing acknowledges its events but leaves the C object alone
+   * @return a queue; closing it acknowledges its events but does not call {@code ibv_destroy_cq}
    */
   public static CompletionQueue borrow(CompletionChannel channel, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_cq");
     MemorySegment cq = Memory.at(address, ibv_cq.sizeof());
     if (ibv_cq.channel(cq).address() != channel.address()) {
-      throw new IllegalArgumentException("the queue was not made with " + channel);
+      throw new IllegalArgumentException("the completion queue does not use " + channel);
     }
     Context context = channel.context();
     return make(
@@ -294,11 +309,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Counts the requests that a queue pair can have outstanding, each of which may leave a
-   * completion, and warns once if there may be more than the queue holds: an overrun loses
-   * completions, and only an asynchronous event tells.
+   * Adds the number of work requests that a queue pair can have outstanding, each of which may
+   * generate a completion. Logs a warning once if the sum exceeds the capacity of the queue: an
+   * overrun loses completions and is only reported by an asynchronous event.
    *
-   * @param requests how many; negative when the queue pair was destroyed
+   * @param requests the number of requests; negative when the queue pair is destroyed
    */
   void expect(QueuePair queuePair, int requests) {
     long all = expected.addAndGet(requests);
@@ -309,7 +324,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     if (all > capacity && warns.getAndSet(false)) {
       LOG.log(
           System.Logger.Level.WARNING,
-          "%s holds %d completions, but its queue pairs, the last one %s, can have %d requests"
+          "%s holds %d completions, but its queue pairs, the last of which is %s, can have %d work requests"
                   .formatted(this, capacity, queuePair, all)
               + " outstanding: an overrun (IBV_EVENT_CQ_ERR) loses completions. Create it with as"
               + " many entries, or with withoutCapacityWarning() if fewer are signaled or"
@@ -318,9 +333,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * How many completions the queue holds.
+   * Returns the maximum number of completions that the queue can hold.
    *
-   * @return at least what was asked for
+   * @return at least the number that was requested
    */
   public int capacity() {
     requireOpen();
@@ -328,45 +343,46 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Changes how many completions the queue holds: {@code ibv_resize_cq}. May be done while the
-   * queue is in use.
+   * Changes the capacity of the queue: {@code ibv_resize_cq}. The queue may be in use.
    *
-   * @param entries how many; no fewer than it holds at the moment
+   * @param entries the minimum number of completions; not less than the number of completions that
+   *     are in the queue
    */
   public void resize(int entries) {
     if (entries < 1) {
-      throw new IllegalArgumentException("a completion queue of " + entries + " entries");
+      throw new IllegalArgumentException("number of entries must be positive: " + entries);
     }
     try {
       whileOpen(() -> context.verbs().ibv_resize_cq(address(), entries));
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
           ? e.explained(
-              "resizing "
+              "cannot resize "
                   + this
                   + " to "
                   + entries
-                  + " entries: it holds more completions than that, or the device allows fewer")
+                  + " entries: the queue contains more completions, or the maximum of the device is"
+                  + " smaller")
           : e;
     }
   }
 
   /**
-   * Delays events until there are several completions or some time went by: {@code ibv_modify_cq}.
+   * Sets the moderation of completion events: an event is generated after a number of completions
+   * or a time, whichever is first ({@code ibv_modify_cq}).
    *
-   * @param completions how many completions to collect; 0 to 65535
-   * @param period how long to wait for them; whole microseconds, at most 65535
+   * @param completions the number of completions, 0 to 65535
+   * @param period the time, 0 to 65535 whole microseconds
    */
   public void moderate(int completions, Duration period) {
     if (completions < 0 || completions > 0xffff) {
       throw new IllegalArgumentException(
-          "moderation after " + completions + " completions: 0 to 65535 are possible");
+          "number of completions must be 0 to 65535: " + completions);
     }
     if (period.isNegative()
         || period.compareTo(LONGEST_PERIOD) > 0
         || period.toNanos() % MICROSECOND != 0) {
-      throw new IllegalArgumentException(
-          "moderation for " + period + ": 0 to 65535 whole microseconds are possible");
+      throw new IllegalArgumentException("period must be 0 to 65535 whole microseconds: " + period);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_modify_cq_attr.allocate(arena);
@@ -411,12 +427,12 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
         throw new VerbsException("ibv_req_notify_cq", errno, "on " + this);
       }
     } finally {
-      letGo();
+      endHold();
     }
   }
 
   /**
-   * Where the queue announces completions.
+   * Returns the completion channel of the queue.
    *
    * @return the channel, or empty if the queue is only polled
    */
@@ -425,22 +441,21 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Takes completions from the queue, as many as there are and {@code completions} holds: {@code
-   * ibv_poll_cq}.
+   * Polls the queue for up to {@link Completions#capacity} work completions: {@code ibv_poll_cq}.
    *
-   * @param completions where they are written
-   * @return how many were taken; 0 if there are none
+   * @param completions the object that receives the completions
+   * @return the number of completions; 0 if the queue is empty
    */
   public int poll(Completions completions) {
     return poll(completions, completions.capacity());
   }
 
   /**
-   * Takes completions from the queue, up to a number: {@code ibv_poll_cq}.
+   * Polls the queue for up to a number of work completions: {@code ibv_poll_cq}.
    *
-   * @param completions where they are written
-   * @param limit how many to take at most
-   * @return how many were taken; 0 if there are none
+   * @param completions the object that receives the completions
+   * @param limit the maximum number of completions
+   * @return the number of completions; 0 if the queue is empty
    */
   public int poll(Completions completions, int limit) {
     completions.enter();
@@ -461,34 +476,37 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Takes completions from the queue, up to a number, and hands each to a handler: {@code
-   * ibv_poll_cq}. If the handler throws, it is still handed the others that were taken with the
-   * same call of C; then its first exception is thrown, with later ones suppressed in it.
+   * Polls the queue for up to a number of work completions and passes each to a handler: {@code
+   * ibv_poll_cq}. If the handler throws an exception, it still receives the remaining completions
+   * of the same {@code ibv_poll_cq}; then its first exception is thrown, with the later ones as
+   * suppressed exceptions.
    *
-   * @param handler told of each completion, in the queue's order
-   * @param limit how many to take at most
-   * @return how many were taken
+   * @param handler the handler, called for each completion in the order of the queue
+   * @param limit the maximum number of completions
+   * @return the number of completions
    */
   public int poll(CompletionHandler handler, int limit) {
     Objects.requireNonNull(handler, "handler");
     if (limit < 0) {
-      throw new IllegalArgumentException("a poll for " + limit + " completions");
+      throw new IllegalArgumentException(
+          "maximum number of completions must not be negative: " + limit);
     }
     Completions batch = spare.getAndSet(null);
     if (batch == null) {
-      batch = new Completions(BATCH); // Another thread, or a handler that polls, has the spare.
+      batch =
+          new Completions(BATCH); // Another thread, or a handler that polls, uses the shared one.
     }
     try {
-      int taken = 0;
+      int count = 0;
       int wanted;
       int polled;
       do {
-        wanted = Math.min(limit - taken, BATCH);
+        wanted = Math.min(limit - count, BATCH);
         polled = poll(batch, wanted);
-        taken += polled;
+        count += polled;
         handOver(batch, polled, handler);
-      } while (polled == wanted && taken < limit && isOpen()); // A handler may close the queue.
-      return taken;
+      } while (polled == wanted && count < limit && isOpen()); // A handler may close the queue.
+      return count;
     } finally {
       spare.setRelease(batch);
     }
@@ -507,15 +525,15 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Refuses what would wait in C, for ever, for the lock that this thread keeps by its cursor. A
-   * plain queue has none.
+   * Throws an exception if this thread holds the lock of the queue by its cursor, as the operation
+   * would wait for that lock forever. A queue that is not extended has no cursor.
    *
-   * @param action what was to be done, for the message
+   * @param action the operation, for the message
    */
   void requireNoCursor(String action) {}
 
   /**
-   * The context that the queue was made from.
+   * Returns the context of the queue.
    *
    * @return the context
    */

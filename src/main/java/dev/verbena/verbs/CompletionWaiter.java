@@ -3,72 +3,75 @@ package dev.verbena.verbs;
 import java.time.Duration;
 
 /**
- * Waits for completions of one queue: polls for a while, which is quickest, then sleeps until the
- * queue announces one, which leaves the processor to others.
- *
- * <p>
+ * Waits for completions of one queue: first polls for some time, which has the lowest latency, then
+ * waits for a completion event, which leaves the processor to other threads.
  *
  * {@snippet :
  * CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ofNanos(50_000));
- * int n = waiter.poll(completions, Duration.ofSeconds(1));
+ * int count = waiter.poll(completions, Duration.ofSeconds(1));
  * }
  *
- * <p>No completion is missed, whenever it comes: after asking for an announcement the queue is
- * polled once more. The queue's channel must serve this queue alone. A waiter is used by one thread
- * at a time; it may be a virtual one.
+ * <p>No completion is missed: after a notification is requested the queue is polled once more. The
+ * completion channel must not be shared with other queues. A waiter is used by one thread at a
+ * time, which may be a virtual thread.
  */
 public final class CompletionWaiter {
   private static final long FOR_EVER = Long.MAX_VALUE;
 
-  /** Polls between two looks at the clock, which costs more than a poll. */
+  /** The number of polls between two readings of the clock, which takes longer than a poll. */
   private static final int POLLS = 16;
 
   private final CompletionQueue queue;
   private final CompletionChannel channel;
   private final long spin;
 
-  /** Whether an announcement was asked for that has not been taken from the channel. */
+  /** Whether a notification was requested whose event was not yet read from the channel. */
   private boolean armed;
 
   /**
-   * Makes a waiter.
+   * Creates a waiter.
    *
-   * @param queue a queue with a channel of its own
-   * @param spin how long to poll before sleeping; zero to sleep at once
+   * @param queue a queue with a completion channel that no other queue uses
+   * @param spin the time to poll before waiting for an event; zero to wait at once
    * @throws IllegalArgumentException if the queue has no channel, or the time is negative
    */
   public CompletionWaiter(CompletionQueue queue, Duration spin) {
     if (spin.isNegative()) {
-      throw new IllegalArgumentException("polling for " + spin);
+      throw new IllegalArgumentException("time to poll must not be negative: " + spin);
     }
     this.queue = queue;
     this.channel =
         queue
             .channel()
-            .orElseThrow(() -> new IllegalArgumentException(queue + " was made without a channel"));
+            .orElseThrow(
+                () ->
+                    new IllegalArgumentException(
+                        queue
+                            + " has no completion channel: create it with"
+                            + " completionQueue(entries).channel(channel)"));
     this.spin = saturated(spin);
   }
 
   /**
-   * Waits until there are completions.
+   * Waits until the queue returns completions.
    *
-   * @param completions where they are written
-   * @return how many were taken, at least 1
+   * @param completions the object that receives the completions
+   * @return the number of completions, at least 1
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the queue or its channel is closed, be it during the wait
+   * @throws IllegalStateException if the queue or its channel is closed, also during the wait
    */
   public int take(Completions completions) throws InterruptedException {
     return await(completions, FOR_EVER);
   }
 
   /**
-   * Waits a while until there are completions.
+   * Waits until the queue returns completions, with a timeout.
    *
-   * @param completions where they are written
-   * @param timeout how long at most; a negative time is zero
-   * @return how many were taken; 0 if none came in time
+   * @param completions the object that receives the completions
+   * @param timeout the maximum time to wait; a negative time is the same as zero
+   * @return the number of completions; 0 if the timeout elapsed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the queue or its channel is closed, be it during the wait
+   * @throws IllegalStateException if the queue or its channel is closed, also during the wait
    */
   public int poll(Completions completions, Duration timeout) throws InterruptedException {
     return await(completions, saturated(timeout));
@@ -83,21 +86,21 @@ public final class CompletionWaiter {
 
   private int await(Completions completions, long timeout) throws InterruptedException {
     long start = System.nanoTime();
-    int taken = spin(completions, start, Math.min(spin, timeout));
-    while (taken == 0) {
+    int count = spin(completions, start, Math.min(spin, timeout));
+    while (count == 0) {
       if (!armed) {
         queue.requestNotification();
         armed = true;
-        taken = queue.poll(completions); // What came before the device heard of it.
+        count = queue.poll(completions); // Completions that were added before the request.
       }
       long left = timeout == FOR_EVER ? FOR_EVER : timeout - (System.nanoTime() - start);
-      if (taken > 0 || left <= 0) {
-        return taken;
+      if (count > 0 || left <= 0) {
+        return count;
       }
       sleep(left);
-      taken = queue.poll(completions);
+      count = queue.poll(completions);
     }
-    return taken;
+    return count;
   }
 
   private int spin(Completions completions, long start, long time) throws InterruptedException {
@@ -106,9 +109,9 @@ public final class CompletionWaiter {
         throw new InterruptedException();
       }
       for (int i = 0; i < POLLS; i++) {
-        int taken = queue.poll(completions);
-        if (taken > 0) {
-          return taken;
+        int count = queue.poll(completions);
+        if (count > 0) {
+          return count;
         }
         Thread.onSpinWait();
       }
@@ -116,16 +119,16 @@ public final class CompletionWaiter {
     return 0;
   }
 
-  /** Sleeps until the announcement: of a completion to come, or of one that was polled already. */
+  /** Waits for the event, either of a completion to come or of one that was already polled. */
   private void sleep(long time) throws InterruptedException {
-    CompletionQueue announced =
+    CompletionQueue ready =
         time == FOR_EVER ? channel.take() : channel.poll(Duration.ofNanos(time));
-    if (announced == null) {
+    if (ready == null) {
       return;
     }
-    if (announced != queue) {
+    if (ready != queue) {
       throw new IllegalStateException(
-          channel + " serves " + announced + " too: a waiter needs one of its own");
+          channel + " is also used by " + ready + ": a waiter requires a channel of its own");
     }
     armed = false;
   }

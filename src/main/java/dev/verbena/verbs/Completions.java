@@ -10,11 +10,23 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * The completions that a poll took from a queue: an array of {@code struct ibv_wc}, read in place
- * by index. The next poll overwrites them.
+ * The work completions that a poll returned: an array of {@code struct ibv_wc}, read in place by
+ * index. The next poll overwrites them.
+ *
+ * {@snippet :
+ * Completions completions = new Completions(16);
+ * int count = queue.poll(completions);
+ * for (int i = 0; i < count; i++) {
+ *   if (!completions.isSuccess(i)) {
+ *     throw new IllegalStateException(completions.describe(i));
+ *   }
+ *   handle(completions.id(i));
+ * }
+ * }
  *
  * <p>After a failure only {@link #id}, {@link #status}, {@link #queuePairNumber} and {@link
- * #vendorError} mean something. Completions are used by one thread at a time.
+ * #vendorError} are valid. Used by one thread at a time; there is nothing to close. See {@code
+ * ibv_poll_cq(3)}.
  */
 public final class Completions extends DataPathUser {
   private static final long SIZE = ibv_wc.sizeof();
@@ -42,13 +54,13 @@ public final class Completions extends DataPathUser {
   private int count;
 
   /**
-   * Makes room for completions.
+   * Creates an array for work completions.
    *
-   * @param capacity how many one poll may take
+   * @param capacity the maximum number of completions of one poll
    */
   public Completions(int capacity) {
     if (capacity < 1) {
-      throw new IllegalArgumentException("room for " + capacity + " completions");
+      throw new IllegalArgumentException("number of completions must be positive: " + capacity);
     }
     this.capacity = capacity;
     this.memory = new Block(capacity * SIZE);
@@ -56,16 +68,16 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * How many completions one poll may take.
+   * Returns the maximum number of completions of one poll.
    *
-   * @return the number given at creation
+   * @return the capacity
    */
   public int capacity() {
     return capacity;
   }
 
   /**
-   * How many completions the last poll took.
+   * Returns the number of completions of the last poll.
    *
    * @return 0 to {@link #capacity}
    */
@@ -73,25 +85,29 @@ public final class Completions extends DataPathUser {
     return count;
   }
 
-  /** Sees that a queue is open, for this poll and for those until anything is closed. */
+  /**
+   * Checks that a queue is open, for this poll and the following ones until an object is closed.
+   */
   void check(CompletionQueue queue) {
     int closings = Resource.closingsBefore();
     use(queue);
     checked(queue, closings);
   }
 
-  /** Where C writes. */
+  /** Returns the address of the array. */
   long address() {
     return address;
   }
 
-  /** Takes note of what a poll returned. */
+  /** Records the result of {@code ibv_poll_cq}. */
   int polled(int result, CompletionQueue queue) {
     memory.keep();
     count = Math.max(result, 0);
     if (result < 0) {
       throw new VerbsException(
-          "ibv_poll_cq", Errno.EIO, "result " + result + " on " + queue + ": it is broken");
+          "ibv_poll_cq",
+          Errno.EIO,
+          "result " + result + " on " + queue + ": the queue is in an error state");
     }
     return result;
   }
@@ -127,29 +143,29 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * The number that the request was given.
+   * Returns the {@code wr_id} of the work request.
    *
-   * @param index which completion
-   * @return the request's id
+   * @param index the index of the completion
+   * @return the id
    */
   public long id(int index) {
     return getLong(index, ID);
   }
 
   /**
-   * Whether the request was done.
+   * Returns whether the work request completed successfully.
    *
-   * @param index which completion
-   * @return true for status SUCCESS
+   * @param index the index of the completion
+   * @return true if the status is SUCCESS
    */
   public boolean isSuccess(int index) {
     return getInt(index, STATUS) == SUCCESS;
   }
 
   /**
-   * How the request ended.
+   * Returns the completion status.
    *
-   * @param index which completion
+   * @param index the index of the completion
    * @return the status
    */
   public CompletionStatus status(int index) {
@@ -157,121 +173,122 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * What the request did.
+   * Returns the operation of the work request.
    *
-   * @param index which completion
-   * @return the operation
+   * @param index the index of the completion
+   * @return the opcode
    */
   public CompletionOpcode opcode(int index) {
     return CompletionOpcode.of(getInt(index, OPCODE));
   }
 
   /**
-   * Whether the request was a receive of any kind.
+   * Returns whether the completion is of a receive request.
    *
-   * @param index which completion
-   * @return true if it came from a receive queue
+   * @param index the index of the completion
+   * @return true if it is
    */
   public boolean isReceive(int index) {
     return (getInt(index, OPCODE) & RECEIVE) != 0;
   }
 
   /**
-   * The device's own error code.
+   * Returns the vendor-specific error code.
    *
-   * @param index which completion
-   * @return a number that the vendor's documents explain
+   * @param index the index of the completion
+   * @return the code
    */
   public int vendorError(int index) {
     return getInt(index, VENDOR_ERROR);
   }
 
   /**
-   * How many bytes were received, read or fetched; on UD and with a global routing header 40 more
-   * than the message has. Not set for sends and writes.
+   * Returns the number of bytes that were transferred by a receive, a read or an atomic operation.
+   * With UD, and with a global routing header (GRH), it includes the 40 bytes of the GRH. Not valid
+   * for sends and writes.
    *
-   * @param index which completion
-   * @return the length
+   * @param index the index of the completion
+   * @return the length in bytes
    */
   public long byteLength(int index) {
     return Integer.toUnsignedLong(getInt(index, BYTE_LENGTH));
   }
 
   /**
-   * The peer's immediate data.
+   * Returns the immediate data.
    *
-   * @param index which completion, one with {@link CompletionFlag#WITH_IMM}
-   * @return the value that the peer gave
+   * @param index the index of a completion with {@link CompletionFlag#WITH_IMM}
+   * @return the immediate data in Java's byte order
    */
   public int immediate(int index) {
     return Integer.reverseBytes(getInt(index, IMMEDIATE));
   }
 
   /**
-   * The local key that the peer made invalid.
+   * Returns the key that the remote side invalidated.
    *
-   * @param index which completion, one with {@link CompletionFlag#WITH_INV}
-   * @return the rkey
+   * @param index the index of a completion with {@link CompletionFlag#WITH_INV}
+   * @return the remote key of the local memory
    */
   public int invalidatedKey(int index) {
     return getInt(index, INVALIDATED_KEY);
   }
 
   /**
-   * The local queue pair.
+   * Returns the number of the local queue pair.
    *
-   * @param index which completion
-   * @return its number
+   * @param index the index of the completion
+   * @return the QPN
    */
   public int queuePairNumber(int index) {
     return getInt(index, QUEUE_PAIR);
   }
 
   /**
-   * The queue pair that sent a datagram.
+   * Returns the number of the queue pair that sent the datagram.
    *
-   * @param index which completion
-   * @return its number
+   * @param index the index of the completion
+   * @return the QPN
    */
   public int sourceQueuePair(int index) {
     return getInt(index, SOURCE_QUEUE_PAIR);
   }
 
   /**
-   * What else the completion tells.
+   * Returns the flags of the completion.
    *
-   * @param index which completion
-   * @return the flags that are set; allocated for each call: use {@link #has} on the data path
+   * @param index the index of the completion
+   * @return the flags; the set is allocated for each call: use {@link #has} on the data path
    */
   public Set<CompletionFlag> flags(int index) {
     return Flags.of(CompletionFlag.class, getInt(index, FLAGS));
   }
 
   /**
-   * Whether a flag is set.
+   * Returns whether a flag is set.
    *
-   * @param index which completion
-   * @param flag what is asked for
-   * @return whether the completion tells that
+   * @param index the index of the completion
+   * @param flag the flag
+   * @return true if it is set
    */
   public boolean has(int index, CompletionFlag flag) {
     return (getInt(index, FLAGS) & flag.bit()) != 0;
   }
 
   /**
-   * The index of the partition key, for queue pairs of management.
+   * Returns the P_Key index of a datagram of QP0 or QP1.
    *
-   * @param index which completion
-   * @return an index into the port's table
+   * @param index the index of the completion
+   * @return an index of the P_Key table of the port
    */
   public int partitionKeyIndex(int index) {
     return Short.toUnsignedInt(getShort(index, PARTITION_KEY_INDEX));
   }
 
   /**
-   * The local identifier of the sender of a datagram.
+   * Returns the LID of the sender of a datagram.
    *
-   * @param index which completion
+   * @param index the index of the completion
    * @return the LID
    */
   public int sourceLid(int index) {
@@ -279,9 +296,9 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * The service level of a datagram.
+   * Returns the service level of a datagram.
    *
-   * @param index which completion
+   * @param index the index of the completion
    * @return 0 to 15
    */
   public int serviceLevel(int index) {
@@ -289,21 +306,21 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * The path bits of the LID that a datagram was sent to.
+   * Returns the path bits of the destination LID of a datagram.
    *
-   * @param index which completion
-   * @return the bits
+   * @param index the index of the completion
+   * @return the path bits
    */
   public int destinationPathBits(int index) {
     return Byte.toUnsignedInt(getByte(index, PATH_BITS));
   }
 
   /**
-   * Says in words how a request ended.
+   * Returns a description of the completion.
    *
-   * @param index which completion
-   * @return the id, the queue pair and the status; after a failure the vendor's code and what to
-   *     look at
+   * @param index the index of the completion
+   * @return the id, the queue pair and the status; after a failure also the vendor error and its
+   *     likely causes
    */
   public String describe(int index) {
     CompletionStatus status = status(index);

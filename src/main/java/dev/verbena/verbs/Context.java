@@ -22,10 +22,18 @@ import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /**
- * An open device: {@code struct ibv_context}, and what {@code verbs_get_ctx} finds around it.
- * Everything else is made from here.
+ * An open device: {@code struct ibv_context}. All other objects are created from it.
  *
- * <p>Closing it calls {@code ibv_close_device}.
+ * {@snippet :
+ * try (Context context = Device.list().get(0).open();
+ *     ProtectionDomain pd = context.allocateProtectionDomain();
+ *     CompletionQueue cq = context.createCompletionQueue(16)) {
+ *   System.out.println(context.port(1).attributes().state());
+ * }
+ * }
+ *
+ * <p>A context may be used by several threads. Closing it first closes everything that was created
+ * from it, then calls {@code ibv_close_device}. See {@code ibv_open_device(3)}.
  */
 public final class Context extends Resource {
   private final Provider provider;
@@ -35,7 +43,7 @@ public final class Context extends Resource {
   private final MemorySegment struct;
   private final AsyncEvents asyncEvents;
 
-  /** A context that was opened here and is closed here. */
+  /** A context that Verbena opened, and closes. */
   static Context opened(Provider provider, Device device, long address) {
     LeakReport leak = new LeakReport("context of " + device);
     return leak.watch(
@@ -61,12 +69,13 @@ public final class Context extends Resource {
   }
 
   /**
-   * A context that C code opened and will close, such as one of librdmacm. Taking one of its
-   * {@linkplain #asyncEvents events} makes their file descriptor non-blocking, and so it stays:
-   * whoever waits for one in C then gets EAGAIN instead.
+   * Returns the context of a device that C code opened and closes, for example librdmacm. Reading
+   * {@linkplain #asyncEvents asynchronous events} sets the file descriptor of the events to
+   * non-blocking mode permanently: C code that then waits in {@code ibv_get_async_event} gets
+   * EAGAIN.
    *
    * @param segment the {@code struct ibv_context}
-   * @return a context whose closing closes what was made from it, but not the device
+   * @return a context; closing it closes what was created from it, but not the device
    */
   public static Context borrow(MemorySegment segment) {
     return borrow(Provider.system(), segment);
@@ -88,16 +97,16 @@ public final class Context extends Resource {
   }
 
   /**
-   * The device that is open.
+   * Returns the device.
    *
-   * @return its description
+   * @return the device that is open
    */
   public Device device() {
     return device;
   }
 
   /**
-   * How many completion vectors (interrupts) completion queues can be spread over.
+   * Returns the number of completion vectors (interrupts) of the device.
    *
    * @return at least 1
    */
@@ -107,10 +116,10 @@ public final class Context extends Resource {
   }
 
   /**
-   * What the device can do: {@code ibv_query_device_ex}, or {@code ibv_query_device} where provider
-   * or kernel lack it.
+   * Returns the device attributes: {@code ibv_query_device_ex}, or {@code ibv_query_device} if the
+   * provider or the kernel lacks it.
    *
-   * @return its attributes
+   * @return the attributes
    */
   public DeviceAttributes deviceAttributes() {
     MemorySegment attributes = ibv_device_attr_ex.allocate(Arena.ofAuto());
@@ -119,10 +128,10 @@ public final class Context extends Resource {
   }
 
   /**
-   * The device's clock now, which completion time stamps are read from: {@code
-   * ibv_query_rt_values_ex}.
+   * Returns the current time of the device clock, which completion timestamps are taken from:
+   * {@code ibv_query_rt_values_ex}.
    *
-   * @return the time since an instant of the device's own choice
+   * @return the time since an unspecified origin
    */
   public Duration rawClock() {
     try (Arena arena = Arena.ofConfined()) {
@@ -132,14 +141,14 @@ public final class Context extends Resource {
       MemorySegment clock = ibv_values_ex.raw_clock(values);
       return Duration.ofSeconds(timespec.tv_sec(clock), timespec.tv_nsec(clock));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(device + " shows no clock") : e;
+      throw e.isUnsupported() ? e.explained(device + " has no readable clock") : e;
     }
   }
 
   /**
-   * A port of the device.
+   * Returns a port of the device.
    *
-   * @param number 1 for the first one
+   * @param number the port number, 1 for the first port
    * @return the port
    * @throws IllegalArgumentException if there is no such port
    */
@@ -147,15 +156,15 @@ public final class Context extends Resource {
     int count = deviceAttributes().portCount();
     if (number < 1 || number > count) {
       throw new IllegalArgumentException(
-          device + " has port " + (count == 1 ? "1" : "1 to " + count) + ", not " + number);
+          device + " has port " + (count == 1 ? "1" : "1 to " + count) + ": no port " + number);
     }
     return new Port(this, number);
   }
 
   /**
-   * The device's ports.
+   * Returns all ports of the device.
    *
-   * @return all of them, in their order
+   * @return the ports, in the order of their numbers
    */
   public List<Port> ports() {
     return IntStream.rangeClosed(1, deviceAttributes().portCount())
@@ -164,10 +173,11 @@ public final class Context extends Resource {
   }
 
   /**
-   * The GIDs of all ports: {@code ibv_query_gid_table} by its symbol {@code _ibv_query_gid_table},
-   * or one {@code ibv_query_gid} for each where the library is older than rdma-core 32.
+   * Returns the GID tables of all ports: {@code ibv_query_gid_table} ({@code
+   * _ibv_query_gid_table}), or {@code ibv_query_gid} for each entry with libraries before rdma-core
+   * 32.
    *
-   * @return the entries that are not empty, by port and index
+   * @return the entries that are not empty, in the order of ports and indices
    */
   public List<GidEntry> gidTable() {
     int max = ports().stream().mapToInt(port -> port.attributes().gidTableLength()).sum();
@@ -194,16 +204,17 @@ public final class Context extends Resource {
   }
 
   /**
-   * Makes a protection domain: {@code ibv_alloc_pd}.
+   * Allocates a protection domain: {@code ibv_alloc_pd}.
    *
-   * @return a domain, to be closed
+   * @return the domain, to be closed
    */
   public ProtectionDomain allocateProtectionDomain() {
     return make(List.of(this), () -> new ProtectionDomain(this, verbs().ibv_alloc_pd(address())));
   }
 
   /**
-   * Opens an XRC domain that is not shared with other processes: {@code ibv_open_xrcd}.
+   * Opens an extended reliable connection (XRC) domain that is not shared with other processes:
+   * {@code ibv_open_xrcd}.
    *
    * @return the domain, to be closed
    */
@@ -212,8 +223,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * Opens an XRC domain that is associated with a file: {@code ibv_open_xrcd}. All processes that
-   * open a domain with the same file share it.
+   * Opens an XRC domain that is associated with a file: {@code ibv_open_xrcd}. Processes that open
+   * a domain with the same file share it.
    *
    * @param descriptor an open file descriptor
    * @param flags CREAT, EXCL, or none to open an existing domain
@@ -221,27 +232,27 @@ public final class Context extends Resource {
    */
   public XrcDomain openXrcDomain(int descriptor, XrcDomainFlag... flags) {
     if (descriptor < 0) {
-      throw new IllegalArgumentException("a file descriptor is not negative: " + descriptor);
+      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
     }
     return XrcDomain.open(this, descriptor, Set.of(flags));
   }
 
   /**
-   * Makes a completion queue that is only polled: {@code ibv_create_cq}.
+   * Creates a completion queue without a completion channel: {@code ibv_create_cq}.
    *
-   * @param entries how many completions it must hold; the real {@linkplain CompletionQueue#capacity
-   *     capacity} may be larger
-   * @return a queue, to be closed
+   * @param entries the minimum number of completions that the queue can hold; the actual
+   *     {@linkplain CompletionQueue#capacity capacity} may be larger
+   * @return the completion queue, to be closed
    */
   public CompletionQueue createCompletionQueue(int entries) {
     return completionQueue(entries).create();
   }
 
   /**
-   * Begins a completion queue with more to say about it.
+   * Returns a builder of a completion queue.
    *
-   * @param entries how many completions it must hold
-   * @return a builder
+   * @param entries the minimum number of completions that the queue can hold
+   * @return the builder
    */
   public CompletionQueue.Builder completionQueue(int entries) {
     requireOpen();
@@ -249,28 +260,28 @@ public final class Context extends Resource {
   }
 
   /**
-   * What happens beside the data path: ports that go down, queues that fail.
+   * Returns the asynchronous events of this context, such as port state changes and fatal queue
+   * pair errors.
    *
-   * @return the events of this context
+   * @return the events
    */
   public AsyncEvents asyncEvents() {
     return asyncEvents;
   }
 
   /**
-   * Makes a channel on which completion queues announce completions: {@code
-   * ibv_create_comp_channel}.
+   * Creates a completion event channel: {@code ibv_create_comp_channel}.
    *
-   * @return a channel, to be closed
+   * @return the channel, to be closed
    */
   public CompletionChannel createCompletionChannel() {
     return CompletionChannel.create(this);
   }
 
   /**
-   * Makes a thread domain: {@code ibv_alloc_td}.
+   * Allocates a thread domain: {@code ibv_alloc_td}.
    *
-   * @return a domain, to be closed
+   * @return the domain, to be closed
    */
   public ThreadDomain allocateThreadDomain() {
     return ThreadDomain.allocate(this);
@@ -279,7 +290,7 @@ public final class Context extends Resource {
   /**
    * Allocates memory on the device: {@code ibv_alloc_dm}.
    *
-   * @param length how much
+   * @param length the size in bytes
    * @return the memory, to be closed
    */
   public DeviceMemory allocateDeviceMemory(long length) {
@@ -287,10 +298,10 @@ public final class Context extends Resource {
   }
 
   /**
-   * Allocates memory on the device: {@code ibv_alloc_dm}.
+   * Allocates aligned memory on the device: {@code ibv_alloc_dm}.
    *
-   * @param length how much
-   * @param alignment what its address must be a multiple of, such as 8 for atomic operations
+   * @param length the size in bytes
+   * @param alignment the alignment of the address in bytes, for example 8 for atomic operations
    * @return the memory, to be closed
    */
   public DeviceMemory allocateDeviceMemory(long length, long alignment) {
@@ -301,9 +312,10 @@ public final class Context extends Resource {
    * Imports device memory of another process: {@code ibv_import_dm}. This context must be
    * {@linkplain Device#importContext imported} from that process.
    *
-   * @param handle as {@link DeviceMemory#handle} shows it there
-   * @param length as {@link DeviceMemory#length} shows it there
-   * @return memory whose closing leaves the other process's alone: {@code ibv_unimport_dm}
+   * @param handle the value of {@link DeviceMemory#handle} in that process
+   * @param length the value of {@link DeviceMemory#length} in that process
+   * @return the memory; closing it ({@code ibv_unimport_dm}) does not free the memory of the other
+   *     process
    */
   public DeviceMemory importDeviceMemory(int handle, long length) {
     return DeviceMemory.imported(this, handle, length);
@@ -313,17 +325,18 @@ public final class Context extends Resource {
    * Imports a protection domain of another process: {@code ibv_import_pd}. This context must be
    * {@linkplain Device#importContext imported} from that process.
    *
-   * @param handle as {@link ProtectionDomain#handle} shows it there
-   * @return a domain whose closing leaves the other process's alone: {@code ibv_unimport_pd}
+   * @param handle the value of {@link ProtectionDomain#handle} in that process
+   * @return the domain; closing it ({@code ibv_unimport_pd}) does not affect the domain of the
+   *     other process
    */
   public ProtectionDomain importProtectionDomain(int handle) {
     return ProtectionDomain.imported(this, handle);
   }
 
   /**
-   * Begins a handle that tells the device about the place of memory.
+   * Returns a builder of a DMA handle: {@code ibv_alloc_dmah}.
    *
-   * @return a builder
+   * @return the builder
    */
   public DmaHandle.Builder dmaHandle() {
     requireOpen();
@@ -331,60 +344,60 @@ public final class Context extends Resource {
   }
 
   /**
-   * Makes the table over which a queue pair spreads what it receives: {@code
+   * Creates a receive work queue indirection table for receive side scaling (RSS): {@code
    * ibv_create_rwq_ind_table}.
    *
-   * @param queues one queue for each entry; a power of two of them
-   * @return a table, to be closed
+   * @param queues the work queue of each table index; their number is a power of two
+   * @return the table, to be closed
    */
   public ReceiveIndirectionTable createReceiveIndirectionTable(List<WorkQueue> queues) {
     return ReceiveIndirectionTable.create(this, queues);
   }
 
   /**
-   * Makes counters for the packets of flow rules: {@code ibv_create_counters}.
+   * Creates counters for the packets of flow rules: {@code ibv_create_counters}.
    *
-   * @return counters of nothing yet, to be closed
+   * @return the counters, not yet attached to a rule; to be closed
    */
   public FlowCounters createFlowCounters() {
     return FlowCounters.create(this);
   }
 
   /**
-   * Makes an action for flow rules: {@code ibv_create_flow_action_esp}.
+   * Creates an ESP flow action: {@code ibv_create_flow_action_esp}.
    *
-   * @param esp what to do, with an association and a key
-   * @return an action, to be closed
+   * @param esp the transformation, with a security association and a key
+   * @return the action, to be closed
    */
   public FlowAction createFlowAction(EspTransform esp) {
     return FlowAction.create(this, esp);
   }
 
   /**
-   * Makes a counter of completions: {@code ibv_create_comp_cntr}.
+   * Creates a completion counter: {@code ibv_create_comp_cntr}.
    *
-   * @param type what to count
-   * @return a counter at 0, to be closed
+   * @param type the operations to count
+   * @return a counter with value 0, to be closed
    */
   public CompletionCounter createCompletionCounter(CompletionCounter.Type type) {
     return CompletionCounter.create(this, type);
   }
 
   /**
-   * What completion counters the device has: {@code ibv_query_comp_cntr_caps} by its symbol {@code
-   * _ibv_query_comp_cntr_caps}.
+   * Returns the completion counter capabilities of the device: {@code ibv_query_comp_cntr_caps}
+   * ({@code _ibv_query_comp_cntr_caps}).
    *
-   * @return their number and abilities
+   * @return the capabilities
    */
   public CompletionCounterCapabilities completionCounterCapabilities() {
     return CompletionCounterCapabilities.query(this);
   }
 
   /**
-   * The file descriptor of the open device. A duplicate of it, in this process or sent to another,
-   * makes the {@linkplain Device#importContext same context} again.
+   * Returns the file descriptor of the open device. With a duplicate of it, this process or another
+   * one can {@linkplain Device#importContext import} the context.
    *
-   * @return the descriptor, which belongs to this context
+   * @return the descriptor, owned by this context
    */
   public int commandDescriptor() {
     requireOpen();
@@ -403,7 +416,10 @@ public final class Context extends Resource {
     return linking;
   }
 
-  /** Whether the data path may be called critically; for all that is made from here. */
+  /**
+   * Returns whether data path functions may be called as critical calls, for all objects of this
+   * context.
+   */
   CriticalCalls criticalCalls() {
     return criticalCalls;
   }

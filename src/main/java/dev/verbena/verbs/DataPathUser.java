@@ -8,19 +8,19 @@ import java.util.WeakHashMap;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What one thread at a time takes into calls of the data path: requests that are posted, or memory
- * that completions are polled into. It tells a thread that closes a queue whether such a call is
- * under way, so that C never works on a queue that is destroyed.
+ * An object that one thread at a time uses in calls of the data path: a list of requests to post,
+ * or the array that completions are polled into. It lets a thread that closes a queue find out
+ * whether such a call is in progress, so that C never works on a queue that is destroyed.
  *
- * <p>The two threads agree without an atomic instruction on the data path. The using thread stores
- * that it is inside ({@link #enter}), then loads whether anything was closed ({@link
+ * <p>The two threads synchronize without an atomic instruction on the data path. The using thread
+ * stores that it is inside a call ({@link #enter}), then loads whether anything was closed ({@link
  * #isCheckedFor}). The closing thread stores that the queue is closed, orders the loads and stores
- * of all threads by a {@link dev.verbena.internal.ThreadBarrier}, then loads who is inside ({@link
- * #awaitEnd}). So at least one of the two sees the other: the using thread does not call C, or the
- * closing one waits until that call has ended.
+ * of all threads by a {@link dev.verbena.internal.ThreadBarrier}, then loads which threads are
+ * inside ({@link #awaitEnd}). So at least one of the two sees the store of the other: the using
+ * thread does not call C, or the closing one waits until that call has ended.
  *
- * <p>Both accesses are opaque: neither C1 nor C2 moves them past each other, and the processor may,
- * which is what the barrier is for.
+ * <p>Both accesses are opaque: neither C1 nor C2 reorders them; the processor may, which the
+ * barrier prevents.
  */
 abstract class DataPathUser {
   private static final long PAUSE_NANOS = 1_000;
@@ -38,21 +38,24 @@ abstract class DataPathUser {
     }
   }
 
-  /** Odd while the using thread is inside a call, and another number for each call. */
+  /** Odd while the using thread is inside a call, and different for each call. */
   private int calls;
 
-  /** The queue that this was last checked for, and the {@link Resource#closings} of that time. */
+  /**
+   * The queue that this object was last checked for, and the value of {@link Resource#closings} at
+   * that time.
+   */
   private Resource checkedFor;
 
   private int checkedAt;
 
-  /** The objects that wait for this when they are closed. */
+  /** The objects whose closing waits for this object. */
   private Set<Resource> used;
 
   /**
-   * Begins a call of the data path. Ended by {@link #leave}, whatever happens.
+   * Begins a call of the data path, which {@link #leave} must end.
    *
-   * @throws IllegalStateException if a call is under way: then another thread uses this as well
+   * @throws IllegalStateException if a call is in progress: another thread uses this object
    */
   final void enter() {
     int now = calls;
@@ -60,17 +63,17 @@ abstract class DataPathUser {
       throw new IllegalStateException(
           "two threads use one "
               + getClass().getSimpleName()
-              + " at the same time: each needs one of its own");
+              + " at the same time: use one for each thread");
     }
     CALLS.setOpaque(this, now + 1);
   }
 
-  /** Ends a call of the data path: all that C did is done before another thread sees this. */
+  /** Ends a call of the data path: its effects are visible to a thread that sees this. */
   final void leave() {
     CALLS.setRelease(this, calls + 1);
   }
 
-  /** Waits until the call has ended that is under way, if there is one. */
+  /** Waits until the call that is in progress has ended, if there is one. */
   final void awaitEnd() {
     int now = (int) CALLS.getAcquire(this);
     if ((now & 1) != 0) {
@@ -80,30 +83,30 @@ abstract class DataPathUser {
     }
   }
 
-  /** Whether this was checked for a queue, and nothing was closed since. */
+  /** Returns whether this object was checked for a queue, and nothing was closed since. */
   @SuppressWarnings("ReferenceEquality") // A resource equals itself alone.
   final boolean isCheckedFor(Resource queue) {
     return queue == checkedFor && Resource.closings() == checkedAt;
   }
 
   /**
-   * Notes that this was checked for a queue.
+   * Records that this object was checked for a queue.
    *
-   * @param closings what {@link Resource#closings} was before the check began
+   * @param closings the value of {@link Resource#closings} before the check
    */
   final void checked(Resource queue, int closings) {
     checkedFor = queue;
     checkedAt = closings;
   }
 
-  /** Demands a check before the next call. */
+  /** Requires a check before the next call. */
   final void forgetCheck() {
     checkedFor = null;
   }
 
   /**
-   * Checks that an object is open whose address C gets in the call that is under way. From now on
-   * the object waits for the end of that call, and of later ones, before it is released.
+   * Checks that an object is open whose address is passed to C in the current call. From now on
+   * closing the object waits for the end of that call and of later ones.
    *
    * @throws IllegalStateException if the object is closed
    */

@@ -21,10 +21,20 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
- * An RDMA device that the system has: what can be known of it without opening it.
+ * An RDMA device of this host: {@code struct ibv_device}.
  *
- * <p>A device is a description, copied from the list that C hands out, so there is nothing to close
- * and it may be kept for ever. {@link #open} finds the device again by its name.
+ * <p>A device is a description that is copied from the device list, so there is nothing to close.
+ * {@link #open} looks the device up again by its name.
+ *
+ * {@snippet :
+ * Device device = Device.named("mlx5_0");
+ * try (Context context = device.open()) {
+ *   System.out.println(context.deviceAttributes().maxQueuePairs());
+ * }
+ * }
+ *
+ * <p>Instances are immutable and may be used by several threads. See {@code ibv_get_device_list(3)}
+ * and {@code ibv_open_device(3)}.
  */
 public final class Device {
   static {
@@ -66,10 +76,10 @@ public final class Device {
   }
 
   /**
-   * All RDMA devices of this machine: {@code ibv_get_device_list}, given back at once with {@code
+   * Returns all RDMA devices of this host: {@code ibv_get_device_list} and {@code
    * ibv_free_device_list}.
    *
-   * @return the devices in C's order; empty where there are none
+   * @return the devices in the order of libibverbs; empty if there are none
    * @throws VerbsException ENOSYS if the kernel has no RDMA support
    */
   public static List<Device> list() {
@@ -112,29 +122,29 @@ public final class Device {
     } catch (VerbsException e) {
       throw e.errno() == Errno.ENOSYS
           ? e.explained(
-              "the kernel has no RDMA loaded: modprobe ib_uverbs and the device's driver, such as"
-                  + " rdma_rxe")
+              "the kernel has no RDMA support loaded: load ib_uverbs and the driver of the device,"
+                  + " such as rdma_rxe")
           : e;
     }
   }
 
   /**
-   * The device with a name.
+   * Returns the device with the given name.
    *
-   * @param name such as {@code rxe0} or {@code mlx5_0}
+   * @param name the name, such as {@code rxe0} or {@code mlx5_0}
    * @return the device
-   * @throws VerbsException ENODEV, naming the devices there are
+   * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device named(String name) {
     return find(list(), "named " + name, device -> device.name.equals(name));
   }
 
   /**
-   * The device with a node GUID.
+   * Returns the device with the given node GUID.
    *
-   * @param guid as {@link #guid} shows it
+   * @param guid the GUID, as returned by {@link #guid}
    * @return the device
-   * @throws VerbsException ENODEV, naming the devices there are
+   * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device withGuid(long guid) {
     String text = "with GUID 0x" + Long.toHexString(guid);
@@ -142,22 +152,23 @@ public final class Device {
   }
 
   /**
-   * The device with a kernel index.
+   * Returns the device with the given kernel index.
    *
-   * @param index as {@link #index} shows it
+   * @param index the index, as returned by {@link #index}
    * @return the device
-   * @throws VerbsException ENODEV, naming the devices there are
+   * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device withIndex(int index) {
     return find(list(), "with index " + index, device -> device.index == index);
   }
 
   /**
-   * The device that an IP address of this machine belongs to.
+   * Returns the device with the given IP address.
    *
-   * @param address an address of one of the device's {@linkplain #networkInterfaces interfaces}
+   * @param address an address of one of the {@linkplain #networkInterfaces network interfaces} of
+   *     the device
    * @return the device
-   * @throws VerbsException ENODEV, naming the devices there are
+   * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device withAddress(InetAddress address) {
     return find(list(), "with address " + address.getHostAddress(), device -> device.owns(address));
@@ -189,7 +200,7 @@ public final class Device {
                 new VerbsException(
                     "ibv_get_device_list",
                     Errno.ENODEV,
-                    "no device " + wanted + "; there are: " + names(all)));
+                    "no device " + wanted + "; the devices are: " + names(all)));
   }
 
   private static String names(List<Device> devices) {
@@ -201,7 +212,7 @@ public final class Device {
   /**
    * Opens the device: {@code ibv_open_device}.
    *
-   * @return a context, to be closed
+   * @return the context, to be closed
    */
   public Context open() {
     Verbs verbs = provider.verbs();
@@ -216,15 +227,15 @@ public final class Device {
     } finally {
       verbs.ibv_free_device_list(list);
     }
-    throw new VerbsException("ibv_open_device", Errno.ENODEV, name + " is gone");
+    throw new VerbsException("ibv_open_device", Errno.ENODEV, "device " + name + " was removed");
   }
 
   /**
-   * Opens again what another context has opened, maybe in another process: {@code
-   * ibv_import_device}.
+   * Creates a context that shares its kernel objects with an existing context, of this process or
+   * another one: {@code ibv_import_device}.
    *
    * @param descriptor a duplicate of {@link Context#commandDescriptor}; the new context closes it
-   * @return a context, to be closed
+   * @return the context, to be closed
    */
   public static Context importContext(int descriptor) {
     return importContext(Provider.system(), descriptor);
@@ -232,18 +243,18 @@ public final class Device {
 
   static Context importContext(Provider provider, int descriptor) {
     if (descriptor < 0) {
-      throw new IllegalArgumentException("a device of file descriptor " + descriptor);
+      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
     }
     return Context.imported(provider, descriptor);
   }
 
-  /** The device behind a context that C code opened. */
+  /** The device of a context that C code opened. */
   static Device of(Provider provider, long address) {
     return new Device(provider, address);
   }
 
   /**
-   * The device's name: {@code ibv_get_device_name}.
+   * Returns the name of the device: {@code ibv_get_device_name}.
    *
    * @return the kernel's name, such as {@code mlx5_0}
    */
@@ -252,34 +263,34 @@ public final class Device {
   }
 
   /**
-   * The name of the device's character device.
+   * Returns the name of the character device.
    *
-   * @return such as {@code uverbs0}
+   * @return the name, such as {@code uverbs0}
    */
   public String deviceName() {
     return deviceName;
   }
 
   /**
-   * The device's GUID: {@code ibv_get_device_guid}.
+   * Returns the node GUID: {@code ibv_get_device_guid}.
    *
-   * @return the node GUID as a number, in Java's byte order
+   * @return the GUID in Java's byte order
    */
   public long guid() {
     return guid;
   }
 
   /**
-   * The kernel's index of the device: {@code ibv_get_device_index}.
+   * Returns the kernel's index of the device: {@code ibv_get_device_index}.
    *
-   * @return the index, or empty where library or kernel do not tell
+   * @return the index, or empty if libibverbs or the kernel do not provide it
    */
   public OptionalInt index() {
     return index < 0 ? OptionalInt.empty() : OptionalInt.of(index);
   }
 
   /**
-   * What kind of node the device is.
+   * Returns the node type.
    *
    * @return the node type
    */
@@ -288,7 +299,7 @@ public final class Device {
   }
 
   /**
-   * How the device talks to others.
+   * Returns the transport type.
    *
    * @return the transport type
    */
@@ -297,7 +308,7 @@ public final class Device {
   }
 
   /**
-   * Where the kernel describes the device.
+   * Returns the sysfs directory of the device.
    *
    * @return the path below {@code /sys/class/infiniband}
    */
@@ -306,18 +317,19 @@ public final class Device {
   }
 
   /**
-   * The NUMA node that the device is attached to, whose memory and processors are near to it.
+   * Returns the NUMA node of the device. Memory and processors of that node have the shortest path
+   * to the device.
    *
-   * @return the node, or empty where there is but one, or no hardware
+   * @return the node, or empty if the host has a single node or the device has no hardware
    */
   public OptionalInt numaNode() {
     return new SystemFiles(sysfsPath).numaNode();
   }
 
   /**
-   * The network interfaces that share the device, as far as they are in this network namespace.
+   * Returns the network interfaces of the device that are in this network namespace.
    *
-   * @return the interfaces; empty if the device has no network of IP addresses
+   * @return the interfaces; empty if the device has none
    */
   public List<NetworkInterface> networkInterfaces() {
     try {

@@ -5,11 +5,17 @@ import java.util.Collections;
 import java.util.Set;
 
 /**
- * A completion queue that tells of each completion only what it was made to tell: {@code struct
- * ibv_cq_ex}. It is a plain queue as well, {@code ibv_cq_ex_to_cq} without a call.
+ * An extended completion queue, whose completions have a selectable set of fields: {@code struct
+ * ibv_cq_ex}. It is also a {@code struct ibv_cq} ({@code ibv_cq_ex_to_cq}).
  *
- * <p>Each value is read by a call of its own, so this is slower than a plain queue from Java. It is
- * for what only it has: timestamps, flow tags, tag matching.
+ * {@snippet :
+ * ExtendedCompletionQueue queue =
+ *     context.completionQueue(128).createExtended(CompletionField.COMPLETION_TIMESTAMP);
+ * }
+ *
+ * <p>Each field is read by a call of its own, so polling is slower than with a {@link
+ * CompletionQueue}. Use it for fields that only it provides: timestamps, flow tags, tag matching.
+ * Closing it calls {@code ibv_destroy_cq}. See {@code ibv_create_cq_ex(3)}.
  */
 public final class ExtendedCompletionQueue extends CompletionQueue {
   private final Set<CompletionField> fields;
@@ -26,7 +32,8 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   }
 
   /**
-   * Whether {@code ibv_next_poll} may be librxe's of before rdma-core 55: it miscounts at the end.
+   * Returns whether {@code ibv_next_poll} may be that of librxe before rdma-core 55, which
+   * miscounts at the end of the queue.
    */
   private static boolean takesOneTooMany(Context context) {
     return !context.linking().isCritical()
@@ -38,18 +45,18 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   }
 
   /**
-   * What the queue tells of each completion.
+   * Returns the fields of the completions of this queue.
    *
-   * @return the fields it was made with
+   * @return the fields that were selected at creation
    */
   public Set<CompletionField> fields() {
     return fields;
   }
 
   /**
-   * Begins to read completions one by one, value by value.
+   * Starts polling with a cursor, which reads completions one by one.
    *
-   * @return the one cursor of this queue, before the first completion; to be closed
+   * @return the single cursor of this queue, before the first completion; to be closed
    * @throws IllegalStateException if it is open already
    */
   public CompletionCursor startPolling() {
@@ -60,7 +67,8 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   /**
    * {@inheritDoc}
    *
-   * @throws IllegalStateException if this thread has the cursor open: C would wait for its end
+   * @throws IllegalStateException if this thread has the cursor open: {@code ibv_poll_cq} would
+   *     wait for its lock forever
    */
   @Override
   public int poll(Completions completions, int limit) {
@@ -73,7 +81,8 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   /**
    * {@inheritDoc}
    *
-   * @throws IllegalStateException if this thread has the cursor open: C would wait for its end
+   * @throws IllegalStateException if this thread has the cursor open: {@code ibv_resize_cq} would
+   *     wait for its lock forever
    */
   @Override
   public void resize(int entries) {
@@ -91,7 +100,9 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   void requireNoCursor(String action) {
     if (cursor.isOpenHere()) {
       throw new IllegalStateException(
-          action + " waits in C for the end of the cursor that this thread has open on " + this);
+          action
+              + " would wait forever: this thread has a cursor open, close it first, on "
+              + this);
     }
     cursor.closeIfAbandoned();
   }

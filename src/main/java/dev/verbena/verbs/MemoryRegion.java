@@ -15,25 +15,25 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * A memory region: memory that is registered with a device, which may read and write it ({@code
- * struct ibv_mr}).
+ * A memory region: memory that is registered with a device ({@code struct ibv_mr}).
  *
- * <p>There are three ways to one:
+ * <p>There are three ways to create one:
  *
  * {@snippet :
- * MemoryRegion own = pd.allocateMemory(4096, AccessFlag.LOCAL_WRITE); // frees its memory when closed
+ * MemoryRegion owned = pd.allocateMemory(4096, AccessFlag.LOCAL_WRITE); // owns its memory
  * MemoryRegion inArena =
  *     pd.memory(segment).access(AccessFlag.LOCAL_WRITE).closedWith(arena).register();
- * MemoryRegion apart = pd.registerMemory(segment, AccessFlag.LOCAL_WRITE); // to be closed by hand
+ * MemoryRegion separate = pd.registerMemory(segment, AccessFlag.LOCAL_WRITE); // close it first
  * }
  *
  * <p>In the last case close the region before the arena of its memory: until then the device may
- * still write to the pages, and what it writes later hits memory that belongs to somebody else. A
- * request that names a region whose memory was freed throws {@link IllegalStateException}. Memory
- * that is freed when nothing refers to it, such as that of {@link Arena#ofAuto}, is kept until the
- * region is closed.
+ * still write to the pages, and a later write corrupts other data. A work request that names a
+ * region whose memory was freed throws {@link IllegalStateException}. Memory that the garbage
+ * collector frees, such as that of {@link Arena#ofAuto}, is kept until the region is closed.
  *
- * <p>Closing it calls {@code ibv_dereg_mr}.
+ * <p>Work requests name the region by its {@linkplain #lkey local key}, remote peers by its
+ * {@linkplain #rkey remote key}. A region may be used by several threads; {@code reregister}
+ * requires that nothing uses it. Closing it calls {@code ibv_dereg_mr}. See {@code ibv_reg_mr(3)}.
  */
 public final class MemoryRegion extends Resource {
   private final MemorySegment struct;
@@ -47,7 +47,7 @@ public final class MemoryRegion extends Resource {
   private int lkey;
   private int rkey;
 
-  /** A region that was registered here, and is deregistered here. */
+  /** A region that is deregistered by {@code ibv_dereg_mr}. */
   MemoryRegion(
       ProtectionDomain domain,
       long address,
@@ -59,9 +59,9 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * A region that was registered here, and is deregistered here.
+   * A region that is deregistered by another function.
    *
-   * @param own what is freed after that; null if the memory is somebody else's
+   * @param own the memory to free after that; null if the region does not own its memory
    */
   MemoryRegion(
       ProtectionDomain domain,
@@ -127,18 +127,19 @@ public final class MemoryRegion extends Resource {
       verbs.ibv_dereg_mr(address);
     } catch (VerbsException e) {
       throw e.errno() == Errno.EBUSY || e.errno() == Errno.EINVAL
-          ? e.explained("is a memory window bound to it that MemoryWindow.bound was not told of?")
+          ? e.explained(
+              "a memory window may be bound to it; call MemoryWindow.bound after each binding")
           : e;
     }
   }
 
-  /** Whether the device may write to the region for a work request of this side. */
+  /** Returns whether local work requests may write to the region. */
   boolean isLocallyWritable() {
     return locallyWritable;
   }
 
   /**
-   * Checks that the device may write to the region for a work request of this side.
+   * Checks that local work requests may write to the region.
    *
    * @param request the request, for the message
    * @throws IllegalArgumentException if the region lacks LOCAL_WRITE
@@ -150,13 +151,13 @@ public final class MemoryRegion extends Resource {
     }
   }
 
-  /** What the memory lives as long as. */
+  /** Returns the scope of the memory. */
   MemorySegment.Scope scope() {
     return memory.scope();
   }
 
   /**
-   * Checks that the memory was not freed before the region.
+   * Checks that the memory was not freed before the region was closed.
    *
    * @throws IllegalStateException if its arena is closed
    */
@@ -194,13 +195,13 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * A region that C code registered and will deregister, such as one of librdmacm.
+   * Returns a region that C code registered and deregisters, for example librdmacm.
    *
-   * @param domain the domain it belongs to
+   * @param domain the protection domain of the region
    * @param memory the registered memory
    * @param segment the {@code struct ibv_mr}
-   * @param access the flags it was registered with
-   * @return a region whose closing leaves the C object alone
+   * @param access the access flags of the region
+   * @return a region; closing it does not call {@code ibv_dereg_mr}
    */
   public static MemoryRegion borrow(
       ProtectionDomain domain,
@@ -223,25 +224,25 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * The registered memory.
+   * Returns the registered memory.
    *
-   * @return the segment that was registered; an empty one where the memory is not this process's
+   * @return the segment that was registered; an empty segment if the memory is not of this process
    */
   public MemorySegment memory() {
     return memory;
   }
 
   /**
-   * What may be done to the memory besides reading it locally.
+   * Returns the allowed operations besides local reads.
    *
-   * @return the flags it was registered with
+   * @return the access flags of the region
    */
   public Set<AccessFlag> access() {
     return access;
   }
 
   /**
-   * Where the memory starts, as work requests and peers name it.
+   * Returns the address by which work requests name the first byte of the region.
    *
    * @return the address
    */
@@ -250,16 +251,16 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * How long the memory is.
+   * Returns the length of the region.
    *
-   * @return its size in bytes
+   * @return the length in bytes
    */
   public long length() {
     return length;
   }
 
   /**
-   * The key that local work requests name the region by.
+   * Returns the local key, by which local work requests name the region.
    *
    * @return the lkey
    */
@@ -268,7 +269,7 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * The key that peers name the region by.
+   * Returns the remote key, by which remote peers name the region.
    *
    * @return the rkey
    */
@@ -277,10 +278,10 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * The number that another process {@linkplain ProtectionDomain#importMemoryRegion imports} the
-   * region by.
+   * Returns the kernel's handle of the region, by which another process {@linkplain
+   * ProtectionDomain#importMemoryRegion imports} it.
    *
-   * @return the kernel's handle
+   * @return the handle
    */
   public int handle() {
     requireOpen();
@@ -288,16 +289,17 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * The domain that the region belongs to.
+   * Returns the protection domain of the region.
    *
-   * @return the domain
+   * @return the protection domain
    */
   public ProtectionDomain domain() {
     return domain;
   }
 
   /**
-   * Gives the region other memory: {@code ibv_rereg_mr}. Nothing may use the region meanwhile.
+   * Changes the memory of the region: {@code ibv_rereg_mr}. Nothing may use the region during the
+   * call.
    *
    * @param memory native memory
    */
@@ -311,16 +313,16 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * Gives the region other access flags: {@code ibv_rereg_mr}. Nothing may use the region
-   * meanwhile.
+   * Changes the access flags of the region: {@code ibv_rereg_mr}. Nothing may use the region during
+   * the call.
    *
-   * @param access what may be done to the memory besides reading it locally
+   * @param access the allowed operations besides local reads
    */
   public void reregister(AccessFlag... access) {
     Set<AccessFlag> flags = Set.copyOf(List.of(access));
     AccessRules.check(flags);
     if (flags.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
-      throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");
+      throw new IllegalArgumentException("LOCAL_WRITE requires memory that is not read-only");
     }
     reregister(rdma_h.IBV_REREG_MR_CHANGE_ACCESS(), domain, MemorySegment.NULL, flags);
     grant(flags);
@@ -332,20 +334,24 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * Moves the region to another domain: {@code ibv_rereg_mr}. Nothing may use the region meanwhile.
+   * Changes the protection domain of the region: {@code ibv_rereg_mr}. Nothing may use the region
+   * during the call.
    *
    * @param domain a domain of the same context
    */
   public void reregister(ProtectionDomain domain) {
     if (domain.context() != this.domain.context()) {
-      throw new IllegalArgumentException(domain + " is not of " + this.domain.context());
+      throw new IllegalArgumentException(domain + " does not belong to " + this.domain.context());
     }
     reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, Set.of());
-    move(this.domain, domain);
+    replaceParent(this.domain, domain);
     this.domain = domain;
   }
 
-  /** C refuses values that are not to change: they must be empty here. */
+  /**
+   * Values that do not change must be null or empty: {@code ibv_rereg_mr} fails with EINVAL
+   * otherwise.
+   */
   private void reregister(
       int change, ProtectionDomain domain, MemorySegment memory, Set<AccessFlag> access) {
     try {
@@ -362,7 +368,7 @@ public final class MemoryRegion extends Resource {
                       memory.byteSize(),
                       (int) Flags.mask(access)));
     } catch (VerbsException e) {
-      throw e.explained("changing " + this + ", which is still to be closed");
+      throw e.explained("cannot change " + this + "; it must still be closed");
     }
     readKeys();
   }
@@ -397,10 +403,10 @@ public final class MemoryRegion extends Resource {
   private void advise(MemoryAdvice advice, long offset, long size, int flags) {
     if (!access.contains(AccessFlag.ON_DEMAND)) {
       throw new IllegalStateException(
-          this + " is not paged on demand, so there is nothing to advise");
+          this + " does not use on-demand paging: register it with ON_DEMAND");
     }
     if (size > 0xffff_ffffL) {
-      throw new IllegalArgumentException("advice on " + size + " bytes: 4294967295 are possible");
+      throw new IllegalArgumentException("length must be at most 4294967295 bytes: " + size);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment range = ibv_sge.allocate(arena);
@@ -415,24 +421,24 @@ public final class MemoryRegion extends Resource {
                   .ibv_advise_mr(domain.address(), advice.code(), flags, range.address(), 1));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(domain.context().device() + " takes no advice on memory")
+          ? e.explained(domain.context().device() + " does not support ibv_advise_mr")
           : e.explained(
               advice
                   + " of "
                   + this
                   + (e.errno() == Errno.EINVAL || e.errno() == Errno.EPERM
-                      ? ": is it paged on demand, and writable if the advice says so?"
+                      ? ": the region must use on-demand paging, and be writable for PREFETCH_WRITE"
                       : ""));
     }
   }
 
   /**
-   * Checks a range of the region that work requests are to name, as the data path does.
+   * Validates a range of the region for a work request.
    *
-   * @param offset where the range starts
-   * @param size its length
+   * @param offset the offset of the range in bytes
+   * @param size the size of the range in bytes
    * @return the address of its first byte
-   * @throws IndexOutOfBoundsException if the range leaves the region
+   * @throws IndexOutOfBoundsException if the range is not inside the region
    * @throws IllegalStateException if the region, or the arena of its memory, is closed
    */
   long addressOf(long offset, long size) {

@@ -13,14 +13,14 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Memory that is to be registered, and how.
- *
- * <p>
+ * A builder of a memory region: the memory, the access flags and the options of its registration.
  *
  * {@snippet :
  * MemoryRegion region =
  *     pd.memory(segment).access(LOCAL_WRITE, REMOTE_READ).start(0x1000).closedWith(arena).register();
  * }
+ *
+ * <p>See {@code ibv_reg_mr(3)}.
  */
 public final class MemoryRegistration {
   private static final int NO_FILE = -1;
@@ -52,14 +52,14 @@ public final class MemoryRegistration {
     return new MemoryRegistration(domain, memory, NO_FILE, 0, memory.byteSize());
   }
 
-  /** Memory that goes with its region. */
+  /** Memory that is owned by its region. */
   static MemoryRegistration ofOwn(ProtectionDomain domain, OwnMemory own) {
     MemoryRegistration registration = ofMemory(domain, own.segment());
     registration.own = own;
     return registration;
   }
 
-  /** A part of what a provider allocated. */
+  /** A part of a buffer that the provider allocated. */
   static MemoryRegistration ofBuffer(ProviderBuffer buffer, MemorySegment part) {
     MemoryRegistration registration = ofMemory(buffer.domain(), part).extended();
     registration.buffer = buffer;
@@ -69,7 +69,7 @@ public final class MemoryRegistration {
   static MemoryRegistration ofDmaBuf(
       ProtectionDomain domain, int descriptor, long offset, long length) {
     if (descriptor < 0) {
-      throw new IllegalArgumentException("a DMA buffer of file descriptor " + descriptor);
+      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
     }
     if (offset < 0 || length < 1) {
       throw new IllegalArgumentException(
@@ -79,9 +79,9 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Chooses what may be done to the memory besides reading it locally; by default nothing.
+   * Sets the allowed operations besides local reads. The default is none.
    *
-   * @param access the flags
+   * @param access the access flags
    * @return this
    */
   public MemoryRegistration access(AccessFlag... access) {
@@ -89,9 +89,9 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Chooses what may be done to the memory besides reading it locally; by default nothing.
+   * Sets the allowed operations besides local reads. The default is none.
    *
-   * @param access the flags
+   * @param access the access flags
    * @return this
    */
   public MemoryRegistration access(Set<AccessFlag> access) {
@@ -100,11 +100,11 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Chooses the address by which local work requests and peers name the first byte: the {@code
-   * iova} of {@code ibv_reg_mr_iova2}. By default that is the memory's own address, for a DMA
-   * buffer the offset in it, and 0 with {@link AccessFlag#ZERO_BASED}.
+   * Sets the address by which work requests and remote peers name the first byte: the {@code iova}
+   * of {@code ibv_reg_mr_iova2}. The default is the address of the memory; for a DMA buffer the
+   * offset in the buffer; and 0 with {@link AccessFlag#ZERO_BASED}.
    *
-   * @param start any number, with the memory's own offset in its page
+   * @param start the address; its offset in a page must be that of the memory
    * @return this
    */
   public MemoryRegistration start(long start) {
@@ -113,22 +113,23 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Lets the device use what it was told of the memory's place: {@code ibv_reg_mr_ex}.
+   * Sets the DMA handle, which describes the placement of the memory to the device: {@code
+   * ibv_reg_mr_ex}.
    *
-   * @param handle a handle of the same context
+   * @param handle a DMA handle of the same context
    * @return this
    */
   public MemoryRegistration dmaHandle(DmaHandle handle) {
     if (handle.context() != domain.context()) {
-      throw new IllegalArgumentException(handle + " is not of " + domain.context());
+      throw new IllegalArgumentException(handle + " does not belong to " + domain.context());
     }
     this.dmaHandle = handle;
     return extended();
   }
 
   /**
-   * Uses the one function that knows all kinds of memory, {@code ibv_reg_mr_ex}, whether something
-   * is asked for that only that has or not. Needs rdma-core 59.
+   * Registers the memory with {@code ibv_reg_mr_ex} even if an older function suffices. It supports
+   * all kinds of memory. Requires rdma-core 59.
    *
    * @return this
    */
@@ -138,21 +139,21 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Closes the region together with the arena that the memory comes from: just before the memory is
-   * freed, so that the device never writes to freed memory.
+   * Closes the region together with the arena of the memory: just before the memory is freed, so
+   * that the device does not write to freed memory.
    *
    * @param arena the arena of the memory: confined or shared
    * @return this
    * @throws IllegalArgumentException if the memory is of another arena, or if the arena is never
-   *     closed, as an automatic or the global one
+   *     closed, which is the case for automatic arenas and the global arena
    */
   public MemoryRegistration closedWith(Arena arena) {
     if (!arena.scope().equals(memory.scope())) {
-      throw new IllegalArgumentException("the memory is of another arena");
+      throw new IllegalArgumentException("the memory was not allocated from the given arena");
     }
     if (!Memory.isClosable(arena.scope())) {
       throw new IllegalArgumentException(
-          "an automatic or global arena is never closed, so neither would the region be: use"
+          "an automatic or global arena is never closed, nor would the region be: use"
               + " Arena.ofShared() or ProtectionDomain.allocateMemory");
     }
     this.arena = arena;
@@ -160,13 +161,13 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Registers the memory: {@code ibv_reg_mr} as its macro {@code __ibv_reg_mr} does, {@code
-   * ibv_reg_mr_iova} as its macro {@code __ibv_reg_mr_iova} does, {@code ibv_reg_mr_iova2}, {@code
-   * ibv_reg_dmabuf_mr} or {@code ibv_reg_mr_ex}, as the choices ask for.
+   * Registers the memory: {@code ibv_reg_mr} (as its macro {@code __ibv_reg_mr}), {@code
+   * ibv_reg_mr_iova} (as its macro {@code __ibv_reg_mr_iova}), {@code ibv_reg_mr_iova2}, {@code
+   * ibv_reg_dmabuf_mr} or {@code ibv_reg_mr_ex}, depending on the options.
    *
-   * @return a region, to be closed
-   * @throws IllegalArgumentException if the flags contradict each other or the memory
-   * @throws VerbsException ENOMEM if the limit of locked memory is reached, for example
+   * @return the region, to be closed
+   * @throws IllegalArgumentException if the flags contradict each other, or do not fit the memory
+   * @throws VerbsException for example ENOMEM if the limit of locked memory is reached
    */
   public MemoryRegion register() {
     AccessRules.check(access);

@@ -12,17 +12,25 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A view of a region with a key of its own, which can be given to peers and taken back without
- * registering anything: {@code struct ibv_mw}.
+ * A memory window: remote access to a range of a memory region by a remote key of its own, which is
+ * bound and invalidated without registering memory ({@code struct ibv_mw}).
  *
- * <p>Closing it calls {@code ibv_dealloc_mw}.
+ * {@snippet :
+ * MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+ * window.bind(queuePair, 1, new WindowBinding(region, 0, 4096, Set.of(AccessFlag.REMOTE_READ)));
+ * // after its completion: send window.rkey() to the peer
+ * }
+ *
+ * <p>A window of type 1 is bound by {@link #bind}, a window of type 2 by a send request. One thread
+ * at a time may change a window. Closing it calls {@code ibv_dealloc_mw}. See {@code
+ * ibv_alloc_mw(3)} and {@code ibv_bind_mw(3)}.
  */
 public final class MemoryWindow extends Resource {
   private final ProtectionDomain domain;
   private final MemoryWindowType type;
   private final MemorySegment struct;
 
-  /** What a window of type 1 is bound to. */
+  /** The region that a window of type 1 is bound to. */
   private MemoryRegion region;
 
   private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, long address) {
@@ -41,14 +49,14 @@ public final class MemoryWindow extends Resource {
                   domain, type, domain.verbs().ibv_alloc_mw(domain.address(), type.code())));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(domain.context().device() + " has no memory windows of this type")
+          ? e.explained(domain.context().device() + " does not support memory windows of this type")
           : e;
     }
   }
 
   /**
-   * The key that peers name the window by. It changes with every binding. After a binding of a
-   * window of type 1 that completed with an error it names nothing, until another one succeeds.
+   * Returns the remote key of the window. It changes with each binding. After a failed binding of a
+   * window of type 1 it is invalid until the next successful one.
    *
    * @return the rkey
    */
@@ -58,65 +66,66 @@ public final class MemoryWindow extends Resource {
   }
 
   /**
-   * The key after a given one, for the next binding of a window of type 2: {@code ibv_inc_rkey}.
+   * Returns the remote key for the next binding of a window of type 2: {@code ibv_inc_rkey}.
    *
-   * @param rkey a key of the window
-   * @return the same key with its lowest 8 bits counted up
+   * @param rkey the current remote key of the window
+   * @return the key with its lowest 8 bits incremented
    */
   public static int nextKey(int rkey) {
     return Verbs.ibv_inc_rkey(rkey);
   }
 
   /**
-   * Notes what a work request has bound a window of type 2 to, after that completed. From now on
-   * closing the region or the queue pair closes the window first: {@code ibv_dereg_mr} fails while
-   * a window is bound to the region, and the kernel of Soft-RoCE lets {@code ibv_destroy_qp} wait
-   * for a minute while a window of type 2 is bound through the queue pair.
+   * Records the binding of a window of type 2, after its work completion. From now on, closing the
+   * region or the queue pair closes the window first: {@code ibv_dereg_mr} fails while a window is
+   * bound to the region, and the kernel driver of Soft-RoCE delays {@code ibv_destroy_qp} by a
+   * minute while a window of type 2 is bound through the queue pair.
    *
-   * @param queuePair the queue pair that the request was posted to
-   * @param rkey the key of the request
+   * @param queuePair the queue pair that the bind request was posted to
+   * @param rkey the remote key of the request
    * @param region the region of the request
    */
   public void bound(QueuePair queuePair, int rkey, MemoryRegion region) {
     requireType(MemoryWindowType.TYPE_2);
-    moveTo(domain, region, queuePair);
+    setParents(domain, region, queuePair);
     ibv_mw.rkey(struct, rkey);
   }
 
   /**
-   * Notes that the key of a window of type 2 was invalidated, by this side or by a peer: the window
-   * is bound to nothing any more, and stays open when the region or the queue pair is closed.
+   * Records that a window of type 2 was invalidated, locally or by the remote peer. The window is
+   * unbound and stays open when the region or the queue pair is closed.
    */
   public void invalidated() {
     requireType(MemoryWindowType.TYPE_2);
-    moveTo(domain);
+    setParents(domain);
   }
 
   /**
-   * Posts the binding of a window of type 1, whose completion is signaled: {@code ibv_bind_mw}. The
-   * {@linkplain #rkey key} is another one from now on, and is good once the request completed. From
-   * now on closing the region closes the window first: C gives back no region with a window on it.
+   * Posts a request, always signaled, that binds a window of type 1: {@code ibv_bind_mw}. The
+   * {@linkplain #rkey remote key} changes immediately and is valid after the completion. From now
+   * on, closing the region closes the window first, as {@code ibv_dereg_mr} fails while a window is
+   * bound to the region.
    *
-   * @param queuePair an RC or UC queue pair of the same domain
-   * @param id identifies the completion
-   * @param binding what to show, and to whom
+   * @param queuePair an RC or UC queue pair of the same protection domain
+   * @param id the {@code wr_id} of the completion
+   * @param binding the range and its access flags
    */
   public void bind(QueuePair queuePair, long id, WindowBinding binding) {
     requireType(MemoryWindowType.TYPE_1);
     if (!binding.region().domain().isOneWith(domain)) {
-      throw new IllegalArgumentException(binding.region() + " is not of " + domain);
+      throw new IllegalArgumentException(binding.region() + " does not belong to " + domain);
     }
     post(queuePair, id, binding);
     region = binding.region();
-    moveTo(domain, region);
+    setParents(domain, region);
   }
 
   /**
-   * Posts the end of the binding of a window of type 1: {@code ibv_bind_mw} with length 0. Once it
-   * completed, the region can be closed without the window.
+   * Posts a request that unbinds a window of type 1: {@code ibv_bind_mw} with length 0. After its
+   * completion the region can be closed without closing the window.
    *
-   * @param queuePair an RC or UC queue pair of the same domain
-   * @param id identifies the completion
+   * @param queuePair an RC or UC queue pair of the same protection domain
+   * @param id the {@code wr_id} of the completion
    * @throws IllegalStateException if the window was never bound
    */
   public void unbind(QueuePair queuePair, long id) {
@@ -124,15 +133,15 @@ public final class MemoryWindow extends Resource {
     if (region == null) {
       throw new IllegalStateException(this + " is not bound");
     }
-    // C knows a form without region as well, in which librxe follows a NULL pointer.
+    // libibverbs also accepts a binding without a region, but librxe dereferences its NULL pointer.
     post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()));
     region = null;
-    moveTo(domain);
+    setParents(domain);
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {
     if (!queuePair.domain().isOneWith(domain)) {
-      throw new IllegalArgumentException(queuePair + " is not of " + domain);
+      throw new IllegalArgumentException(queuePair + " does not belong to " + domain);
     }
     queuePair.requireSendQueue();
     queuePair.requireNoPosting();
@@ -149,23 +158,24 @@ public final class MemoryWindow extends Resource {
 
   void requireType(MemoryWindowType needed) {
     if (type != needed) {
-      throw new IllegalStateException(this + " is of " + type + ", this is for " + needed);
+      throw new IllegalStateException(
+          this + " has " + type + ", but the operation requires " + needed);
     }
   }
 
   /**
-   * How the window is bound.
+   * Returns the type of the window.
    *
-   * @return the type it was made with
+   * @return the type
    */
   public MemoryWindowType type() {
     return type;
   }
 
   /**
-   * The domain that the window belongs to.
+   * Returns the protection domain of the window.
    *
-   * @return the domain
+   * @return the protection domain
    */
   public ProtectionDomain domain() {
     return domain;

@@ -16,13 +16,11 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
 /**
- * Requests that are being posted through the {@code ibv_wr_*} functions.
+ * Builds and posts send requests through the {@code ibv_wr_*} functions.
  *
- * <p>Say first what the next request is numbered and flagged, then what it does, then on which data
- * and for whom; and so on for more requests. Nothing is done until {@link #complete}. {@link
- * #close} drops what was not completed, so a posting in a try block cannot be left open:
- *
- * <p>
+ * <p>For each request first set its id and flags, then its operation, then its data and
+ * destination. The requests are posted by {@link #complete}; {@link #close} discards requests that
+ * were not completed, so use a try block:
  *
  * {@snippet :
  * try (Posting posting = queuePair.startPosting()) {
@@ -32,9 +30,10 @@ import java.util.stream.Stream;
  * }
  * }
  *
- * <p>There is one posting for each queue pair, which is used again and again, by one thread at a
- * time. Until it is completed or closed C holds the lock of the send queue: nothing that blocks
- * should be done, and no completions polled, for which efa and ionic take that lock as well.
+ * <p>Each queue pair has one posting, which is reused, by one thread at a time. Until it is
+ * completed or closed the provider holds the lock of the send queue: the thread should not wait,
+ * and must not poll completions, for which libefa and libionic take that lock. See {@code
+ * ibv_wr_post(3)}.
  */
 public final class Posting extends DataPathUser implements AutoCloseable {
   private static final long ENTRY = ibv_sge.sizeof();
@@ -52,7 +51,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   private int flags;
   private long id;
 
-  /** The request that was built last; null before the first. */
+  /** The request that was built last; null before the first one. */
   private WorkRequestOpcode opcode;
 
   private int entries;
@@ -73,10 +72,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     Thread here = Thread.currentThread();
     if (!owner.compareAndSet(null, here)
         && !(abortIfAbandoned() && owner.compareAndSet(null, here))) {
-      throw new IllegalStateException("the posting of " + queuePair + " is open already");
+      throw new IllegalStateException("the posting of " + queuePair + " is already open");
     }
     try {
-      queuePair.requireNotClosing(); // Whoever closes it looks for an owner after that began.
+      queuePair
+          .requireNotClosing(); // close() looks for the owner of the posting after this state is
+      // set.
     } catch (IllegalStateException e) {
       owner.setRelease(null);
       throw e;
@@ -94,10 +95,10 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Drops what a thread that has ended left open: {@code ibv_wr_abort}. Until then C holds the lock
-   * of the send queue, for which every other thread would wait.
+   * Aborts the posting of a thread that terminated: {@code ibv_wr_abort}. Until then the provider
+   * holds the lock of the send queue, and all other threads would wait for it.
    *
-   * @return whether this thread has done so
+   * @return whether this thread aborted it
    */
   boolean abortIfAbandoned() {
     Thread thread = owner.getAcquire();
@@ -110,7 +111,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     return true;
   }
 
-  /** Waits for another thread to end its posting; refuses to go on if that does not happen. */
+  /** Waits for another thread to end its posting; throws an exception if it does not end. */
   void requireClosed() {
     Thread thread = OpenSection.await(owner, this::abortIfAbandoned);
     if (thread != null) {
@@ -121,7 +122,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
 
   private void requireOwner() {
     if (BoundsChecks.ON && !isOpenHere()) {
-      throw new IllegalStateException("this thread has no posting open on " + queuePair);
+      throw new IllegalStateException("this thread has no open posting on " + queuePair);
     }
   }
 
@@ -136,9 +137,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   // Before a request
 
   /**
-   * Sets the number that comes back in the next request's completion; 0 if this is not called.
+   * Sets the {@code wr_id} of the next request, which its completion returns. The default is 0.
    *
-   * @param id any number
+   * @param id any value
    * @return this
    */
   public Posting id(long id) {
@@ -148,7 +149,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Makes the next request leave a completion.
+   * Makes the next request signaled: it generates a work completion ({@code IBV_SEND_SIGNALED}).
    *
    * @return this
    */
@@ -157,7 +158,8 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Holds the next request back until the reads and atomics before it are done.
+   * Delays the next request until the preceding reads and atomic operations are completed: {@code
+   * IBV_SEND_FENCE}.
    *
    * @return this
    */
@@ -166,7 +168,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Makes the peer's completion of the next request a solicited one.
+   * Makes the remote completion of the next request a solicited event: {@code IBV_SEND_SOLICITED}.
    *
    * @return this
    */
@@ -175,7 +177,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Lets the device compute the checksums of the next request's packets.
+   * Lets the device compute the checksums of the next request: {@code IBV_SEND_IP_CSUM}.
    *
    * @return this
    */
@@ -184,8 +186,8 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Says that the next request's data will be inline, which some providers must know before the
-   * request.
+   * Declares that the data of the next request is inline, which some providers require before the
+   * request: {@code IBV_SEND_INLINE}.
    *
    * @return this
    */
@@ -201,7 +203,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
 
   // Requests
 
-  /** Ends the request before, then tells C the number and the flags of the next one. */
+  /** Ends the previous request, then sets the id and flags of the next one. */
   private ExtendedQueuePairCalls next(WorkRequestOpcode next) {
     requireOwner();
     if (BoundsChecks.ON && !next.isFor(limits.type())) {
@@ -224,9 +226,10 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Tells C the entries of the request that was built last, which it takes all at once. It is told
-   * that there are none as well: to mlx5 and ionic only what says where the data is makes a request
-   * whole. As a list, since as one entry of length 0 efa and bnxt_re would give them to the device.
+   * Passes the SGEs of the request that was built last, all in one call, also if there are none:
+   * with libmlx5 and libionic a request is only complete after its data is set. An empty request
+   * uses the list function, as libefa and libbnxt_re would pass a single SGE of length 0 to the
+   * device.
    */
   private void endRequest() {
     if (opcode == null) {
@@ -248,24 +251,27 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     forgetRequest();
   }
 
-  /** Refuses to go on without what the manual page demands of the request that was built last. */
+  /**
+   * Checks that the request that was built last has all fields that {@code ibv_wr_post(3)}
+   * requires.
+   */
   private void requireWhole() {
     if (!addressed && limits.type() == QueuePairType.UD) {
       throw new IllegalStateException(
-          opcode + " has no address handle, which a UD queue pair needs");
+          opcode + " has no address handle, which a UD queue pair requires: call to()");
     }
     if (!addressed && limits.type() == QueuePairType.XRC_SEND && takesTarget(opcode)) {
       throw new IllegalStateException(
-          opcode + " names no shared receive queue, which an XRC_SEND queue pair needs");
+          opcode + " has no shared receive queue number, which an XRC_SEND queue pair requires");
     }
     if (entries == 0
         && (opcode == WorkRequestOpcode.ATOMIC_CMP_AND_SWP
             || opcode == WorkRequestOpcode.ATOMIC_FETCH_AND_ADD)) {
-      throw new IllegalStateException(opcode + " has no entry for the value that it finds");
+      throw new IllegalStateException(opcode + " has no SGE for the previous value: call local()");
     }
   }
 
-  /** Whether data is said apart from the request itself. */
+  /** Returns whether the data of the operation is set separately. */
   private static boolean takesData(WorkRequestOpcode opcode) {
     return switch (opcode) {
       case LOCAL_INV, BIND_MW, FLUSH, ATOMIC_WRITE -> false;
@@ -273,13 +279,13 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     };
   }
 
-  /** Whether the request goes to the peer. */
+  /** Returns whether the request is sent to the remote side. */
   private static boolean takesTarget(WorkRequestOpcode opcode) {
     return opcode != WorkRequestOpcode.LOCAL_INV && opcode != WorkRequestOpcode.BIND_MW;
   }
 
   /**
-   * A send: {@code ibv_wr_send}.
+   * Adds a send: {@code ibv_wr_send}.
    *
    * @return this
    */
@@ -289,9 +295,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A send with immediate data: {@code ibv_wr_send_imm}.
+   * Adds a send with immediate data: {@code ibv_wr_send_imm}.
    *
-   * @param value what the peer's completion shows
+   * @param value the immediate data, in Java's byte order
    * @return this
    */
   public Posting sendWithImmediate(int value) {
@@ -300,9 +306,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A send that makes a key of the peer invalid: {@code ibv_wr_send_inv}.
+   * Adds a send that invalidates a remote key: {@code ibv_wr_send_inv}.
    *
-   * @param rkey the key of one of the peer's memory windows or regions
+   * @param rkey the remote key of a memory window or region of the remote side
    * @return this
    */
   public Posting sendWithInvalidate(int rkey) {
@@ -311,16 +317,19 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A send in TCP segments: {@code ibv_wr_send_tso}.
+   * Adds a send with TCP segmentation offload (TSO): {@code ibv_wr_send_tso}.
    *
-   * @param header the headers up to TCP's, in native memory; copied
-   * @param segmentSize how much of the stream each packet carries
+   * @param header the headers up to that of TCP, in native memory; copied
+   * @param segmentSize the maximum segment size in bytes
    * @return this
    */
   public Posting tso(MemorySegment header, int segmentSize) {
     if (header.byteSize() >= 1 << Short.SIZE || segmentSize < 1 || segmentSize >= 1 << Short.SIZE) {
       throw new IllegalArgumentException(
-          "segments of " + segmentSize + " bytes with headers of " + header.byteSize());
+          "segment size must be 1 to 65535 bytes, and headers at most 65535 bytes: "
+              + segmentSize
+              + ", "
+              + header.byteSize());
     }
     Segments.readable(header, 0);
     next(WorkRequestOpcode.TSO)
@@ -329,10 +338,10 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A write to the peer's memory: {@code ibv_wr_rdma_write}.
+   * Adds an RDMA write: {@code ibv_wr_rdma_write}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address the address, as the peer gave it
+   * @param rkey the remote key
+   * @param address the remote address
    * @return this
    */
   public Posting write(int rkey, long address) {
@@ -341,12 +350,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A write to the peer's memory that completes a receive of the peer: {@code
+   * Adds an RDMA write with immediate data, which consumes a remote receive request: {@code
    * ibv_wr_rdma_write_imm}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address the address, as the peer gave it
-   * @param value what the peer's completion shows
+   * @param rkey the remote key
+   * @param address the remote address
+   * @param value the immediate data, in Java's byte order
    * @return this
    */
   public Posting writeWithImmediate(int rkey, long address, int value) {
@@ -356,10 +365,10 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A read from the peer's memory: {@code ibv_wr_rdma_read}.
+   * Adds an RDMA read: {@code ibv_wr_rdma_read}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address the address, as the peer gave it
+   * @param rkey the remote key
+   * @param address the remote address
    * @return this
    */
   public Posting read(int rkey, long address) {
@@ -368,12 +377,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * An atomic compare and swap: {@code ibv_wr_atomic_cmp_swp}.
+   * Adds an atomic compare and swap: {@code ibv_wr_atomic_cmp_swp}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address the address, as the peer gave it; divisible by 8
-   * @param expected the value that is exchanged
-   * @param desired what it is exchanged for
+   * @param rkey the remote key
+   * @param address the remote address, divisible by 8
+   * @param expected the expected value
+   * @param desired the new value
    * @return this
    */
   public Posting compareAndSwap(int rkey, long address, long expected, long desired) {
@@ -383,11 +392,11 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * An atomic addition: {@code ibv_wr_atomic_fetch_add}.
+   * Adds an atomic fetch and add: {@code ibv_wr_atomic_fetch_add}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address the address, as the peer gave it; divisible by 8
-   * @param add what is added
+   * @param rkey the remote key
+   * @param address the remote address, divisible by 8
+   * @param add the value to add
    * @return this
    */
   public Posting fetchAndAdd(int rkey, long address, long add) {
@@ -397,11 +406,11 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A write of 64 bits at once: {@code ibv_wr_atomic_write}.
+   * Adds an atomic write of 64 bits: {@code ibv_wr_atomic_write}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address the address, as the peer gave it; divisible by 8
-   * @param value what is written, in the byte order of this machine
+   * @param rkey the remote key
+   * @param address the remote address, divisible by 8
+   * @param value the value, in the byte order of this host
    * @return this
    */
   public Posting atomicWrite(int rkey, long address, long value) {
@@ -413,17 +422,21 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A flush of a part of the peer's memory: {@code ibv_wr_flush}.
+   * Adds a flush of a range of remote memory: {@code ibv_wr_flush}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param address where the part begins, as the peer counts
-   * @param length its length
-   * @param placements what to wait for
+   * @param rkey the remote key
+   * @param address the remote address of the range
+   * @param length the length in bytes
+   * @param placements the placement types
    * @return this
    */
   public Posting flush(int rkey, long address, long length, Set<FlushPlacement> placements) {
     if (length < 0 || placements.isEmpty()) {
-      throw new IllegalArgumentException("a flush of " + length + " bytes for " + placements);
+      throw new IllegalArgumentException(
+          "a flush requires a placement type and a length that is not negative: "
+              + placements
+              + ", "
+              + length);
     }
     byte type = (byte) Flags.mask(placements);
     next(WorkRequestOpcode.FLUSH)
@@ -432,15 +445,15 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * A flush of a whole memory region of the peer: {@code ibv_wr_flush}.
+   * Adds a flush of a whole remote memory region: {@code ibv_wr_flush}.
    *
-   * @param rkey the key, as the peer gave it
-   * @param placements what to wait for
+   * @param rkey the remote key
+   * @param placements the placement types
    * @return this
    */
   public Posting flushRegion(int rkey, Set<FlushPlacement> placements) {
     if (placements.isEmpty()) {
-      throw new IllegalArgumentException("a flush for nothing");
+      throw new IllegalArgumentException("a flush requires a placement type");
     }
     byte type = (byte) Flags.mask(placements);
     next(WorkRequestOpcode.FLUSH).ibv_wr_flush(rkey, 0, 0, type, (byte) rdma_h.IBV_FLUSH_MR());
@@ -448,9 +461,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * The invalidation of a local key: {@code ibv_wr_local_inv}.
+   * Adds a local invalidation of a remote key: {@code ibv_wr_local_inv}.
    *
-   * @param rkey the key of a memory window of type 2
+   * @param rkey the remote key of a memory window of type 2
    * @return this
    */
   public Posting localInvalidate(int rkey) {
@@ -459,11 +472,11 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * The binding of a memory window of type 2: {@code ibv_wr_bind_mw}.
+   * Adds the binding of a memory window of type 2: {@code ibv_wr_bind_mw}.
    *
-   * @param window a window of type 2
-   * @param rkey its new key: {@link MemoryWindow#nextKey} of the old one
-   * @param binding what to show, and to whom
+   * @param window a memory window of type 2
+   * @param rkey the new remote key: {@link MemoryWindow#nextKey} of the current one
+   * @param binding the range and its access flags
    * @return this
    */
   public Posting bindMemoryWindow(MemoryWindow window, int rkey, WindowBinding binding) {
@@ -487,13 +500,15 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   private void requireSameDomain(Resource named, ProtectionDomain domain) {
     if (BoundsChecks.ON && !domain.isOneWith(limits.domain())) {
       throw new IllegalArgumentException(
-          named + " is of another protection domain than " + queuePair);
+          named + " belongs to another protection domain than " + queuePair);
     }
   }
 
   private static long aligned(long address) {
     if ((address & (Long.BYTES - 1)) != 0) {
-      throw new IllegalArgumentException("an atomic needs a remote address divisible by 8");
+      throw new IllegalArgumentException(
+          "an atomic operation requires a remote address divisible by 8: 0x"
+              + Long.toHexString(address));
     }
     return address;
   }
@@ -501,20 +516,20 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   // After a request
 
   /**
-   * Adds a scatter/gather entry to the request: {@code ibv_wr_set_sge}, or {@code
-   * ibv_wr_set_sge_list} if there are several. Those must be of one length on Soft-RoCE with an
-   * rdma-core before 64, whose librxe counts all by the first.
+   * Adds a scatter/gather element (SGE) to the request: {@code ibv_wr_set_sge}, or {@code
+   * ibv_wr_set_sge_list} for several. With Soft-RoCE before rdma-core 64 several SGEs must have the
+   * same length, as librxe uses that of the first for all.
    *
-   * @param region registered memory of the queue pair's domain
-   * @param offset where in the region the data begins
-   * @param length its length
+   * @param region a memory region of the protection domain of the queue pair
+   * @param offset the offset of the data in the region, in bytes
+   * @param length the length in bytes
    * @return this
-   * @throws IndexOutOfBoundsException if the data leaves the region
+   * @throws IndexOutOfBoundsException if the data is not inside the region
    */
   public Posting local(MemoryRegion region, long offset, long length) {
     requireData();
     if (inlined) {
-      throw new IllegalStateException(opcode + " was to have inline data");
+      throw new IllegalStateException(opcode + " was declared inlined() and has no SGEs");
     }
     long address = BoundsChecks.ON ? region.addressOf(offset, length) : region.start() + offset;
     requireSameDomain(region, region.domain());
@@ -523,15 +538,15 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     }
     if (entries == limits.entries() || length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException(
-          "entry "
+          "SGE "
               + entries
               + " of "
               + length
               + " bytes; "
               + queuePair
-              + " takes "
+              + " allows "
               + limits.entries()
-              + " entries of less than 2^32 bytes");
+              + " SGEs of less than 2^32 bytes");
     }
     long at = memory.address(ENTRIES + entries * ENTRY);
     Memory.putLong(at + ibv_sge.addr$offset(), address);
@@ -543,7 +558,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Gives a request that is to be {@link #inlined} its data, which is copied now: {@code
+   * Sets the data of an {@link #inlined} request, which is copied now: {@code
    * ibv_wr_set_inline_data}.
    *
    * @param data native memory, registered or not
@@ -558,12 +573,13 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Gives a request that is to be {@link #inlined} data from several places: what {@code
-   * ibv_wr_set_inline_data_list} does. It is gathered here and handed over by {@code
-   * ibv_wr_set_inline_data}, since librxe loses what a list holds before rdma-core 64. Allocates.
+   * Sets the data of an {@link #inlined} request from several segments, as {@code
+   * ibv_wr_set_inline_data_list} does. The data is gathered here and passed to {@code
+   * ibv_wr_set_inline_data}, as librxe before rdma-core 64 loses the data of a list. Allocates
+   * memory.
    *
    * @param first memory of any kind, registered or not
-   * @param others more of it
+   * @param others further memory of any kind
    * @return this
    */
   public Posting inline(MemorySegment first, MemorySegment... others) {
@@ -584,10 +600,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   private void requireData() {
     requireOwner();
     if (opcode == null) {
-      throw new IllegalStateException("say first what the request does");
+      throw new IllegalStateException(
+          "no request to set the data of: call an operation such as send() first");
     }
     if (inline || !takesData(opcode)) {
-      throw new IllegalStateException(opcode + (inline ? " has inline data" : " takes no data"));
+      throw new IllegalStateException(
+          opcode + (inline ? " already has inline data" : " has no data"));
     }
   }
 
@@ -595,29 +613,38 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     requireData();
     switch (opcode) {
       case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
-      default -> throw new IllegalArgumentException(opcode + " takes no inline data");
+      default -> throw new IllegalArgumentException(opcode + " does not support inline data");
     }
     if (!inlined) {
-      throw new IllegalStateException("say inlined() before " + opcode + " takes inline data");
+      throw new IllegalStateException("inline data requires inlined() before " + opcode);
     }
     if (length > limits.inlineData()) {
       throw new IllegalArgumentException(
-          length + " bytes of inline data; " + queuePair + " takes " + limits.inlineData());
+          "inline data must be at most "
+              + limits.inlineData()
+              + " bytes on "
+              + queuePair
+              + ": "
+              + length);
     }
   }
 
   /**
-   * Sets where the datagram goes: {@code ibv_wr_set_ud_addr}.
+   * Sets the destination of a datagram: {@code ibv_wr_set_ud_addr}.
    *
-   * @param handle the path to the peer
-   * @param number the number of the peer's queue pair
-   * @param key the Q_Key of the peer's queue pair
+   * @param handle the address handle of the destination
+   * @param number the QPN of the destination
+   * @param key the Q_Key of the destination
    * @return this
    */
   public Posting to(AddressHandle handle, int number, int key) {
     requireOwner();
     if (limits.type() != QueuePairType.UD && limits.type() != QueuePairType.DRIVER) {
-      throw new IllegalStateException("a queue pair of type " + limits.type() + " has its peer");
+      throw new IllegalStateException(
+          "only datagrams of UD queue pairs have a destination: "
+              + queuePair
+              + " is "
+              + limits.type());
     }
     requireNoTarget();
     requireSameDomain(handle, handle.domain());
@@ -633,15 +660,16 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Sets the extended reliable connection's target: {@code ibv_wr_set_xrc_srqn}.
+   * Sets the shared receive queue of an XRC send request: {@code ibv_wr_set_xrc_srqn}.
    *
-   * @param number the number of the peer's shared receive queue
+   * @param number the number of the remote shared receive queue
    * @return this
    */
   public Posting sharedReceiveQueue(int number) {
     requireOwner();
     if (limits.type() != QueuePairType.XRC_SEND) {
-      throw new IllegalStateException("only requests of XRC_SEND queue pairs have this target");
+      throw new IllegalStateException(
+          "only requests of XRC_SEND queue pairs have a shared receive queue number");
     }
     requireNoTarget();
     calls.ibv_wr_set_xrc_srqn(number);
@@ -649,13 +677,18 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     return this;
   }
 
-  /** mlx5 counts what is said of a request: said twice, it were whole before its data is known. */
+  /**
+   * libmlx5 counts the setters that were called for a request: after the second call of one it
+   * would treat the request as complete before its data is set.
+   */
   private void requireNoTarget() {
     if (opcode == null) {
-      throw new IllegalStateException("say first what the request does");
+      throw new IllegalStateException(
+          "no request to set the destination of: call an operation such as send() first");
     }
     if (addressed || !takesTarget(opcode)) {
-      throw new IllegalStateException(opcode + (addressed ? " has its" : " has no") + " target");
+      throw new IllegalStateException(
+          opcode + (addressed ? " already has a destination" : " has no destination"));
     }
   }
 
@@ -664,9 +697,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Posts all requests: {@code ibv_wr_complete}.
    *
-   * @return how many were posted: all, or none if the queue cannot hold them all
-   * @throws IllegalStateException if the queue pair's state takes no sends yet
-   * @throws VerbsException if C refuses them; none was posted
+   * @return the number of requests that were posted: all, or none if the queue cannot hold all
+   * @throws IllegalStateException if the state of the queue pair does not allow sends
+   * @throws VerbsException if {@code ibv_wr_complete} fails; no request was posted
    */
   public int complete() {
     requireOwner();
@@ -681,7 +714,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
       return requests;
     }
     queuePair.requireReached(QueuePairState.RTS, "ibv_wr_complete", errno);
-    if (errno == Errno.ENOMEM || errno == Errno.ENOSPC) { // The latter is librxe's word for it.
+    if (errno == Errno.ENOMEM || errno == Errno.ENOSPC) { // ENOSPC is librxe's error.
       return 0;
     }
     throw new VerbsException(
@@ -689,8 +722,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   /**
-   * Drops what was not completed: {@code ibv_wr_abort}. Does nothing after {@link #complete}, nor
-   * in another thread than the one that opened the posting, unless that thread has ended.
+   * Discards requests that were not completed: {@code ibv_wr_abort}. Does nothing after {@link
+   * #complete}, nor in another thread than the one that started the posting, unless that thread has
+   * terminated.
    */
   @Override
   public void close() {

@@ -13,9 +13,8 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
- * A protection domain: {@code struct ibv_pd}. Only objects of one domain work together.
- *
- * <p>
+ * A protection domain: {@code struct ibv_pd}. Work requests of a queue pair can only use memory
+ * regions, address handles and shared receive queues of the same domain.
  *
  * {@snippet :
  * try (ProtectionDomain pd = context.allocateProtectionDomain()) {
@@ -23,7 +22,8 @@ import java.util.function.LongSupplier;
  * }
  * }
  *
- * <p>Closing it calls {@code ibv_dealloc_pd}.
+ * <p>A domain may be used by several threads. Closing it first closes everything that was created
+ * from it, then calls {@code ibv_dealloc_pd}. See {@code ibv_alloc_pd(3)}.
  */
 public sealed class ProtectionDomain extends Resource permits ParentDomain {
   private final Context context;
@@ -32,7 +32,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     this(context, address, () -> context.verbs().ibv_dealloc_pd(address));
   }
 
-  /** A domain that is given back in another way. */
+  /** A domain that is released by another function. */
   ProtectionDomain(Context context, long address, Runnable release) {
     super(address, release);
     this.context = context;
@@ -48,12 +48,13 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * A domain that C code made and will give back, such as one of librdmacm.
+   * Returns a domain that C code allocated and deallocates, for example librdmacm.
    *
-   * @param context the context it belongs to
-   * @param owner what must be closed after everything that is made on the domain
+   * @param context the context of the domain
+   * @param owner a resource that must be closed after everything that is created from the domain
    * @param segment the {@code struct ibv_pd}
-   * @return a domain whose closing closes what was made on it, but leaves the C object alone
+   * @return a domain; closing it closes what was created from it, but does not call {@code
+   *     ibv_dealloc_pd}
    */
   public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_pd");
@@ -61,16 +62,16 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Allocates memory and registers it with the device: {@code ibv_reg_mr}. The memory consists of
-   * whole pages of zeros, belongs to the region, and is freed when that is closed, after {@code
-   * ibv_dereg_mr}. Using {@link MemoryRegion#memory} after that throws.
+   * Allocates memory and registers it: {@code ibv_reg_mr}. The memory consists of whole pages of
+   * zeros and is owned by the region: closing the region calls {@code ibv_dereg_mr}, then frees the
+   * memory. Accesses to {@link MemoryRegion#memory} after that throw an exception.
    *
-   * @param size in bytes
-   * @param access what may be done to it besides reading it locally
-   * @return a region, to be closed
+   * @param size the size in bytes
+   * @param access the allowed operations besides local reads
+   * @return the region, to be closed
    * @throws IllegalArgumentException if the size is not positive or the flags contradict each other
-   * @throws OutOfMemoryError if there is not as much memory
-   * @throws VerbsException ENOMEM if the limit of locked memory is reached, for example
+   * @throws OutOfMemoryError if there is not enough memory
+   * @throws VerbsException for example ENOMEM if the limit of locked memory is reached
    */
   public MemoryRegion allocateMemory(long size, AccessFlag... access) {
     requireOpen();
@@ -84,59 +85,59 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Registers memory with the device: {@code ibv_reg_mr}. Its pages are pinned until the region is
-   * closed, which must be before the segment's arena is: {@link MemoryRegistration#closedWith} does
-   * it then, and {@link #allocateMemory} has no such order.
+   * Registers memory: {@code ibv_reg_mr}. Its pages are pinned until the region is closed, and the
+   * region must be closed before the arena of the memory. {@link MemoryRegistration#closedWith}
+   * closes both in that order; with {@link #allocateMemory} there is no separate arena.
    *
-   * @param memory native memory: of an arena, of a mapped file, or of C
-   * @param access what may be done to it besides reading it locally
-   * @return a region, to be closed
-   * @throws IllegalArgumentException if the segment is on the heap, empty or read-only where the
-   *     flags say writing, or if the flags contradict each other
+   * @param memory native memory: of an arena, of a mapped file, or allocated by C code
+   * @param access the allowed operations besides local reads
+   * @return the region, to be closed
+   * @throws IllegalArgumentException if the segment is on the heap or empty, if it is read-only and
+   *     the flags allow writes, or if the flags contradict each other
    */
   public MemoryRegion registerMemory(MemorySegment memory, AccessFlag... access) {
     return memory(memory).access(access).register();
   }
 
   /**
-   * Registers memory with the device: {@code ibv_reg_mr}.
+   * Registers memory: {@code ibv_reg_mr}.
    *
-   * @param memory native memory: of an arena, of a mapped file, or of C
-   * @param access what may be done to it besides reading it locally
-   * @return a region, to be closed
-   * @throws IllegalArgumentException as the other form does
+   * @param memory native memory: of an arena, of a mapped file, or allocated by C code
+   * @param access the allowed operations besides local reads
+   * @return the region, to be closed
+   * @throws IllegalArgumentException as {@link #registerMemory(MemorySegment, AccessFlag...)}
    */
   public MemoryRegion registerMemory(MemorySegment memory, Set<AccessFlag> access) {
     return memory(memory).access(access).register();
   }
 
   /**
-   * Begins the registration of memory with more to say about it.
+   * Returns a builder of a memory registration.
    *
-   * @param memory native memory: of an arena, of a mapped file, or of C
-   * @return a registration that is not yet made
+   * @param memory native memory: of an arena, of a mapped file, or allocated by C code
+   * @return the builder
    */
   public MemoryRegistration memory(MemorySegment memory) {
     return MemoryRegistration.ofMemory(this, memory);
   }
 
   /**
-   * Begins the registration of a DMA buffer, which may lie on another device.
+   * Returns a builder of the registration of a DMA buffer, for example memory of another device.
    *
-   * @param descriptor its file descriptor
-   * @param offset where in it the region starts
-   * @param length how long the region is
-   * @return a registration that is not yet made
+   * @param descriptor the file descriptor of the DMA buffer
+   * @param offset the offset of the region in the buffer, in bytes
+   * @param length the length of the region in bytes
+   * @return the builder
    */
   public MemoryRegistration dmaBuf(int descriptor, long offset, long length) {
     return MemoryRegistration.ofDmaBuf(this, descriptor, offset, length);
   }
 
   /**
-   * Registers the whole address space of this process, paged on demand: {@code ibv_reg_mr} with
-   * {@link AccessFlag#ON_DEMAND}, address 0 and the largest length.
+   * Registers the whole address space of this process with on-demand paging: {@code ibv_reg_mr}
+   * with {@link AccessFlag#ON_DEMAND}, address 0 and the maximum length.
    *
-   * @param access what may be done to the memory besides reading it locally
+   * @param access the allowed operations besides local reads
    * @return a region whose offsets are addresses, to be closed
    */
   public MemoryRegion registerAddressSpace(AccessFlag... access) {
@@ -148,26 +149,29 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     } catch (VerbsException e) {
       throw context.deviceAttributes().onDemandPaging().implicit()
           ? AccessRules.explained(e, -1, flags, this)
-          : e.explained(context.device() + " cannot make the whole address space one region");
+          : e.explained(
+              context.device() + " does not support registration of the whole address space");
     }
   }
 
   /**
-   * Makes a region that swallows what is written to it and reads as zeros: {@code
+   * Allocates a null memory region, which discards what is written to it and reads as zeros: {@code
    * ibv_alloc_null_mr}.
    *
-   * @return a region without memory and without end, for local use, to be closed
+   * @return a region without memory and with unlimited length, for local use, to be closed
    */
   public MemoryRegion allocateNullRegion() {
     try {
       return withoutMemory(
           Set.of(AccessFlag.LOCAL_WRITE), () -> verbs().ibv_alloc_null_mr(address()));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " has no null regions") : e;
+      throw e.isUnsupported()
+          ? e.explained(context.device() + " does not support null memory regions")
+          : e;
     }
   }
 
-  /** A region that begins at 0 and has no end. */
+  /** Returns a region that starts at address 0 and has unlimited length. */
   private MemoryRegion withoutMemory(Set<AccessFlag> access, LongSupplier registration) {
     return make(
         List.of(this),
@@ -182,61 +186,62 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Imports a region that another process registered in a domain that this one was imported from:
-   * {@code ibv_import_mr}.
+   * Imports a memory region that another process registered in the domain from which this domain
+   * was imported: {@code ibv_import_mr}.
    *
-   * @param handle as {@link MemoryRegion#handle} shows it there
-   * @param start as {@link MemoryRegion#start} shows it there
-   * @param access as {@link MemoryRegion#access} shows it there
-   * @return a region whose closing leaves the other process's region alone: {@code ibv_unimport_mr}
+   * @param handle the value of {@link MemoryRegion#handle} in that process
+   * @param start the value of {@link MemoryRegion#start} in that process
+   * @param access the value of {@link MemoryRegion#access} in that process
+   * @return a region; closing it ({@code ibv_unimport_mr}) does not affect the region of the other
+   *     process
    */
   public MemoryRegion importMemoryRegion(int handle, long start, AccessFlag... access) {
     return MemoryRegion.imported(this, handle, start, Set.copyOf(List.of(access)));
   }
 
   /**
-   * Lets the provider allocate memory as suits this domain: {@code ibv_alloc_buf}.
+   * Allocates memory with the allocator of the provider: {@code ibv_alloc_buf}.
    *
-   * @param size how much
-   * @return a buffer, to be closed
+   * @param size the size in bytes
+   * @return the buffer, to be closed
    */
   public ProviderBuffer allocateBuffer(long size) {
     return ProviderBuffer.allocate(this, size);
   }
 
   /**
-   * Makes a memory window: {@code ibv_alloc_mw}.
+   * Allocates a memory window: {@code ibv_alloc_mw}.
    *
-   * @param type how it will be bound
-   * @return a window that shows nothing yet, to be closed
+   * @param type the window type, which determines how it is bound
+   * @return an unbound window, to be closed
    */
   public MemoryWindow allocateMemoryWindow(MemoryWindowType type) {
     return MemoryWindow.allocate(this, type);
   }
 
   /**
-   * Begins a domain over this one.
+   * Returns a builder of a parent domain over this domain.
    *
-   * @return a builder
+   * @return the builder
    */
   public ParentDomain.Builder parentDomain() {
     return new ParentDomain.Builder(this);
   }
 
   /**
-   * Begins a work queue.
+   * Returns a builder of a work queue.
    *
-   * @return a builder
+   * @return the builder
    */
   public WorkQueue.Builder workQueue() {
     return new WorkQueue.Builder(this);
   }
 
   /**
-   * Begins a queue pair.
+   * Returns a builder of a queue pair.
    *
    * @param type the transport service
-   * @return a builder
+   * @return the builder
    */
   public QueuePairBuilder queuePair(QueuePairType type) {
     requireOpen();
@@ -244,20 +249,21 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Makes a shared receive queue whose requests have one entry each: {@code ibv_create_srq}.
+   * Creates a shared receive queue with one scatter/gather element (SGE) per receive request:
+   * {@code ibv_create_srq}.
    *
-   * @param requests how many receive requests it must hold
-   * @return a queue, to be closed
+   * @param requests the minimum number of receive requests that the queue can hold
+   * @return the queue, to be closed
    */
   public SharedReceiveQueue createSharedReceiveQueue(int requests) {
     return sharedReceiveQueue(requests).create();
   }
 
   /**
-   * Begins a shared receive queue with more to say about it.
+   * Returns a builder of a shared receive queue.
    *
-   * @param requests how many receive requests it must hold
-   * @return a builder
+   * @param requests the minimum number of receive requests that the queue can hold
+   * @return the builder
    */
   public SharedReceiveQueue.Builder sharedReceiveQueue(int requests) {
     requireOpen();
@@ -265,23 +271,24 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Makes an address handle, by which datagrams name the path to a peer: {@code ibv_create_ah}.
+   * Creates an address handle: {@code ibv_create_ah}.
    *
-   * @param path the path
-   * @return a handle, to be closed once no request that names it is outstanding
+   * @param path the address vector of the destination
+   * @return the handle, to be closed when no send request that uses it is outstanding
    */
   public AddressHandle createAddressHandle(AddressVector path) {
     return AddressHandle.create(this, path);
   }
 
   /**
-   * Makes an address handle to answer a datagram: {@code ibv_create_ah_from_wc}.
+   * Creates an address handle for the sender of a received datagram: {@code ibv_create_ah_from_wc}.
    *
-   * @param port the port that the datagram came in on
-   * @param completions where its completion is
-   * @param index which one of them
-   * @param buffer where it was received: its first 40 bytes are its GRH, if it has one
-   * @return a handle, to be closed once no request that names it is outstanding
+   * @param port the port that received the datagram
+   * @param completions the completions that contain the work completion of the datagram
+   * @param index the index of the work completion
+   * @param buffer the receive buffer, whose first 40 bytes are the GRH if the completion has the
+   *     flag {@link CompletionFlag#GRH}
+   * @return the handle, to be closed when no send request that uses it is outstanding
    * @throws IllegalArgumentException if the buffer is too short for a GRH
    */
   public AddressHandle createAddressHandle(
@@ -290,17 +297,17 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * The number that another process {@linkplain Context#importProtectionDomain imports} the domain
-   * by.
+   * Returns the kernel's handle of the domain, by which another process {@linkplain
+   * Context#importProtectionDomain imports} it.
    *
-   * @return the kernel's handle
+   * @return the handle
    */
   public int handle() {
     return ibv_pd.handle(Memory.at(address(), ibv_pd.sizeof()));
   }
 
   /**
-   * The context that the domain was made from.
+   * Returns the context of the domain.
    *
    * @return the context
    */
@@ -308,15 +315,18 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     return context;
   }
 
-  /** The domain that the kernel knows: objects of all domains over it work together. */
+  /**
+   * Returns the domain that the kernel knows. Objects of all domains with the same root can be used
+   * together.
+   */
   ProtectionDomain root() {
     return this;
   }
 
   /**
-   * Whether objects of both work together: a parent domain is one with its base, and librdmacm
-   * shows one C domain to all identifiers of a device, each of which has an object of its own for
-   * it.
+   * Returns whether objects of both domains can be used together. They can for a parent domain and
+   * its base, and for the domains of librdmacm: it uses one {@code ibv_pd} for all identifiers of a
+   * device, and each identifier has its own object for it.
    */
   final boolean isOneWith(ProtectionDomain other) {
     ProtectionDomain mine = root();
@@ -325,9 +335,9 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Closes the windows, also those of parent domains. They go before everything else: a window of
-   * type 2 has to go before the queue pair that it is bound through, whether or not {@link
-   * MemoryWindow#bound} was called.
+   * Closes the memory windows, also those of parent domains, before everything else: a window of
+   * type 2 must be deallocated before the queue pair that it is bound through, whether or not
+   * {@link MemoryWindow#bound} was called.
    */
   final void closeWindows() {
     children(MemoryWindow.class).forEach(MemoryWindow::close);

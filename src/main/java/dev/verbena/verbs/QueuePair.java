@@ -22,7 +22,26 @@ import java.util.Set;
 /**
  * A queue pair: {@code struct ibv_qp}.
  *
- * <p>Closing it calls {@code ibv_destroy_qp}.
+ * {@snippet :
+ * try (QueuePair queuePair =
+ *     pd.queuePair(QueuePairType.RC).completions(completionQueue).create()) {
+ *   queuePair.connect(exchange(queuePair.localAddress())); // with the remote side
+ *   SendList sends = new SendList(1, 1);
+ *   sends.send(0).local(region, 0, 64).signaled();
+ *   queuePair.post(sends);
+ * }
+ * }
+ *
+ * <p>A new queue pair is in state RESET. {@link #connect} and {@link #activate} transition it to
+ * RTS with the settings of {@link #setup}; {@link #toInit}, {@link #toReadyToReceive} and {@link
+ * #toReadyToSend} set each attribute of one transition. Receive requests can be posted from state
+ * INIT on, send requests from state RTS on. After an error the queue pair is in state ERR: the
+ * outstanding work requests complete with {@link CompletionStatus#WR_FLUSH_ERR}, and {@link #reset}
+ * makes it usable again.
+ *
+ * <p>A queue pair may be used by several threads, and closed while other threads post to it. Each
+ * list of work requests is used by one thread at a time. Closing it calls {@code ibv_destroy_qp}.
+ * See {@code ibv_create_qp(3)}, {@code ibv_modify_qp(3)} and {@code ibv_post_send(3)}.
  */
 public final class QueuePair extends Resource implements ReceiveQueue {
   private static final long STATE = ibv_qp.state$offset();
@@ -43,14 +62,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final Posting posting;
 
   /**
-   * A queue pair that C code made and that is given back in C code's way, such as one of librdmacm.
+   * Returns a queue pair that C code created, for example librdmacm, and that another function
+   * destroys.
    *
-   * @param domain the domain it belongs to
+   * @param domain the protection domain of the queue pair
    * @param segment the {@code struct ibv_qp}
-   * @param capacity how much its queues hold
-   * @param release gives the queue pair back; throws if C refuses
-   * @param parents what must be closed after the queue pair
-   * @return a queue pair, to be closed
+   * @param capacity the capacity of its queues
+   * @param release destroys the queue pair; throws an exception if that fails
+   * @param parents the objects that must be closed after the queue pair
+   * @return the queue pair, to be closed
    */
   public static QueuePair adopt(
       ProtectionDomain domain,
@@ -66,7 +86,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
               new QueuePair(
                   new Made(domain.context(), domain, address, capacity, Set.of(), false, release)));
     } catch (IllegalStateException e) {
-      release.run(); // A parent is closed already.
+      release.run(); // A parent is already closed.
       throw e;
     }
   }
@@ -96,9 +116,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * A queue pair that C made: what it holds, and how it is given back.
+   * A queue pair that was created by a C function: its capacity, and how it is destroyed.
    *
-   * @param spreads whether it only spreads packets over a table of work queues
+   * @param spreads whether it distributes packets over work queues and has no queues itself
    */
   record Made(
       Context context,
@@ -134,7 +154,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     }
   }
 
-  /** Opens a queue pair of an XRC domain that another process made. */
+  /** Opens a queue pair of an XRC domain that another process created. */
   static QueuePair open(XrcDomain xrcDomain, int number) {
     Context context = xrcDomain.context();
     try (Arena arena = Arena.ofConfined()) {
@@ -165,30 +185,34 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Posts all requests of a list: {@code ibv_post_send}.
+   * Posts all send requests of a list: {@code ibv_post_send}.
    *
-   * @param list formatted requests
-   * @return how many were taken, from the first: less than all if the queue is full
-   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
-   *     were taken, and {@link RequestList#refused} tells which it was
+   * @param list formatted send requests
+   * @return the number of requests that were posted, from the first one on; less than all if the
+   *     queue is full
+   * @throws dev.verbena.VerbsException if {@code ibv_post_send} fails for another reason; the
+   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     index
    */
   public int post(SendList list) {
     return post(list, 0, list.size());
   }
 
   /**
-   * Posts some requests of a list: {@code ibv_post_send}.
+   * Posts a range of send requests of a list: {@code ibv_post_send}.
    *
-   * @param list formatted requests
-   * @param from the index of the first one
-   * @param count how many
-   * @return how many were taken, from the first: less than {@code count} if the queue is full
-   * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
-   * @throws IllegalStateException if the queue pair or something that a request names is closed, or
-   *     if it has no send queue: nothing is posted; or if its state takes no sends yet, in which
-   *     Soft-RoCE nonetheless keeps them for later
-   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
-   *     were taken, and {@link RequestList#refused} tells which it was
+   * @param list formatted send requests
+   * @param from the index of the first request
+   * @param count the number of requests
+   * @return the number of requests that were posted, from the first one on; less than {@code count}
+   *     if the queue is full
+   * @throws IllegalArgumentException if a request does not suit the queue pair; nothing is posted
+   * @throws IllegalStateException if the queue pair or an object that a request names is closed, or
+   *     if it has no send queue: nothing is posted; or if its state does not allow sends, in which
+   *     case Soft-RoCE nonetheless keeps the requests and processes them in state RTS
+   * @throws dev.verbena.VerbsException if {@code ibv_post_send} fails for another reason; the
+   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     index
    */
   public int post(SendList list, int from, int count) {
     list.enter();
@@ -205,55 +229,60 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       }
       int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
       list.memory.keep();
-      return errno == 0 ? count : list.taken("ibv_post_send", errno, this, from, count);
+      return errno == 0 ? count : list.posted("ibv_post_send", errno, this, from, count);
     } finally {
       list.leave();
     }
   }
 
   /**
-   * Begins to post requests one by one: {@code ibv_wr_start} on what {@code ibv_qp_to_qp_ex} says.
-   * Slower than {@link #post(SendList)}, since each step is a call of its own: for what only this
-   * interface can do.
+   * Starts posting send requests one by one: {@code ibv_wr_start} on the result of {@code
+   * ibv_qp_to_qp_ex}. It is slower than {@link #post(SendList)}, as each step is a call. Use it for
+   * operations that only this interface provides.
    *
-   * @return the one posting of this queue pair, to be completed or closed
-   * @throws IllegalStateException if it is open already, or if the queue pair was made without
-   *     {@link QueuePairBuilder#sendOperations}
+   * @return the single posting of this queue pair, to be completed or closed
+   * @throws IllegalStateException if the posting is already open, or if the queue pair was created
+   *     without {@link QueuePairBuilder#sendOperations}
    */
   public Posting startPosting() {
     requireOpen();
     requireSendQueue();
     if (posting == null) {
-      throw new IllegalStateException(this + " was made without send operations to be built");
+      throw new IllegalStateException(
+          this + " was created without QueuePairBuilder.sendOperations");
     }
     return posting.start();
   }
 
   /**
-   * Posts all requests of a list: {@code ibv_post_recv}.
+   * Posts all receive requests of a list: {@code ibv_post_recv}.
    *
    * @param list receive requests
-   * @return how many were taken, from the first: less than all if the queue is full
-   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
-   *     were taken, and {@link RequestList#refused} tells which it was
+   * @return the number of requests that were posted, from the first one on; less than all if the
+   *     queue is full
+   * @throws dev.verbena.VerbsException if {@code ibv_post_recv} fails for another reason; the
+   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     index
    */
   public int post(ReceiveList list) {
     return post(list, 0, list.size());
   }
 
   /**
-   * Posts some requests of a list: {@code ibv_post_recv}.
+   * Posts a range of receive requests of a list: {@code ibv_post_recv}.
    *
    * @param list receive requests
-   * @param from the index of the first one
-   * @param count how many
-   * @return how many were taken, from the first: less than {@code count} if the queue is full
-   * @throws IllegalArgumentException if the queue pair cannot take a request; nothing is posted
-   * @throws IllegalStateException if the queue pair or something that a request names is closed, or
-   *     if it has no receive queue of its own, or if its state takes no receives yet; nothing is
+   * @param from the index of the first request
+   * @param count the number of requests
+   * @return the number of requests that were posted, from the first one on; less than {@code count}
+   *     if the queue is full
+   * @throws IllegalArgumentException if a request does not suit the queue pair; nothing is posted
+   * @throws IllegalStateException if the queue pair or an object that a request names is closed, if
+   *     it uses a shared receive queue, or if its state does not allow receive requests; nothing is
    *     posted
-   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
-   *     were taken, and {@link RequestList#refused} tells which it was
+   * @throws dev.verbena.VerbsException if {@code ibv_post_recv} fails for another reason; the
+   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     index
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
@@ -270,14 +299,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       }
       int errno = calls.ibv_post_recv(list.chain(from, count), list.refusedWord());
       list.memory.keep();
-      return errno == 0 ? count : list.taken("ibv_post_recv", errno, this, from, count);
+      return errno == 0 ? count : list.posted("ibv_post_recv", errno, this, from, count);
     } finally {
       list.leave();
     }
   }
 
   /**
-   * The queue pair number, by which peers name it.
+   * Returns the queue pair number (QPN).
    *
    * @return the QPN
    */
@@ -286,47 +315,47 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * The transport service.
+   * Returns the transport service.
    *
-   * @return the type it was made with
+   * @return the type of the queue pair
    */
   public QueuePairType type() {
     return type;
   }
 
   /**
-   * How much the queues hold.
+   * Returns the capacity of the send and receive queue.
    *
-   * @return at least what was asked for
+   * @return at least the capacity that was requested
    */
   public QueuePairCapacity capacity() {
     return capacity;
   }
 
   /**
-   * The domain that the queue pair belongs to.
+   * Returns the protection domain.
    *
-   * @return the domain
-   * @throws IllegalStateException if it is the receiving end of XRC, which has only an XRC domain
+   * @return the protection domain
+   * @throws IllegalStateException if it is an XRC_RECV queue pair, which has only an XRC domain
    */
   public ProtectionDomain domain() {
     if (domain == null) {
-      throw new IllegalStateException(this + " belongs to no protection domain");
+      throw new IllegalStateException(this + " has no protection domain, only an XRC domain");
     }
     return domain;
   }
 
   /**
-   * What can be posted through the {@code ibv_wr_*} interface.
+   * Returns the operations that can be posted through the {@code ibv_wr_*} interface.
    *
-   * @return what was asked for when the queue pair was made
+   * @return the operations that were selected at creation
    */
   public Set<SendOperation> sendOperations() {
     return sendOperations;
   }
 
   /**
-   * The context that the queue pair was made from.
+   * Returns the context of the queue pair.
    *
    * @return the context
    */
@@ -335,41 +364,46 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * How the queue pair is brought into use, to be changed before it is.
+   * Returns the settings that {@link #localAddress}, {@link #connect} and {@link #activate} use.
+   * Change them before the queue pair is connected or activated.
    *
-   * @return the settings behind {@link #localAddress}, {@link #connect} and {@link #activate}
+   * @return the settings
    */
   public QueuePairSetup setup() {
     return setup;
   }
 
   /**
-   * What a peer must know to talk to this queue pair.
+   * Returns the address of the queue pair, which the remote side needs to connect to it.
    *
-   * @return its address by the settings of {@link #setup}
+   * @return the address, according to the settings of {@link #setup}
    */
   public QueuePairAddress localAddress() {
     return setup.address();
   }
 
   /**
-   * Connects the queue pair to a peer, which must do the same: from RESET or INIT to RTS.
+   * Connects the queue pair to a remote one: transitions it from RESET or INIT to RTS. The remote
+   * side must do the same.
    *
-   * @param remote the peer's {@link #localAddress}
+   * @param remote the {@link #localAddress} of the remote queue pair
    */
   public void connect(QueuePairAddress remote) {
     setup.connect(remote);
   }
 
-  /** Brings a queue pair without a single peer (UD, RAW_PACKET) into use: from RESET to RTS. */
+  /**
+   * Activates a queue pair of an unconnected type (UD, RAW_PACKET): transitions it from RESET or
+   * INIT to RTS.
+   */
   public void activate() {
     setup.activate();
   }
 
   /**
-   * Begins the move from RESET to INIT.
+   * Returns a builder of the transition from RESET to INIT.
    *
-   * @return a builder that asks for what it needs
+   * @return a builder with the attributes of this transition
    */
   public ToInit toInit() {
     requireOpen();
@@ -377,9 +411,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Begins the move from INIT to RTR.
+   * Returns a builder of the transition from INIT to RTR.
    *
-   * @return a builder that asks for what it needs
+   * @return a builder with the attributes of this transition
    */
   public ToReadyToReceive toReadyToReceive() {
     requireOpen();
@@ -387,9 +421,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Begins the move from RTR to RTS.
+   * Returns a builder of the transition from RTR to RTS.
    *
-   * @return a builder that asks for what it needs
+   * @return a builder with the attributes of this transition
    */
   public ToReadyToSend toReadyToSend() {
     requireOpen();
@@ -416,32 +450,38 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Takes sending up again: from SQD or SQE to RTS.
+   * Resumes sending: transitions the queue pair from SQD or SQE to RTS.
    *
-   * @throws dev.verbena.VerbsException EINVAL while the send queue still drains, where the device
-   *     minds
+   * @throws dev.verbena.VerbsException EINVAL if the send queue is still draining, with devices
+   *     that check this
    */
   public void resume() {
     modify(QueuePairAttributes.builder().state(QueuePairState.RTS).build());
   }
 
-  /** Forgets everything, requests included, from whatever state: to be brought up again. */
+  /**
+   * Resets the queue pair: transitions it from any state to RESET. All outstanding work requests
+   * and their completions are discarded.
+   */
   public void reset() {
     modify(QueuePairAttributes.builder().state(QueuePairState.RESET).build());
   }
 
-  /** Completes all requests as flushed: to state ERR. */
+  /**
+   * Transitions the queue pair to ERR: all outstanding work requests complete with {@link
+   * CompletionStatus#WR_FLUSH_ERR}.
+   */
   public void fail() {
     modify(QueuePairAttributes.builder().state(QueuePairState.ERR).build());
   }
 
-  /** Whether a move of this transport service needs an attribute. */
+  /** Returns whether a transition of this transport service requires an attribute. */
   boolean needs(QueuePairState from, QueuePairState to, QueuePairAttribute attribute) {
     return StateTable.required(type, from, to).contains(attribute);
   }
 
-  /** A change that the state table is asked about before the device is. */
-  void move(QueuePairState from, QueuePairAttributes attributes) {
+  /** Modifies the queue pair after a check by the state table. */
+  void transition(QueuePairState from, QueuePairAttributes attributes) {
     StateTable.explain(type, from, attributes.state(), attributes.mask())
         .ifPresent(
             fault -> {
@@ -451,12 +491,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Changes the queue pair: {@code ibv_modify_qp}. Either all attributes are changed or none.
+   * Modifies the queue pair: {@code ibv_modify_qp}. Either all attributes are changed or none.
    *
-   * @param attributes what to change, and to what
-   * @throws IllegalStateException if this thread has a posting open, or is to reset the queue pair
-   *     while it has the cursor of a completion queue open: C would wait for its end
-   * @throws VerbsException EINVAL, saying which attribute the state table misses or forbids
+   * @param attributes the attributes and their new values
+   * @throws IllegalStateException if this thread has a posting open, or if the queue pair is to be
+   *     reset and this thread has the cursor of its completion queue open: the call would wait for
+   *     their locks forever
+   * @throws VerbsException for example EINVAL; the message names the attribute that is missing or
+   *     not allowed according to the state table
    */
   public void modify(QueuePairAttributes attributes) {
     requireNoPosting();
@@ -473,14 +515,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     } catch (VerbsException e) {
       throw new ModifyFailure(this, attributes).explain(e);
     } finally {
-      Reference.reachabilityFence(attributes); // C reads what it owns.
+      Reference.reachabilityFence(attributes); // It owns the struct that C reads.
     }
   }
 
   /**
-   * The state of the queue pair now: {@code ibv_query_qp}.
+   * Returns the current state of the queue pair: {@code ibv_query_qp}.
    *
-   * @return its state, as the device has it
+   * @return the state
    */
   public QueuePairState state() {
     return query(QueuePairAttribute.STATE).state();
@@ -488,12 +530,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /**
    * Attaches the queue pair to a multicast group: {@code ibv_attach_mcast}. On InfiniBand the group
-   * must be joined as well, which RDMA CM does; on Ethernet no more is needed. Attaching twice is
-   * attaching once. Closing the queue pair detaches it.
+   * must also be joined, which RDMA CM does. Attaching it again has no effect. Closing the queue
+   * pair detaches it.
    *
-   * @param group the group's GID
-   * @param lid the group's LID; 0 on Ethernet
-   * @throws IllegalStateException if this is no UD queue pair
+   * @param group the GID of the group
+   * @param lid the LID of the group; 0 on Ethernet
+   * @throws IllegalStateException if it is not a UD queue pair
    */
   public void attachMulticast(Gid group, int lid) {
     requireOpen();
@@ -503,9 +545,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   /**
    * Detaches the queue pair from a multicast group: {@code ibv_detach_mcast}.
    *
-   * @param group the group's GID
-   * @param lid the group's LID; 0 on Ethernet
-   * @throws IllegalStateException if this is no UD queue pair
+   * @param group the GID of the group
+   * @param lid the LID of the group; 0 on Ethernet
+   * @throws IllegalStateException if it is not a UD queue pair
    */
   public void detachMulticast(Gid group, int lid) {
     requireOpen();
@@ -514,10 +556,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   private Gid multicast(Gid group) {
     if (type != QueuePairType.UD) {
-      throw new IllegalStateException("only UD has multicast, not " + type);
+      throw new IllegalStateException(
+          "multicast requires a UD queue pair: " + this + " is " + type);
     }
     if (!group.isMulticast()) {
-      throw new IllegalArgumentException(group + " is no multicast group, of IPv6 or IPv4");
+      throw new IllegalArgumentException(group + " is not a multicast address of IPv6 or IPv4");
     }
     return group;
   }
@@ -527,9 +570,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * What the provider would like to agree with that of the peer: {@code ibv_query_ece}.
+   * Returns the options that the provider offers for enhanced connection establishment (ECE):
+   * {@code ibv_query_ece}.
    *
-   * @return the options for an enhanced connection, to be sent to the peer
+   * @return the options, to be sent to the remote side
    */
   public EnhancedConnectionEstablishment enhancedConnection() {
     return Ece.get(
@@ -538,10 +582,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Tells the provider what that of the peer would like to agree: {@code ibv_set_ece}. To be done
-   * before state RTR.
+   * Sets the options for enhanced connection establishment (ECE) that the remote provider offers:
+   * {@code ibv_set_ece}. Call it before the transition to RTR.
    *
-   * @param options as the peer's queue pair told them
+   * @param options the options of the remote queue pair
    */
   public void enhancedConnection(EnhancedConnectionEstablishment options) {
     Ece.set(
@@ -551,21 +595,22 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Whether the data of each operation arrives in order, so that memory may be polled instead of
-   * completions: {@code ibv_query_qp_data_in_order}.
+   * Returns whether the data of an operation is written in order, so that a program may poll memory
+   * instead of completions: {@code ibv_query_qp_data_in_order}.
    *
-   * @param opcode a send or write of the peer's, or a read of this side's
-   * @return what is in order; empty where nothing is, or where the processor may reorder
+   * @param opcode a send or write of the remote side, or a local read
+   * @return the data that is in order; empty if none is, or if the processor may reorder
    */
   public Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
     return dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
   }
 
   /**
-   * The same as far as the device goes, whatever the processor does.
+   * Returns whether the device writes the data of an operation in order, without regard to the
+   * processor: {@code ibv_query_qp_data_in_order}.
    *
-   * @param opcode a send or write of the peer's, or a read of this side's
-   * @return what the device writes in order
+   * @param opcode a send or write of the remote side, or a local read
+   * @return the data that the device writes in order
    */
   public Set<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
     return dataInOrder(
@@ -582,9 +627,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Holds the queue pair down to a rate: {@code ibv_modify_qp_rate_limit}.
+   * Limits the rate of the queue pair: {@code ibv_modify_qp_rate_limit}.
    *
-   * @param limit the rate
+   * @param limit the rate limit
    */
   public void limitRate(RateLimit limit) {
     try (Arena arena = Arena.ofConfined()) {
@@ -592,15 +637,17 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       limit.writeTo(attr);
       whileOpen(() -> context.verbs().ibv_modify_qp_rate_limit(address(), attr.address()));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " has no packet pacing") : e;
+      throw e.isUnsupported()
+          ? e.explained(context.device() + " does not support packet pacing")
+          : e;
     }
   }
 
   /**
-   * All attributes of the queue pair now: {@code ibv_query_qp}. What the state does not need yet is
-   * undefined.
+   * Returns the current attributes of the queue pair: {@code ibv_query_qp}. Attributes that the
+   * state does not require are undefined.
    *
-   * @return the attributes, the rate limit excepted, which C does not tell
+   * @return the attributes, without the rate limit, which {@code ibv_query_qp} does not return
    */
   public QueuePairAttributes query() {
     EnumSet<QueuePairAttribute> all = EnumSet.allOf(QueuePairAttribute.class);
@@ -609,9 +656,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Some attributes of the queue pair now: {@code ibv_query_qp}.
+   * Returns selected attributes of the queue pair: {@code ibv_query_qp}.
    *
-   * @param wanted which ones; C may tell more, but only these can be read from the result
+   * @param wanted the attributes; only these can be read from the result
    * @return the attributes
    */
   public QueuePairAttributes query(QueuePairAttribute... wanted) {
@@ -633,16 +680,19 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Begins a rule that brings packets to this queue pair.
+   * Returns a builder of a flow rule whose packets this queue pair receives.
    *
-   * @param port the port that they arrive at
-   * @return a builder
+   * @param port the port that the packets arrive at
+   * @return the builder
    */
   public FlowRule.Builder flowRule(int port) {
     return new FlowRule.Builder(this, port);
   }
 
-  /** Refuses to post where mlx5 would follow the null pointer of a missing completion queue. */
+  /**
+   * Throws an exception if there is no send queue, as libmlx5 would dereference the null pointer of
+   * the missing completion queue.
+   */
   void requireSendQueue() {
     if (!sendsItself) {
       throw new IllegalStateException(this + " has no send queue of its own");
@@ -650,19 +700,20 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Tells requests that came too early from those that do not fit. What C says of them differs by
-   * provider, and to mlx5 it is a full queue, for which a caller would wait for ever. Looks at the
-   * state that {@code ibv_modify_qp} keeps, without allocating: a full queue is no exception.
+   * Distinguishes work requests that were posted too early from those that do not fit into the
+   * queue. Providers return different errors for the former, and libmlx5 reports a full queue, for
+   * which a caller would wait forever. Uses the state that {@code ibv_modify_qp} stores and does
+   * not allocate: a full queue is not an exception.
    *
-   * @param needed the state from which on such requests are taken
-   * @param function what was called
-   * @param errno what it said
+   * @param needed the first state that allows such work requests
+   * @param function the C function that was called
+   * @param errno its result
    */
   void requireReached(QueuePairState needed, String function, int errno) {
     int state = Memory.getInt(address() + STATE);
     if (state < needed.code()) {
       throw new IllegalStateException(
-          "%s is in state %s, posting needs %s (%s: %s)"
+          "%s is in state %s, posting requires state %s (%s: %s)"
               .formatted(
                   this,
                   Codes.of(QueuePairState.class, state, QueuePairState.UNKNOWN),
@@ -673,20 +724,20 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Refuses what would wait in C, for ever, for the end of a posting of this thread, and ends the
-   * posting of a thread that is no more.
+   * Throws an exception if this thread has a posting open, as the call would wait for its end
+   * forever; ends the posting of a thread that has terminated.
    */
   void requireNoPosting() {
     if (posting != null) {
       if (posting.isOpenHere()) {
         throw new IllegalStateException(
-            "a posting is open on " + this + ": C would wait for its end");
+            "a posting is open on " + this + ": complete or close it first");
       }
       posting.abortIfAbandoned();
     }
   }
 
-  /** Forgetting the queue pair's completions takes the locks of their queues. */
+  /** Destroying or resetting a queue pair takes the locks of its completion queues. */
   private void requireNoCursor(String action) {
     parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor(action));
   }

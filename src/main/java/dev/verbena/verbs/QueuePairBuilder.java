@@ -13,7 +13,20 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** What can be asked for when a queue pair is made. */
+/**
+ * A builder of a queue pair. Get one with {@link ProtectionDomain#queuePair}.
+ *
+ * {@snippet :
+ * QueuePair queuePair =
+ *     pd.queuePair(QueuePairType.RC)
+ *         .completions(completionQueue)
+ *         .capacity(capacity)
+ *         .create();
+ * }
+ *
+ * <p>A completion queue is required, all other settings have defaults. See {@code ibv_create_qp(3)}
+ * and {@code ibv_create_qp_ex(3)}.
+ */
 public final class QueuePairBuilder {
   private final Context context;
   private final ProtectionDomain domain;
@@ -34,7 +47,7 @@ public final class QueuePairBuilder {
   QueuePairBuilder(ProtectionDomain domain, QueuePairType type) {
     if (type == QueuePairType.XRC_RECV) {
       throw new IllegalArgumentException(
-          "the receiving end of XRC is made on an XRC domain: XrcDomain.createQueuePair()");
+          "XRC_RECV queue pairs are created on an XRC domain: XrcDomain.createQueuePair()");
     }
     this.context = domain.context();
     this.domain = domain;
@@ -50,9 +63,9 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Chooses one completion queue for sends and receives.
+   * Sets one completion queue for send and receive requests: {@code send_cq} and {@code recv_cq}.
    *
-   * @param queue a queue of the same context
+   * @param queue a completion queue of the same context
    * @return this
    */
   public QueuePairBuilder completions(CompletionQueue queue) {
@@ -60,9 +73,9 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Chooses the completion queue for sends.
+   * Sets the completion queue of the send requests: {@code send_cq}.
    *
-   * @param queue a queue of the same context
+   * @param queue a completion queue of the same context
    * @return this
    */
   public QueuePairBuilder sendCompletions(CompletionQueue queue) {
@@ -71,9 +84,9 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Chooses the completion queue for receives.
+   * Sets the completion queue of the receive requests: {@code recv_cq}.
    *
-   * @param queue a queue of the same context
+   * @param queue a completion queue of the same context
    * @return this
    */
   public QueuePairBuilder receiveCompletions(CompletionQueue queue) {
@@ -83,30 +96,31 @@ public final class QueuePairBuilder {
 
   private CompletionQueue ofSameContext(CompletionQueue queue) {
     if (queue.context() != context) {
-      throw new IllegalArgumentException(queue + " is not of " + context);
+      throw new IllegalArgumentException(queue + " does not belong to " + context);
     }
     return queue;
   }
 
   /**
-   * Takes receives from a queue that several queue pairs share, instead of an own one.
+   * Sets a shared receive queue, which is used instead of a receive queue of the queue pair: {@code
+   * srq}.
    *
-   * @param queue a queue of the same context
+   * @param queue a shared receive queue of the same context
    * @return this
    */
   public QueuePairBuilder sharedReceiveQueue(SharedReceiveQueue queue) {
     if (queue.context() != context) {
-      throw new IllegalArgumentException(queue + " is not of " + context);
+      throw new IllegalArgumentException(queue + " does not belong to " + context);
     }
     this.sharedReceiveQueue = queue;
     return this;
   }
 
   /**
-   * Says what will be posted through the {@code ibv_wr_*} interface, which only queue pairs have
-   * that ask for it here.
+   * Sets the operations that can be posted through the {@code ibv_wr_*} interface: {@code
+   * send_ops_flags}. The default is none.
    *
-   * @param operations what to support
+   * @param operations the operations
    * @return this
    */
   public QueuePairBuilder sendOperations(SendOperation... operations) {
@@ -115,9 +129,9 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Asks for something special.
+   * Sets creation flags: {@code create_flags}.
    *
-   * @param flags what
+   * @param flags the flags
    * @return this
    */
   public QueuePairBuilder flags(QueuePairFlag... flags) {
@@ -126,9 +140,10 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Lets datagrams name another queue pair as their source: {@code IBV_QP_CREATE_SOURCE_QPN}.
+   * Sets the source QPN of datagrams to that of another queue pair: {@code
+   * IBV_QP_CREATE_SOURCE_QPN}.
    *
-   * @param number the number that peers will see
+   * @param number the QPN that the remote side receives
    * @return this
    */
   public QueuePairBuilder sourceNumber(int number) {
@@ -137,15 +152,16 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Spreads what is received over work queues, instead of an own receive queue.
+   * Distributes received packets over work queues (receive side scaling, RSS), which are used
+   * instead of a receive queue of the queue pair.
    *
-   * @param table the work queues
-   * @param hash what chooses among them
+   * @param table the indirection table with the work queues
+   * @param hash the hash function and the fields it uses
    * @return this
    */
   public QueuePairBuilder spread(ReceiveIndirectionTable table, ReceiveHash hash) {
     if (table.context() != context) {
-      throw new IllegalArgumentException(table + " is not of " + context);
+      throw new IllegalArgumentException(table + " does not belong to " + context);
     }
     this.table = table;
     this.hash = Objects.requireNonNull(hash, "hash");
@@ -153,9 +169,9 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Makes room for the headers of TCP segments that the device will cut.
+   * Sets the maximum size of the headers of TCP segmentation offload (TSO): {@code max_tso_header}.
    *
-   * @param size the longest header in bytes
+   * @param size the size in bytes
    * @return this
    */
   public QueuePairBuilder maxTsoHeader(int size) {
@@ -164,9 +180,9 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * How much the queues must hold; by default one request of one entry each.
+   * Sets the minimum capacity of the queues. The default is one request with one SGE each.
    *
-   * @param capacity what is asked for; the queue pair may hold more
+   * @param capacity the capacity; that of the queue pair may be larger
    * @return this
    */
   public QueuePairBuilder capacity(QueuePairCapacity capacity) {
@@ -175,7 +191,7 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Makes every send complete, flagged or not: {@code sq_sig_all}.
+   * Makes every send request signaled: {@code sq_sig_all}.
    *
    * @return this
    */
@@ -185,12 +201,12 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Makes the queue pair: {@code ibv_create_qp}, or {@code ibv_create_qp_ex} if something is asked
-   * for that only that has.
+   * Creates the queue pair: {@code ibv_create_qp}, or {@code ibv_create_qp_ex} if an option
+   * requires it.
    *
    * @return a queue pair in state RESET, to be closed
    * @throws IllegalStateException if a completion queue is missing
-   * @throws VerbsException if the device refuses, naming the limits that were passed
+   * @throws VerbsException if it cannot be created; the message names the limits that were exceeded
    */
   public QueuePair create() {
     requireCompletionQueues();
@@ -209,10 +225,11 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Makes the queue pair with C code elsewhere, such as librdmacm's.
+   * Creates the queue pair with another C function, for example that of librdmacm.
    *
-   * @param owner what the queue pair belongs to besides its domain and queues
-   * @param maker makes the queue pair and gives it back
+   * @param owner an object that must be closed after the queue pair, besides its domain and
+   *     completion queues
+   * @param maker creates and destroys the queue pair
    * @return a queue pair, to be closed
    * @throws IllegalStateException if a completion queue is missing
    */
@@ -257,13 +274,15 @@ public final class QueuePairBuilder {
 
   private void requireCompletionQueues() {
     if (type == QueuePairType.XRC_RECV || table != null) {
-      return; // Its completions go to the queues of the XRC SRQs, or of the work queues.
+      return; // The completion queues are those of the XRC SRQs, or of the work queues.
     }
     if (sendCompletions == null) {
-      throw new IllegalStateException("a queue pair needs a completion queue for sends");
+      throw new IllegalStateException(
+          "no completion queue for send requests: call completions or sendCompletions");
     }
     if (receiveCompletions == null && type != QueuePairType.XRC_SEND) {
-      throw new IllegalStateException("a queue pair needs a completion queue for receives");
+      throw new IllegalStateException(
+          "no completion queue for receive requests: call completions or receiveCompletions");
     }
   }
 
@@ -320,17 +339,21 @@ public final class QueuePairBuilder {
         .toList();
   }
 
-  /** C code that makes a queue pair in a way of its own. */
+  /**
+   * Creates and destroys a queue pair with other functions than {@code ibv_create_qp} and {@code
+   * ibv_destroy_qp}.
+   */
   public interface Maker {
     /**
-     * Makes the queue pair.
+     * Creates the queue pair.
      *
-     * @param attributes the {@code struct ibv_qp_init_attr_ex}; what C changes in it is heeded
+     * @param attributes the {@code struct ibv_qp_init_attr_ex}; values that the function changes in
+     *     it are used
      * @return the {@code struct ibv_qp}
      */
     MemorySegment create(MemorySegment attributes);
 
-    /** Gives the queue pair back; throws if C refuses. */
+    /** Destroys the queue pair; throws an exception if that fails. */
     void destroy();
   }
 }

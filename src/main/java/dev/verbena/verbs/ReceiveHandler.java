@@ -1,16 +1,16 @@
 package dev.verbena.verbs;
 
-/** Told of each receive of a {@link ReceiveRing}. */
+/** Handles the completions of a {@link ReceiveRing}. */
 @FunctionalInterface
 public interface ReceiveHandler {
   /**
-   * Handles a receive, successful or not. The request may be pointed at other memory here before it
-   * is posted again.
+   * Handles the completion of a receive request, successful or not. The handler may change the SGEs
+   * of the request before it is posted again.
    *
-   * @param completions where its completion is; valid until this method returns
-   * @param index which completion it is
-   * @param request which request of the ring's list was used
-   * @return whether to post the request again; a failed one is not, whatever this says
+   * @param completions the completions that contain it; valid until this method returns
+   * @param index the index of the completion
+   * @param request the index of the receive request in the list of the ring
+   * @return whether to post the request again; a failed one is not posted again in any case
    */
   boolean received(Completions completions, int index, int request);
 }

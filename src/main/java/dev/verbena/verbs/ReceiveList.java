@@ -3,9 +3,8 @@ package dev.verbena.verbs;
 import dev.verbena.raw.ibv_recv_wr;
 
 /**
- * Receive requests, to be posted together: an array of {@code struct ibv_recv_wr}.
- *
- * <p>
+ * A list of receive requests that are posted together: an array of {@code struct ibv_recv_wr} in
+ * native memory.
  *
  * {@snippet :
  * ReceiveList receives = new ReceiveList(16, 1);
@@ -15,22 +14,25 @@ import dev.verbena.raw.ibv_recv_wr;
  * }
  * queuePair.post(receives);
  * }
+ *
+ * <p>A list is used by one thread at a time. There is nothing to close: its memory is freed by the
+ * garbage collector. See {@code ibv_post_recv(3)} and {@code ibv_post_srq_recv(3)}.
  */
 public final class ReceiveList extends RequestList {
   /**
-   * Makes requests without entries, which can only receive immediate data.
+   * Creates a list of receive requests without SGEs, which can only receive immediate data.
    *
-   * @param requests how many requests
-   * @param entriesEach how many scatter/gather entries each may have
+   * @param requests the number of receive requests
+   * @param entriesEach the maximum number of scatter/gather elements (SGEs) of each request
    */
   public ReceiveList(int requests, int entriesEach) {
     super(requests, entriesEach, ibv_recv_wr.sizeof(), 0, 0);
   }
 
   /**
-   * Takes all entries from a request.
+   * Removes all SGEs of a request.
    *
-   * @param request the index of a request
+   * @param request the index of the request
    */
   public void clear(int request) {
     setEntries(checked(request), 0);
@@ -54,6 +56,6 @@ public final class ReceiveList extends RequestList {
 
   @Override
   String describe(int request) {
-    return "receive " + request;
+    return "receive request " + request;
   }
 }

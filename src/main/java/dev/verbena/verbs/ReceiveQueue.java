@@ -1,19 +1,23 @@
 package dev.verbena.verbs;
 
-/** What receive requests are posted to. */
+/**
+ * A queue that receive requests are posted to: of a queue pair, a shared receive queue, or a work
+ * queue.
+ */
 public sealed interface ReceiveQueue permits QueuePair, SharedReceiveQueue, WorkQueue {
   /**
-   * Posts some requests of a list.
+   * Posts a range of receive requests of a list.
    *
    * @param list receive requests
-   * @param from the index of the first one
-   * @param count how many
-   * @return how many were taken, from the first: less than {@code count} if the queue is full
-   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
+   * @param from the index of the first request
+   * @param count the number of requests
+   * @return the number of requests that were posted, from the first one on; less than {@code count}
+   *     if the queue is full
+   * @throws IllegalArgumentException if a request does not suit the queue; nothing is posted
    * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
    *     is posted
-   * @throws dev.verbena.VerbsException if C refuses a request for another reason; those before it
-   *     were taken, and {@link RequestList#refused} tells which it was
+   * @throws dev.verbena.VerbsException if the post fails for another reason; the requests before
+   *     the failed one were posted, and {@link RequestList#refused} returns its index
    */
   int post(ReceiveList list, int from, int count);
 }

@@ -3,9 +3,7 @@ package dev.verbena.verbs;
 import java.util.Objects;
 
 /**
- * Receive requests that are posted again as soon as they have been handled.
- *
- * <p>
+ * A ring of receive requests that are posted again after they were handled.
  *
  * {@snippet :
  * ReceiveRing ring = new ReceiveRing(queuePair, receives);
@@ -16,9 +14,9 @@ import java.util.Objects;
  * }
  * }
  *
- * <p>The ring numbers the requests: the id of each is its index. All completions of their queue
- * must be its own, and nobody else should post to what it posts to. It polls nothing itself, so it
- * goes together with a busy loop as well as with a {@link CompletionWaiter}. Nothing is allocated.
+ * <p>The ring sets the {@code wr_id} of each request to its index. The completion queue must only
+ * contain completions of the ring, and nothing else may be posted to the receive queue. The program
+ * polls, either continuously or with a {@link CompletionWaiter}. Nothing is allocated.
  *
  * <p>A ring is used by one thread at a time.
  */
@@ -26,16 +24,16 @@ public final class ReceiveRing {
   private final ReceiveQueue queue;
   private final ReceiveList requests;
 
-  /** Requests that were handled and not yet posted again; they follow each other in the list. */
+  /** The range of requests that were handled and not yet posted again. */
   private int from;
 
   private int count;
 
   /**
-   * Makes a ring of formatted requests. Nothing is posted yet.
+   * Creates a ring of formatted receive requests. Nothing is posted yet.
    *
-   * @param queue where the requests go
-   * @param requests what is posted; their ids are set
+   * @param queue the queue that the requests are posted to
+   * @param requests the receive requests; their ids are set
    */
   public ReceiveRing(ReceiveQueue queue, ReceiveList requests) {
     this.queue = Objects.requireNonNull(queue, "queue");
@@ -46,25 +44,25 @@ public final class ReceiveRing {
   }
 
   /**
-   * Posts all requests for the first time.
+   * Posts all receive requests for the first time.
    *
-   * @throws IllegalStateException if the queue has no room for all
+   * @throws IllegalStateException if the queue cannot hold all requests
    */
   public void start() {
     post(0, requests.size());
   }
 
   /**
-   * Hands every completion of the last poll to a handler and posts its request again, as many as
-   * possible with each call of C. If the handler throws, the rest of the batch is handled and
-   * posted all the same; then its first exception is thrown, with later ones suppressed in it. The
-   * request that it threw for is not posted again.
+   * Passes each completion of the last poll to a handler and posts its request again, as many
+   * requests with each call as possible. If the handler throws an exception, the rest of the batch
+   * is handled and posted; then its first exception is thrown, with the later ones as suppressed
+   * exceptions. The request of a failed handler call is not posted again.
    *
-   * @param completions what was polled
-   * @param handler told of each receive
-   * @return how many requests were posted again
-   * @throws IllegalStateException if a completion is none of this ring's, or if the queue has no
-   *     room
+   * @param completions the polled completions
+   * @param handler the handler, called for each receive request
+   * @return the number of requests that were posted again
+   * @throws IllegalStateException if a completion does not belong to this ring, or if the queue is
+   *     full
    */
   public int handle(Completions completions, ReceiveHandler handler) {
     Objects.requireNonNull(handler, "handler");
@@ -95,7 +93,10 @@ public final class ReceiveRing {
     long id = completions.id(index);
     if (id < 0 || id >= requests.size()) {
       throw new IllegalStateException(
-          "a completion of request " + id + " is none of a ring of " + requests.size());
+          "completion with id "
+              + id
+              + " does not belong to the ring: its ids are 0 to "
+              + (requests.size() - 1));
     }
     return (int) id;
   }
@@ -117,10 +118,10 @@ public final class ReceiveRing {
   }
 
   private void post(int first, int wanted) {
-    int taken = queue.post(requests, first, wanted);
-    if (taken < wanted) {
+    int posted = queue.post(requests, first, wanted);
+    if (posted < wanted) {
       throw new IllegalStateException(
-          queue + " has no room for " + (wanted - taken) + " of the ring's requests");
+          queue + " is full: " + (wanted - posted) + " requests of the ring were not posted");
     }
   }
 }

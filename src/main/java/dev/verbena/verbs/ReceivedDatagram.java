@@ -6,11 +6,14 @@ import dev.verbena.raw.ibv_wc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** A datagram's completion and header, as the functions that answer it want them. */
+/**
+ * The work completion and the GRH of a received datagram, as the functions that create an address
+ * handle for its sender require them.
+ */
 final class ReceivedDatagram {
   private ReceivedDatagram() {}
 
-  /** An {@code ibv_wc} with what tells where the datagram came from. */
+  /** Returns an {@code ibv_wc} with the fields that identify the sender of the datagram. */
   static MemorySegment completion(Arena arena, Completions completions, int index) {
     MemorySegment wc = ibv_wc.allocate(arena);
     ibv_wc.wc_flags(wc, (int) Flags.mask(completions.flags(index)));
@@ -22,8 +25,8 @@ final class ReceivedDatagram {
   }
 
   /**
-   * A copy of the GRH, which C reads only if the flags say that it is there. A copy, since the
-   * buffer's arena may be closed while C reads.
+   * Returns a copy of the GRH, which C reads only if the completion has the flag for it. It is a
+   * copy, as the arena of the buffer may be closed during the call.
    *
    * @throws IllegalArgumentException if the buffer is on the heap, or too short for a GRH
    */

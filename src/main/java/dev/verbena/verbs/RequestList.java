@@ -12,12 +12,11 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * Work requests in native memory, with their scatter/gather entries: formatted once, patched and
- * posted again and again, without allocating anything.
+ * A list of work requests in native memory with their scatter/gather elements (SGEs): formatted
+ * once, patched and posted repeatedly without allocation.
  *
- * <p>A list is used by one thread at a time. It may be posted to any queue that takes its requests.
- * Its memory is freed by the garbage collector; once posted, a request is in the queue and the list
- * is free for others.
+ * <p>A list is used by one thread at a time. It may be posted to any queue that its requests suit.
+ * Its memory is freed by the garbage collector; once a request was posted, the list can be changed.
  */
 public abstract sealed class RequestList extends DataPathUser permits SendList, ReceiveList {
   // Requests of both kinds begin with the same fields.
@@ -35,12 +34,14 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private static final int ENTRY_SHIFT = Long.numberOfTrailingZeros(ibv_sge.sizeof());
   private static final long ENTRY_LIMIT = 1L << Integer.SIZE;
 
-  /** Where C leaves the address of the request that it refused. */
+  /** The offset of {@code bad_wr}, the address of the request that failed. */
   private static final long REFUSED = 0;
 
   private static final long REQUESTS = 64;
 
-  /** A list that is patched to name memory of more scopes than these is validated again. */
+  /**
+   * A list whose requests name memory of more scopes than this is validated again after each patch.
+   */
   private static final int MOST_SCOPES = 4;
 
   final Block memory;
@@ -49,23 +50,23 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private final long requests;
   private final long entries;
 
-  /** How many entries each request uses. */
+  /** The number of SGEs of each request. */
   private final int[] used;
 
-  /** The region of each entry, and further objects that requests name. */
+  /** The region of each SGE, and other objects that requests name. */
   private final Resource[] named;
 
-  /** The request that C takes for the last one: its link is cut. */
+  /** The index after the request whose {@code next} is null. */
   private int end;
 
-  /** Which requests were found good for the queue that the list was checked for. */
+  /** The range of requests that are validated for the queue of the last check. */
   private int validatedFrom;
 
   private int validatedTo;
   private ProtectionDomain validatedDomain;
   private int validatedInlineData;
 
-  /** As long as these are alive, so is the memory that the validated requests name. */
+  /** As long as these scopes are alive, so is the memory that the validated requests name. */
   private MemorySegment.Scope[] scopes = new MemorySegment.Scope[MOST_SCOPES];
 
   private int scopeCount;
@@ -74,10 +75,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   RequestList(int requests, int entriesEach, long requestSize, long extra, int others) {
     if (requests < 1) {
-      throw new IllegalArgumentException("a list of " + requests + " requests");
+      throw new IllegalArgumentException("number of requests must be positive: " + requests);
     }
     if (entriesEach < 0) {
-      throw new IllegalArgumentException(entriesEach + " entries for each request");
+      throw new IllegalArgumentException("number of SGEs must not be negative: " + entriesEach);
     }
     this.entriesEach = entriesEach;
     this.requestShift = Long.numberOfTrailingZeros(requestSize);
@@ -100,74 +101,75 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /**
-   * How many requests the list has.
+   * Returns the number of requests of the list.
    *
-   * @return the number given at creation
+   * @return the number
    */
   public final int size() {
     return used.length;
   }
 
   /**
-   * How many scatter/gather entries each request may have.
+   * Returns the maximum number of SGEs of each request.
    *
-   * @return the number given at creation
+   * @return the number
    */
   public final int entriesEach() {
     return entriesEach;
   }
 
   /**
-   * The request that C refused when a post last threw an exception; those before it were taken.
+   * Returns the index of the request that failed when the last post threw an exception: {@code
+   * bad_wr}. The requests before it were posted.
    *
-   * @return its index; -1 if no post failed, or if C did not say which one it was
+   * @return the index; -1 if no post failed, or if the provider did not return it
    */
   public final int refused() {
     return refused;
   }
 
   /**
-   * Sets the number that comes back in the completion.
+   * Sets the {@code wr_id}, which the completion returns.
    *
-   * @param request the index of a request
-   * @param id any number
+   * @param request the index of the request
+   * @param id any value
    */
   public final void id(int request, long id) {
     putLong(at(checked(request)) + ID, id);
   }
 
   /**
-   * The number that comes back in the completion.
+   * Returns the {@code wr_id} of a request.
    *
-   * @param request the index of a request
-   * @return the number last set
+   * @param request the index of the request
+   * @return the id
    */
   public final long id(int request) {
     return getLong(at(checked(request)) + ID);
   }
 
   /**
-   * Sets the first entry of a request, which it need not have had before.
+   * Sets the first SGE of a request, or adds it.
    *
-   * @param request the index of a request
-   * @param region registered memory
-   * @param offset where in the region the data begins
-   * @param length its length
-   * @throws IndexOutOfBoundsException if the data leaves the region
+   * @param request the index of the request
+   * @param region a registered memory region
+   * @param offset the offset of the data in the region, in bytes
+   * @param length the length in bytes
+   * @throws IndexOutOfBoundsException if the data is not inside the region
    */
   public final void local(int request, MemoryRegion region, long offset, long length) {
     local(request, 0, region, offset, length);
   }
 
   /**
-   * Sets one entry of a request: one that it has, or the next one.
+   * Sets an SGE of a request, or adds the next one.
    *
-   * @param request the index of a request
-   * @param entry which entry
-   * @param region registered memory
-   * @param offset where in the region the data begins
-   * @param length its length
-   * @throws IndexOutOfBoundsException if the data leaves the region
+   * @param request the index of the request
+   * @param entry the index of the SGE
+   * @param region a registered memory region
+   * @param offset the offset of the data in the region, in bytes
+   * @param length the length in bytes
+   * @throws IndexOutOfBoundsException if the data is not inside the region
    */
   public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
     int index = entry(request, entry);
@@ -185,15 +187,15 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /**
-   * Sets one entry of a request without knowing whether the memory is there: for memory that no
-   * {@link MemoryRegion} of this library stands for. A wrong address ends in a failed completion,
-   * or in data of another owner being sent or overwritten.
+   * Sets an SGE of a request without a check of the memory, for memory that has no {@link
+   * MemoryRegion}. With a wrong address the work request fails, or other data is sent or
+   * overwritten.
    *
-   * @param request the index of a request
-   * @param entry which entry: one that the request has, or the next one
-   * @param address the address of the data, as the key's registration counts
-   * @param length its length
-   * @param lkey the key of a registration
+   * @param request the index of the request
+   * @param entry the index of the SGE: an existing one or the next one
+   * @param address the address of the data, according to the registration
+   * @param length the length in bytes
+   * @param lkey the local key
    */
   public final void localUnchecked(int request, int entry, long address, int length, int lkey) {
     int index = entry(request, entry);
@@ -204,9 +206,9 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /**
-   * How many entries a request uses.
+   * Returns the number of SGEs of a request.
    *
-   * @param request the index of a request
+   * @param request the index of the request
    * @return 0 to {@link #entriesEach}
    */
   public final int entries(int request) {
@@ -219,8 +221,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private static RuntimeException outside(MemoryRegion region, long offset, long length) {
     if (length >= ENTRY_LIMIT) {
-      return new IllegalArgumentException(
-          "an entry of " + length + " bytes: the limit is 2^32 - 1");
+      return new IllegalArgumentException("length of an SGE must be 0 to 2^32 - 1 bytes: " + length);
     }
     try {
       region.addressOf(offset, length);
@@ -230,7 +231,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     throw new AssertionError("%d bytes at %d of %s".formatted(length, offset, region));
   }
 
-  /** The index of an entry among those of all requests. */
+  /** Returns the index of an SGE among those of all requests. */
   private int entry(int request, int entry) {
     int has = used[checked(request)];
     if (entry < 0 || entry >= has) {
@@ -242,35 +243,35 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private void addEntry(int request, int entry) {
     if (entry != used[request] || entry >= entriesEach) {
       throw new IndexOutOfBoundsException(
-          "entry "
+          "SGE "
               + entry
               + " of "
               + describe(request)
               + ", which has "
               + used[request]
-              + " and room for "
+              + " SGEs of at most "
               + entriesEach);
     }
     requireEntries(request);
     setEntries(request, entry + 1);
   }
 
-  /** Refuses numbers whose product no array of Java holds. */
+  /** Checks that the number of SGEs of all requests fits into a Java array. */
   static void requireArray(int requests, long entriesEach) {
     if (requests * entriesEach > Integer.MAX_VALUE) {
       throw new IllegalArgumentException(
-          "%d requests with %d entries each: a list has at most 2^31 - 1 entries"
+          "%d requests with %d SGEs each: the maximum of a list is 2^31 - 1 SGEs"
               .formatted(requests, entriesEach));
     }
   }
 
-  /** Refuses to give an entry to a request that has no use for it. */
+  /** Throws an exception if a request cannot have SGEs. */
   abstract void requireEntries(int request);
 
-  /** Whether the device writes to the entries of a request. */
+  /** Returns whether the device writes to the SGEs of a request. */
   abstract boolean isWritten(int request);
 
-  /** What kind of request it is, for messages. */
+  /** Returns the kind and index of a request, for messages. */
   abstract String describe(int request);
 
   final void setEntries(int request, int count) {
@@ -294,9 +295,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return Integer.toUnsignedLong(low) | (long) high << Integer.SIZE;
   }
 
-  /**
-   * Makes the first entry of a request one that C only sees, of data that the list itself holds.
-   */
+  /** Sets the first SGE of a request to inline data that the list contains. */
   final void putInline(int request, long offset, int length) {
     put(request * entriesEach, memory.address(offset), length, 0);
   }
@@ -312,15 +311,17 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     }
   }
 
-  /** Remembers an object that a request names, so that a post can see whether it is closed. */
-  private void rename(int request, int index, MemoryRegion region) {
-    named[index] = region;
-    if (region != null && !isValidFor(request, region)) {
-      forgetCheck();
+  /** Stores an object that a request names, so that a post can check that it is open. */
+  private void name(int request, int index, MemoryRegion region) {
+    if (named[index] != region) {
+      named[index] = region;
+      if (region != null && !isValidFor(request, region)) {
+        forgetCheck();
+      }
     }
   }
 
-  /** Whether a request that was validated remains valid with another region. */
+  /** Returns whether a validated request remains valid with another region. */
   private boolean isValidFor(int request, MemoryRegion region) {
     return region.domain() == validatedDomain
         && (region.isLocallyWritable() || !isWritten(request))
@@ -354,7 +355,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     }
   }
 
-  /** Whether no memory was freed that validated requests name. */
+  /** Returns whether all memory that validated requests name is alive. */
   private boolean isMemoryAlive() {
     for (int i = 0; i < scopeCount; i++) {
       if (!scopes[i].isAlive()) {
@@ -364,7 +365,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return true;
   }
 
-  /** Remembers an object that a request names besides the regions of its entries. */
+  /** Stores an object that a request names besides the regions of its SGEs. */
   @SuppressWarnings("ReferenceEquality") // A resource equals itself alone.
   final void name(int request, int other, int others, Resource resource) {
     int index = used.length * entriesEach + request * others + other;
@@ -386,7 +387,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return Block.known(entries + ((long) entry << ENTRY_SHIFT));
   }
 
-  // Every access keeps the list, and so its memory, reachable until it is done.
+  // Each access keeps the list, and so its memory, reachable until it is done.
 
   final void putLong(long address, long value) {
     Memory.putLong(address, value);
@@ -416,8 +417,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /**
-   * Makes a range of requests the list that C sees. As long as ranges end at the same request there
-   * is nothing to do.
+   * Links a range of requests to the list that is posted. Does nothing if the range ends at the
+   * same request as before.
    *
    * @return the address of its first request
    */
@@ -431,12 +432,12 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return at(from);
   }
 
-  /** The address of the word in which C names the request that it refuses. */
+  /** Returns the address of {@code bad_wr}. */
   final long refusedWord() {
     return memory.address(REFUSED);
   }
 
-  /** Whether a range was found good for a queue, and nothing happened since that could matter. */
+  /** Returns whether a range is validated for a queue, and still valid. */
   final boolean isValidated(Resource queue, int from, int count) {
     return isCheckedFor(queue)
         && from >= validatedFrom
@@ -445,7 +446,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
         && isMemoryAlive();
   }
 
-  /** Looks at every request of a range, and remembers that all were good. */
+  /** Validates each request of a range, and records that all are valid. */
   final void validate(QueueLimits limits, int from, int count) {
     Objects.checkFromIndexSize(from, count, used.length);
     final int closings = Resource.closingsBefore();
@@ -474,9 +475,9 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
           describe(request)
               + " has "
               + used[request]
-              + " entries; "
+              + " SGEs; "
               + limits.queue()
-              + " takes "
+              + " allows "
               + limits.entries());
     }
     for (int entry = 0; entry < used[request]; entry++) {
@@ -492,7 +493,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     validateKind(limits, request);
   }
 
-  /** Refuses an object that is closed, or of another domain than the queue. */
+  /**
+   * Throws an exception if an object is closed, or belongs to another protection domain than the
+   * queue.
+   */
   final void validate(QueueLimits limits, int request, Resource named, ProtectionDomain domain) {
     if (!named.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + named + ", which is closed");
@@ -507,21 +511,21 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     }
   }
 
-  /** Checks what only this kind of list knows. */
+  /** Validates the fields of this kind of request. */
   abstract void validateKind(QueueLimits limits, int request);
 
-  /** The state from which on a queue pair takes such requests. */
+  /** Returns the first state of a queue pair that allows such requests. */
   abstract QueuePairState firstState();
 
   /**
-   * What became of a range that C did not take in whole.
+   * Returns the number of requests that were posted of a range that was not posted completely.
    *
-   * @return how many requests were taken, if the queue is full
-   * @throws IllegalStateException if it is a queue pair that takes no such requests yet
-   * @throws VerbsException if anything else is wrong
+   * @return the number, if the queue is full
+   * @throws IllegalStateException if the state of the queue pair does not allow such requests
+   * @throws VerbsException if the post failed for another reason
    */
-  final int taken(String function, int result, Resource queue, int from, int count) {
-    int errno = Math.abs(result); // Some providers return it negative.
+  final int posted(String function, int result, Resource queue, int from, int count) {
+    int errno = Math.abs(result); // Some providers return a negative value.
     long refusedAddress = getLong(refusedWord());
     putLong(refusedWord(), 0);
     long index = (refusedAddress - requests) >> requestShift;
@@ -536,14 +540,14 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
           errno,
           "on "
               + queue
-              + "; it did not say which of the "
+              + "; bad_wr does not tell which of the "
               + count
-              + " requests it refuses"
+              + " requests failed"
               + hint(errno));
     }
-    int taken = refused - from;
+    int posted = refused - from;
     if (errno == Errno.ENOMEM) {
-      return taken;
+      return posted;
     }
     throw new VerbsException(
         function,
@@ -552,12 +556,12 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
             + " on "
             + queue
             + "; the "
-            + taken
-            + " requests before it were taken"
+            + posted
+            + " requests before it were posted"
             + hint(errno));
   }
 
   private static String hint(int errno) {
-    return errno == Errno.EINVAL ? "; does the queue's state allow posting?" : "";
+    return errno == Errno.EINVAL ? "; the state of the queue may not allow posting" : "";
   }
 }

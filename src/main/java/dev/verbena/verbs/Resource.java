@@ -13,16 +13,17 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
- * Something that C made and that must be given back: it knows what it was made on, and closes what
- * was made on it.
+ * An object that was created by a C function and must be destroyed. It knows the objects it was
+ * created on, and closes those that were created on it.
  *
- * <p>Closing closes what is still open below first, the newest before the oldest, and may be done
- * any number of times. Using a closed object throws {@link IllegalStateException}. If C refuses to
- * release an object, the exception says why and the object stays open.
+ * <p>Closing first closes the objects that were created on this one and are still open, the newest
+ * first. It may be repeated. Using a closed object throws {@link IllegalStateException}. If the C
+ * function that destroys the object fails, the exception contains the reason and the object stays
+ * open.
  *
- * <p>Objects may be used from several threads. A queue may be closed while other threads post to it
- * or poll it: closing waits for the calls of C that are under way, and later ones throw {@link
- * IllegalStateException}. Nobody may be inside another call on an object while it is closed.
+ * <p>Objects may be used by several threads. A queue may be closed while other threads post to it
+ * or poll it: closing waits for the calls that are in progress, and later ones throw {@link
+ * IllegalStateException}.
  */
 public abstract class Resource implements AutoCloseable {
   private enum State {
@@ -35,13 +36,13 @@ public abstract class Resource implements AutoCloseable {
   private final Runnable release;
   private volatile List<Resource> parents = List.of();
 
-  /** In the order of creation; a set, so that leaving costs the same among any number of others. */
+  /** In the order of creation; a set, so that removal takes constant time. */
   private final LinkedHashSet<Resource> children = new LinkedHashSet<>();
 
-  /** How many objects are being made on this one, which cannot be closed meanwhile. */
-  private int makings;
+  /** The number of objects that are being created on this one, which delay its closing. */
+  private int creations;
 
-  /** What gave this object to C on the data path, at least once. */
+  /** The users that passed this object to C on the data path at least once. */
   private List<WeakReference<DataPathUser>> users = List.of();
 
   private int usersBeforePurge = 8;
@@ -49,28 +50,28 @@ public abstract class Resource implements AutoCloseable {
   private volatile State state = State.OPEN;
 
   /**
-   * What the data path looks at instead of the state: false from the start of closing. Not volatile
-   * on purpose. A volatile read would make C2 load everything anew that it knows of a list or a
-   * region, at every patch of every request. Whether C may be called is decided by {@link
-   * #closings} instead, inside the call.
+   * Read by the data path instead of the state: false from the start of closing. Not volatile on
+   * purpose: a volatile read would make C2 reload all fields of a list or a region at each patch of
+   * each request. Whether C may be called is decided by {@link #closings} inside the call.
    */
   private boolean usable = true;
 
   /**
-   * The objects that the current thread closes or creates something on, the innermost first.
-   * Closing one of them, or what they belong to, would wait for this thread.
+   * The objects that the current thread closes or creates an object on, the innermost first.
+   * Closing one of them, or an object they belong to, would wait for this thread.
    */
   private static final ThreadLocal<Deque<Resource>> UNDER_WAY =
       ThreadLocal.withInitial(ArrayDeque::new);
 
-  /** Counts the closings of all objects. */
+  /** The number of closings of all objects. */
   private static final AtomicInteger CLOSINGS = new AtomicInteger();
 
   /**
-   * Takes charge of a new object. What is made on others is made by {@link #make}.
+   * Creates an object that is owned by this class. Use {@link #make} for objects that are created
+   * on others.
    *
-   * @param address the C object
-   * @param release gives the C object back; throws if C refuses
+   * @param address the address of the C object
+   * @param release destroys the C object; throws an exception if that fails
    */
   protected Resource(long address, Runnable release) {
     this.address = address;
@@ -78,15 +79,16 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Makes an object on others. Whoever closes one of these meanwhile waits until the object is
-   * complete, and then closes it first: so neither C nor the constructor sees a parent go, and
-   * nobody sees an object that is still being made.
+   * Creates an object on others. A thread that closes one of the parents meanwhile waits until the
+   * object is complete, and then closes it first. So no parent is destroyed during the creation,
+   * and no thread sees an incomplete object.
    *
-   * @param <R> what is made
-   * @param parents what must be closed after the object
-   * @param maker calls C and the constructor; closing a parent there throws
+   * @param <R> the type of the object
+   * @param parents the objects that must be closed after the new one
+   * @param maker calls the C function and the constructor; closing a parent there throws an
+   *     exception
    * @return the object
-   * @throws IllegalStateException if a parent is closed; then nothing was made
+   * @throws IllegalStateException if a parent is closed; nothing is created
    */
   protected static <R extends Resource> R make(
       List<? extends Resource> parents, Supplier<R> maker) {
@@ -106,18 +108,18 @@ public abstract class Resource implements AutoCloseable {
     } finally {
       for (Resource parent : parents.subList(0, held)) {
         underWay.pop();
-        parent.letGo();
+        parent.endHold();
       }
     }
   }
 
-  /** Keeps the object from being closed until {@link #letGo}. */
+  /** Prevents the object from being closed until {@link #endHold}. */
   final synchronized void hold() {
     requireNotClosing();
-    makings++;
+    creations++;
   }
 
-  /** Calls C with several objects, none of which can be closed meanwhile. */
+  /** Calls C with several objects, none of which can be closed during the call. */
   static void whileOpen(List<? extends Resource> objects, Runnable action) {
     int held = 0;
     try {
@@ -127,18 +129,18 @@ public abstract class Resource implements AutoCloseable {
       }
       action.run();
     } finally {
-      objects.subList(0, held).forEach(Resource::letGo);
+      objects.subList(0, held).forEach(Resource::endHold);
     }
   }
 
-  final synchronized void letGo() {
-    makings--;
+  final synchronized void endHold() {
+    creations--;
     notifyAll();
   }
 
   /**
-   * Calls C with this object, which cannot be closed meanwhile: a thread that closes it waits for
-   * the end of the call.
+   * Calls C with this object, which cannot be closed during the call: a thread that closes it waits
+   * for the end of the call.
    *
    * @throws IllegalStateException if this object is closed
    */
@@ -146,13 +148,13 @@ public abstract class Resource implements AutoCloseable {
     whileOpen(List.of(this), call);
   }
 
-  /** Calls C as {@link #whileOpen(Runnable)} does, and returns the result of the call. */
+  /** Calls C as {@link #whileOpen(Runnable)} does, and returns the result. */
   final <T> T whileOpen(Supplier<T> call) {
     hold();
     try {
       return call.get();
     } finally {
-      letGo();
+      endHold();
     }
   }
 
@@ -161,7 +163,7 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Makes this object wait, when it is closed, for a call of the data path that it is given to.
+   * Makes the closing of this object wait for data path calls of a user.
    *
    * @throws IllegalStateException if closing has begun
    */
@@ -181,7 +183,7 @@ public abstract class Resource implements AutoCloseable {
     return List.copyOf(users);
   }
 
-  /** Waits until no call of the data path is under way that was given this object. */
+  /** Waits until no data path call that uses this object is in progress. */
   private void awaitDataPath() {
     List<WeakReference<DataPathUser>> waitedFor = users();
     if (waitedFor.isEmpty()) {
@@ -197,14 +199,14 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Changes what the object belongs to, where C allows it.
+   * Changes the parents of the object, if C allows it.
    *
-   * @param newParents what must be closed after the object from now on
-   * @throws IllegalStateException if the object or one of these is closed; the object then stays
-   *     where it was
+   * @param newParents the objects that must be closed after this one from now on
+   * @throws IllegalStateException if this object or one of the parents is closed; nothing is
+   *     changed
    */
-  protected final synchronized void moveTo(Resource... newParents) {
-    // Closing cannot begin until this is done. Locks are taken upwards only: child, then parent.
+  protected final synchronized void setParents(Resource... newParents) {
+    // Closing cannot begin until this is done. Locks are acquired only upwards: child, then parent.
     if (state != State.OPEN) {
       throw closedException();
     }
@@ -233,20 +235,18 @@ public abstract class Resource implements AutoCloseable {
     return children.isEmpty() ? null : children.getLast();
   }
 
-  /**
-   * Exchanges one of the parents, after C did. If the new one is closed, so is this object then.
-   */
-  final void move(Resource from, Resource to) {
+  /** Replaces one of the parents, after C did. If the new one is closed, this object is closed. */
+  final void replaceParent(Resource from, Resource to) {
     Resource[] moved = parents.stream().map(p -> p.equals(from) ? to : p).toArray(Resource[]::new);
     try {
-      moveTo(moved);
+      setParents(moved);
     } catch (IllegalStateException e) {
       close();
       throw e;
     }
   }
 
-  /** What must be closed after this object, of one kind. */
+  /** Returns the parents of a type. */
   final <R extends Resource> List<R> parents(Class<R> type) {
     return parents.stream().filter(type::isInstance).map(type::cast).toList();
   }
@@ -255,12 +255,15 @@ public abstract class Resource implements AutoCloseable {
     return List.copyOf(children);
   }
 
-  /** What was created on this object and is still open, of one kind, the oldest first. */
+  /** Returns the open objects of a type that were created on this one, the oldest first. */
   final <R extends Resource> List<R> children(Class<R> type) {
     return children().stream().filter(type::isInstance).map(type::cast).toList();
   }
 
-  /** What was made of a C object on this one, or on what was made on it; null if nothing was. */
+  /**
+   * Returns the object with a C address that was created on this one, directly or indirectly; null
+   * if there is none.
+   */
   final <R extends Resource> R find(Class<R> type, long address) {
     for (Resource child : children().reversed()) {
       if (type.isInstance(child) && child.address == address) {
@@ -275,11 +278,11 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Closes this object after everything that was made on it.
+   * Closes this object, after everything that was created on it.
    *
-   * @throws dev.verbena.VerbsException if C refuses; the object then stays open
-   * @throws IllegalStateException if this thread is creating something on this object, or is
-   *     closing it or something that was created on it: then closing would wait for itself
+   * @throws dev.verbena.VerbsException if the C function fails; the object then stays open
+   * @throws IllegalStateException if this thread is creating an object on this one, or is closing
+   *     it or an object that was created on it: the call would wait for itself
    */
   @Override
   public final void close() {
@@ -301,7 +304,7 @@ public abstract class Resource implements AutoCloseable {
       awaitDataPath();
       for (Resource child = newestChild(); child != null; child = newestChild()) {
         child.close();
-        detach(child); // Whoever closed it may not have come to that yet.
+        detach(child); // The thread that closed it may not have detached it yet.
       }
       release.run();
       released = true;
@@ -312,26 +315,29 @@ public abstract class Resource implements AutoCloseable {
     parents.forEach(parent -> parent.detach(this));
   }
 
-  /** Whether closing another object closes this one: it is the same, or this was created on it. */
+  /**
+   * Returns whether closing another object closes this one: it is the same, or this one was created
+   * on it.
+   */
   private boolean isWithin(Resource other) {
     return equals(other) || parents.stream().anyMatch(parent -> parent.isWithin(other));
   }
 
   /**
-   * Makes every thread leave that waits for events of this object, or refuses to close it while a
-   * thread is inside. Called when closing begins, before anything is released; nobody can begin to
-   * use the object any more.
+   * Ends the waits of all threads for events of this object, or throws an exception if it cannot be
+   * closed while a thread uses it. Called when closing begins, before anything is destroyed; no new
+   * use of the object can begin.
    */
   protected void beforeClose() {}
 
-  /** True for the one thread that is to close; others wait until that one is done. */
+  /** Returns true to the one thread that closes the object; others wait until it is closed. */
   private synchronized boolean beginClosing() {
     awaitWhile(() -> state == State.CLOSING);
     if (state == State.CLOSED) {
       return false;
     }
-    state = State.CLOSING; // Nothing new is begun on the object, but what was begun still uses it.
-    awaitWhile(() -> makings > 0);
+    state = State.CLOSING; // No new operation begins; those in progress continue.
+    awaitWhile(() -> creations > 0);
     usable = false;
     CLOSINGS.incrementAndGet();
     return true;
@@ -358,7 +364,7 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Whether the object can be used.
+   * Returns whether the object is open.
    *
    * @return false once closing has begun
    */
@@ -367,7 +373,7 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * The C object, for use with {@code dev.verbena.raw}. It stays the property of this object.
+   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
    *
    * @return a segment of length 0 at the address of the C struct
    * @throws IllegalStateException if this object is closed
@@ -377,7 +383,7 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * The C object's address, for the floors of this library.
+   * Returns the address of the C object, for other packages of this library.
    *
    * @return the address of the C struct
    * @throws IllegalStateException if this object is closed
@@ -388,9 +394,9 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Checks that the object can be used.
+   * Checks that the object is open.
    *
-   * @throws IllegalStateException naming the object, if it is closed
+   * @throws IllegalStateException if it is closed
    */
   protected final void requireOpen() {
     if (!usable) {
@@ -399,22 +405,22 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Changes whenever any object is closed. Who has seen that many objects are open need not look
-   * again while this number stays.
+   * Returns a number that changes whenever any object is closed. As long as it is the same, objects
+   * that were open are still open.
    */
   static int closings() {
     return CLOSINGS.getOpaque();
   }
 
-  /** The same number, read before everything that is looked at next. */
+  /** Returns the same number, read before all following checks. */
   static int closingsBefore() {
     return CLOSINGS.get();
   }
 
   /**
-   * Checks that closing has not begun, by a volatile read.
+   * Checks by a volatile read that closing has not begun.
    *
-   * @throws IllegalStateException naming the object
+   * @throws IllegalStateException if it has
    */
   final void requireNotClosing() {
     if (state != State.OPEN) {

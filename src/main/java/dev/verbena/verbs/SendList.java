@@ -8,26 +8,26 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * Send requests, to be posted together: an array of {@code struct ibv_send_wr}.
+ * A list of send requests that are posted together: an array of {@code struct ibv_send_wr} in
+ * native memory.
  *
- * <p>Each request is formatted once, by the method named like its operation, and from then on only
- * patched: every setter is one or two stores.
- *
- * <p>
+ * <p>Each request is formatted once, by the method of its operation, and then only patched: each
+ * setter consists of one or two stores.
  *
  * {@snippet :
  * SendList sends = new SendList(2, 1);
- * sends.write(0).local(region, 0, 4096).remote(peerAddress, peerKey);
+ * sends.write(0).local(region, 0, 4096).remote(remoteAddress, remoteKey);
  * sends.send(1).id(7).local(region, 4096, 64).signaled();
- * int taken = queuePair.post(sends);
+ * int posted = queuePair.post(sends);
  *
  * sends.id(1, 8);
  * sends.local(1, region, 4160, 64);
- * taken = queuePair.post(sends, 1, 1);
+ * posted = queuePair.post(sends, 1, 1);
  * }
  *
- * <p>Remote flush and atomic write have no place in C's struct: they are posted through {@link
- * Posting}.
+ * <p>A list is used by one thread at a time. There is nothing to close: its memory is freed by the
+ * garbage collector. Flush and atomic write are not part of {@code struct ibv_send_wr}: use {@link
+ * Posting}. See {@code ibv_post_send(3)}.
  */
 public final class SendList extends RequestList {
   static final int SIGNALED = rdma_h.IBV_SEND_SIGNALED();
@@ -71,7 +71,7 @@ public final class SendList extends RequestList {
   private static final long TSO_HEADER_SIZE = TSO + ibv_send_wr.tso.hdr_sz$offset();
   private static final long TSO_SEGMENT_SIZE = TSO + ibv_send_wr.tso.mss$offset();
 
-  /** What a request may name besides the regions of its entries. */
+  /** The number of objects that a request may name besides the regions of its SGEs. */
   private static final int OTHERS = 2;
 
   private static final int TARGET = 0;
@@ -86,22 +86,22 @@ public final class SendList extends RequestList {
   private final SendRequest cursor = new SendRequest(this);
 
   /**
-   * Makes requests that are still to be formatted, without room for inline data.
+   * Creates a list of unformatted requests without inline data.
    *
-   * @param requests how many requests
-   * @param entriesEach how many scatter/gather entries each may have
+   * @param requests the number of send requests
+   * @param entriesEach the maximum number of scatter/gather elements (SGEs) of each request
    */
   public SendList(int requests, int entriesEach) {
     this(requests, entriesEach, 0);
   }
 
   /**
-   * Makes requests that are still to be formatted.
+   * Creates a list of unformatted requests.
    *
-   * @param requests how many requests
-   * @param entriesEach how many scatter/gather entries each may have
-   * @param inlineCapacity room in each request for data that is sent inline, or for the headers of
-   *     TSO
+   * @param requests the number of send requests
+   * @param entriesEach the maximum number of scatter/gather elements (SGEs) of each request
+   * @param inlineCapacity the maximum size of the inline data of each request, or of the headers of
+   *     TSO, in bytes
    */
   public SendList(int requests, int entriesEach, int inlineCapacity) {
     super(
@@ -121,10 +121,11 @@ public final class SendList extends RequestList {
 
   private static int checkedEntries(int entriesEach, int inlineCapacity) {
     if (inlineCapacity < 0) {
-      throw new IllegalArgumentException("room for " + inlineCapacity + " bytes of inline data");
+      throw new IllegalArgumentException(
+          "size of inline data must not be negative: " + inlineCapacity);
     }
     if (inlineCapacity > 0 && entriesEach == 0) {
-      throw new IllegalArgumentException("inline data needs one entry in each request");
+      throw new IllegalArgumentException("inline data requires one SGE in each request");
     }
     return entriesEach;
   }
@@ -140,21 +141,21 @@ public final class SendList extends RequestList {
   // Formatting
 
   /**
-   * Makes a request a send.
+   * Formats a request as a send: {@code IBV_WR_SEND}.
    *
-   * @param request the index of a request
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @return the request, to set its other fields
    */
   public SendRequest send(int request) {
     return format(request, WorkRequestOpcode.SEND);
   }
 
   /**
-   * Makes a request a send with immediate data.
+   * Formats a request as a send with immediate data: {@code IBV_WR_SEND_WITH_IMM}.
    *
-   * @param request the index of a request
-   * @param value what the peer's completion shows
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param value the immediate data, in Java's byte order
+   * @return the request, to set its other fields
    */
   public SendRequest sendWithImmediate(int request, int value) {
     format(request, WorkRequestOpcode.SEND_WITH_IMM);
@@ -163,11 +164,11 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request a send that invalidates a key of the peer.
+   * Formats a request as a send that invalidates a remote key: {@code IBV_WR_SEND_WITH_INV}.
    *
-   * @param request the index of a request
-   * @param rkey the key of one of the peer's memory windows or regions
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param rkey the remote key of a memory window or region of the remote side
+   * @return the request, to set its other fields
    */
   public SendRequest sendWithInvalidate(int request, int rkey) {
     format(request, WorkRequestOpcode.SEND_WITH_INV);
@@ -176,21 +177,22 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request a write to the peer's memory.
+   * Formats a request as an RDMA write: {@code IBV_WR_RDMA_WRITE}.
    *
-   * @param request the index of a request
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @return the request, to set its other fields
    */
   public SendRequest write(int request) {
     return format(request, WorkRequestOpcode.RDMA_WRITE);
   }
 
   /**
-   * Makes a request a write to the peer's memory that completes a receive of the peer.
+   * Formats a request as an RDMA write with immediate data, which consumes a remote receive
+   * request: {@code IBV_WR_RDMA_WRITE_WITH_IMM}.
    *
-   * @param request the index of a request
-   * @param value what the peer's completion shows
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param value the immediate data, in Java's byte order
+   * @return the request, to set its other fields
    */
   public SendRequest writeWithImmediate(int request, int value) {
     format(request, WorkRequestOpcode.RDMA_WRITE_WITH_IMM);
@@ -199,22 +201,23 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request a read from the peer's memory.
+   * Formats a request as an RDMA read: {@code IBV_WR_RDMA_READ}.
    *
-   * @param request the index of a request
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @return the request, to set its other fields
    */
   public SendRequest read(int request) {
     return format(request, WorkRequestOpcode.RDMA_READ);
   }
 
   /**
-   * Makes a request an atomic compare and swap. Its entry receives the old value.
+   * Formats a request as an atomic compare and swap: {@code IBV_WR_ATOMIC_CMP_AND_SWP}. Its SGE
+   * receives the previous value.
    *
-   * @param request the index of a request
-   * @param expected the value that is exchanged
-   * @param desired what it is exchanged for
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param expected the expected value
+   * @param desired the new value
+   * @return the request, to set its other fields
    */
   public SendRequest compareAndSwap(int request, long expected, long desired) {
     format(request, WorkRequestOpcode.ATOMIC_CMP_AND_SWP);
@@ -223,11 +226,12 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request an atomic addition. Its entry receives the old value.
+   * Formats a request as an atomic fetch and add: {@code IBV_WR_ATOMIC_FETCH_AND_ADD}. Its SGE
+   * receives the previous value.
    *
-   * @param request the index of a request
-   * @param add what is added
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param add the value to add
+   * @return the request, to set its other fields
    */
   public SendRequest fetchAndAdd(int request, long add) {
     format(request, WorkRequestOpcode.ATOMIC_FETCH_AND_ADD);
@@ -236,11 +240,11 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request the invalidation of a local key.
+   * Formats a request as a local invalidation of a remote key: {@code IBV_WR_LOCAL_INV}.
    *
-   * @param request the index of a request
-   * @param rkey the key of a memory window of type 2
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param rkey the remote key of a memory window of type 2
+   * @return the request, to set its other fields
    */
   public SendRequest localInvalidate(int request, int rkey) {
     format(request, WorkRequestOpcode.LOCAL_INV);
@@ -249,17 +253,18 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request a send in TCP segments. Its entries are the stream without headers.
+   * Formats a request as TCP segmentation offload (TSO): {@code IBV_WR_TSO}. Its SGEs contain the
+   * data without headers.
    *
-   * @param request the index of a request
-   * @param header the headers up to TCP's, copied into the list's room for inline data
-   * @param segmentSize how much of the stream each packet carries
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param header the headers up to that of TCP, copied into the inline data of the list
+   * @param segmentSize the maximum segment size in bytes
+   * @return the request, to set its other fields
    */
   public SendRequest tso(int request, MemorySegment header, int segmentSize) {
     MemorySegment copy = inlineData(request).asSlice(0, fitting(header.byteSize()));
     if (segmentSize < 1 || segmentSize >= 1 << Short.SIZE) {
-      throw new IllegalArgumentException("segments of " + segmentSize + " bytes");
+      throw new IllegalArgumentException("segment size must be positive: " + segmentSize);
     }
     long at = clear(request);
     copy.copyFrom(header);
@@ -271,19 +276,19 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Makes a request the binding of a memory window of type 2. Once it completed, the window must be
-   * {@linkplain MemoryWindow#bound told} its key.
+   * Formats a request as the binding of a memory window of type 2: {@code IBV_WR_BIND_MW}. Call
+   * {@link MemoryWindow#bound} after its completion.
    *
-   * @param request the index of a request
-   * @param window a window of type 2
-   * @param rkey its new key: {@link MemoryWindow#nextKey} of the old one
-   * @param binding what to show, and to whom
-   * @return the request, for what else there is to say about it
+   * @param request the index of the request
+   * @param window a memory window of type 2
+   * @param rkey the new remote key: {@link MemoryWindow#nextKey} of the current one
+   * @param binding the range and its access flags
+   * @return the request, to set its other fields
    */
   public SendRequest bindMemoryWindow(
       int request, MemoryWindow window, int rkey, WindowBinding binding) {
     if (window.type() != MemoryWindowType.TYPE_2) {
-      throw new IllegalArgumentException(window + " is not of type 2: it is bound by bind()");
+      throw new IllegalArgumentException(window + " is not of type 2: use MemoryWindow.bind");
     }
     long at = clear(request);
     name(request, TARGET, OTHERS, window);
@@ -300,8 +305,8 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Clears everything that another operation may have left. From now on the request is not
-   * formatted: it cannot be posted if a later step throws.
+   * Clears the fields of a previous operation. The request is unformatted until the last step of
+   * formatting, so that it cannot be posted if a step throws an exception.
    *
    * @return its address
    */
@@ -319,14 +324,14 @@ public final class SendList extends RequestList {
     return at;
   }
 
-  /** Sets the operation, which is the last step of formatting. */
+  /** Sets the opcode, which is the last step of formatting. */
   private SendRequest formatted(int request, WorkRequestOpcode opcode) {
     putInt(at(request) + OPCODE, opcode.code());
     opcodes[request] = opcode;
     return cursor.at(request);
   }
 
-  /** Makes a request unformatted again, since a step of its formatting failed. */
+  /** Makes a request unformatted after a failed step. */
   void discard(int request) {
     opcodes[request] = null;
     setEntries(request, 0);
@@ -335,11 +340,11 @@ public final class SendList extends RequestList {
   // Patching
 
   /**
-   * Sets where the peer's memory is that a write, read or atomic works on.
+   * Sets the remote memory of a write, read or atomic operation.
    *
-   * @param request the index of a request
-   * @param address the address, as the peer gave it
-   * @param rkey the key, as the peer gave it
+   * @param request the index of the request
+   * @param address the remote address
+   * @param rkey the remote key
    */
   public void remote(int request, long address, int rkey) {
     long at = at(checked(request));
@@ -347,20 +352,22 @@ public final class SendList extends RequestList {
       case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
       case ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> {
         if ((address & (Long.BYTES - 1)) != 0) {
-          throw new IllegalArgumentException("an atomic needs a remote address divisible by 8");
+          throw new IllegalArgumentException(
+              "an atomic operation requires a remote address divisible by 8: 0x"
+                  + Long.toHexString(address));
         }
         putInt(at + ATOMIC_KEY, rkey);
       }
       case null, default -> throw unfit(request, "a remote address");
     }
-    putLong(at + RDMA_ADDRESS, address); // Atomics have it at the same place.
+    putLong(at + RDMA_ADDRESS, address); // Atomic operations have it at the same offset.
   }
 
   /**
-   * Sets the immediate data of a send or write that has some.
+   * Sets the immediate data.
    *
-   * @param request the index of a request
-   * @param value what the peer's completion shows
+   * @param request the index of a send or write with immediate data
+   * @param value the immediate data, in Java's byte order
    */
   public void immediate(int request, int value) {
     switch (opcodes[checked(request)]) {
@@ -371,10 +378,11 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Sets the key that a request invalidates.
+   * Sets the remote key that a request invalidates.
    *
-   * @param request the index of a request
-   * @param rkey a key of the peer for a send, of this side for a local invalidation
+   * @param request the index of the request
+   * @param rkey a key of the remote side for a send, a local key of a memory window for a local
+   *     invalidation
    */
   public void invalidated(int request, int rkey) {
     switch (opcodes[checked(request)]) {
@@ -386,9 +394,9 @@ public final class SendList extends RequestList {
   /**
    * Sets the operands of a compare and swap.
    *
-   * @param request the index of a request
-   * @param expected the value that is exchanged
-   * @param desired what it is exchanged for
+   * @param request the index of the request
+   * @param expected the expected value
+   * @param desired the new value
    */
   public void operands(int request, long expected, long desired) {
     if (opcodes[checked(request)] != WorkRequestOpcode.ATOMIC_CMP_AND_SWP) {
@@ -401,8 +409,8 @@ public final class SendList extends RequestList {
   /**
    * Sets the operand of a fetch and add.
    *
-   * @param request the index of a request
-   * @param add what is added
+   * @param request the index of the request
+   * @param add the value to add
    */
   public void operand(int request, long add) {
     if (opcodes[checked(request)] != WorkRequestOpcode.ATOMIC_FETCH_AND_ADD) {
@@ -412,40 +420,40 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Marks a send request as signaled: it generates a work completion ({@code IBV_SEND_SIGNALED}).
+   * Makes a request signaled: it generates a work completion ({@code IBV_SEND_SIGNALED}).
    *
-   * @param request the index of a request
+   * @param request the index of the request
    */
   public void signaled(int request) {
     flag(checked(request), SIGNALED, true);
   }
 
   /**
-   * Marks a send request as unsignaled: it generates a work completion only if it fails.
+   * Makes a request unsignaled: it generates a work completion only if it fails.
    *
-   * @param request the index of a request
+   * @param request the index of the request
    */
   public void unsignaled(int request) {
     flag(checked(request), SIGNALED, false);
   }
 
   /**
-   * Sets the extended reliable connection's target at the peer.
+   * Sets the shared receive queue of an XRC send request: {@code remote_srqn}.
    *
-   * @param request the index of a request
-   * @param number the number of the peer's shared receive queue
+   * @param request the index of the request
+   * @param number the number of the remote shared receive queue
    */
   public void sharedReceiveQueue(int request, int number) {
     putInt(at(checked(request)) + XRC_NUMBER, number);
   }
 
   /**
-   * Sets where a datagram goes.
+   * Sets the destination of a datagram.
    *
    * @param request the index of a send
-   * @param handle the path to the peer
-   * @param number the number of the peer's queue pair
-   * @param key the Q_Key of the peer's queue pair
+   * @param handle the address handle of the destination
+   * @param number the QPN of the destination
+   * @param key the Q_Key of the destination
    */
   public void to(int request, AddressHandle handle, int number, int key) {
     switch (opcodes[checked(request)]) {
@@ -461,39 +469,39 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * The memory in which a request's inline data lies, to be written in place.
+   * Returns the memory of the inline data of a request, to be written in place.
    *
-   * @param request the index of a request
-   * @return a segment as long as the list's room for inline data
+   * @param request the index of the request
+   * @return a segment of the size of the list's inline data
    */
   public MemorySegment inlineData(int request) {
     if (inlineCapacity == 0) {
-      throw new IllegalArgumentException("the list was made without room for inline data");
+      throw new IllegalArgumentException("the list was created without inline data");
     }
     return inlineData[Objects.checkIndex(request, inlineData.length)];
   }
 
   /**
-   * Sets how much of {@link #inlineData} an inline request sends.
+   * Sets the length of the inline data of a request.
    *
-   * @param request the index of a request that was made {@linkplain SendRequest#inline inline}
-   * @param length the number of bytes
+   * @param request the index of a request that was formatted with {@link SendRequest#inline}
+   * @param length the length in bytes
    */
   public void inlineLength(int request, long length) {
     if ((flags(checked(request)) & INLINE) == 0) {
-      throw unfit(request, "inline data: format it so");
+      throw unfit(request, "inline data: format it with inline()");
     }
     putInlineLength(request, fitting(length));
   }
 
-  /** Makes a send or write take its data from the list's own memory. */
+  /** Makes a send or write use the inline data of the list. */
   void inline(int request, long length) {
     switch (opcodes[request]) {
       case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
       case null, default -> throw unfit(request, "inline data");
     }
     if (entries(request) > 0) {
-      throw new IllegalStateException(describe(request) + " has entries already");
+      throw new IllegalStateException(describe(request) + " already has SGEs");
     }
     putInline(request, inlineAt(request), fitting(length));
     setEntryCount(request, 1);
@@ -503,7 +511,7 @@ public final class SendList extends RequestList {
   private int fitting(long length) {
     if (length < 0 || length > inlineCapacity) {
       throw new IllegalArgumentException(
-          length + " bytes of inline data; the list has room for " + inlineCapacity);
+          "length of inline data must be 0 to " + inlineCapacity + " bytes: " + length);
     }
     return (int) length;
   }
@@ -517,13 +525,13 @@ public final class SendList extends RequestList {
     return getInt(at(request) + FLAGS);
   }
 
-  // Judging
+  // Validation
 
   /**
-   * What a request does.
+   * Returns the operation of a request.
    *
-   * @param request the index of a request
-   * @return its operation; null before it is formatted
+   * @param request the index of the request
+   * @return the opcode; null if the request is unformatted
    */
   public WorkRequestOpcode opcode(int request) {
     return opcodes[Objects.checkIndex(request, opcodes.length)];
@@ -531,18 +539,18 @@ public final class SendList extends RequestList {
 
   private RuntimeException unfit(int request, String what) {
     return opcodes[request] == null
-        ? new IllegalStateException(describe(request) + " is not formatted yet")
-        : new IllegalArgumentException(describe(request) + " takes no " + what);
+        ? new IllegalStateException(describe(request) + " is not formatted")
+        : new IllegalArgumentException(describe(request) + " does not use " + what);
   }
 
   @Override
   void requireEntries(int request) {
     switch (opcodes[request]) {
-      case LOCAL_INV, BIND_MW -> throw unfit(request, "entries");
-      case null -> throw unfit(request, "entries");
+      case LOCAL_INV, BIND_MW -> throw unfit(request, "SGEs");
+      case null -> throw unfit(request, "SGEs");
       default -> {
         if ((flags(request) & INLINE) != 0) {
-          throw new IllegalArgumentException(describe(request) + " is inline: it has no entries");
+          throw new IllegalArgumentException(describe(request) + " has inline data and no SGEs");
         }
       }
     }
@@ -575,12 +583,12 @@ public final class SendList extends RequestList {
               + inlineLength(request)
               + " bytes of inline data; "
               + limits.queue()
-              + " takes "
+              + " allows "
               + limits.inlineData());
     }
     if (limits.type() == QueuePairType.UD && named(request, TARGET, OTHERS) == null) {
       throw new IllegalArgumentException(
-          describe(request) + " has no address handle, which a UD queue pair needs");
+          describe(request) + " has no address handle, which a UD queue pair requires: call to()");
     }
     for (int other = 0; other < OTHERS; other++) {
       Resource named = named(request, other, OTHERS);
@@ -593,7 +601,7 @@ public final class SendList extends RequestList {
         case MemoryRegion region -> validate(limits, request, region, region.domain());
         default -> throw new AssertionError(named);
       }
-      use(named); // C follows the pointer in the request.
+      use(named); // C dereferences the pointer in the request.
     }
   }
 

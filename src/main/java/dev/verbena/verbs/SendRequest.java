@@ -3,11 +3,11 @@ package dev.verbena.verbs;
 import java.lang.foreign.MemorySegment;
 
 /**
- * One request of a {@link SendList} that is being formatted. There is one such object for each
- * list: it stands for the request that was formatted last.
+ * A send request of a {@link SendList} that is being formatted. Each list has one such object,
+ * which refers to the request that was formatted last.
  *
- * <p>If a method throws, the request is not formatted any more: it must be formatted anew before
- * the list can be posted.
+ * <p>If a method throws an exception, the request is unformatted: format it again before posting
+ * the list.
  */
 public final class SendRequest {
   private final SendList list;
@@ -22,16 +22,16 @@ public final class SendRequest {
     return this;
   }
 
-  /** Leaves no request that could be posted with a part of what was asked for. */
+  /** Makes the request unformatted, so that it cannot be posted with only some of its settings. */
   private RuntimeException discarded(RuntimeException failure) {
     list.discard(index);
     return failure;
   }
 
   /**
-   * Sets the number that comes back in the completion; 0 if this is not called.
+   * Sets the {@code wr_id}, which the completion returns. The default is 0.
    *
-   * @param id any number
+   * @param id any value
    * @return this
    */
   public SendRequest id(long id) {
@@ -40,14 +40,14 @@ public final class SendRequest {
   }
 
   /**
-   * Adds a scatter/gather entry.
+   * Adds a scatter/gather element (SGE).
    *
-   * @param region registered memory
-   * @param offset where in the region the data begins
-   * @param length its length
+   * @param region a registered memory region
+   * @param offset the offset of the data in the region, in bytes
+   * @param length the length in bytes
    * @return this
-   * @throws IndexOutOfBoundsException if the data leaves the region, or if there is no room for one
-   *     more entry
+   * @throws IndexOutOfBoundsException if the data is not inside the region, or if the request has
+   *     the maximum number of SGEs
    */
   public SendRequest local(MemoryRegion region, long offset, long length) {
     try {
@@ -59,9 +59,10 @@ public final class SendRequest {
   }
 
   /**
-   * Makes the request send data that is already in {@link SendList#inlineData}.
+   * Makes the request send inline data that is already in {@link SendList#inlineData}: {@code
+   * IBV_SEND_INLINE}.
    *
-   * @param length how much of it
+   * @param length the length in bytes
    * @return this
    */
   public SendRequest inline(long length) {
@@ -74,7 +75,8 @@ public final class SendRequest {
   }
 
   /**
-   * Makes the request send data inline, copied from here now, and into the queue when it is posted.
+   * Makes the request send inline data, which is copied now into the list, and into the send queue
+   * when it is posted: {@code IBV_SEND_INLINE}.
    *
    * @param data memory of any kind
    * @return this
@@ -90,10 +92,10 @@ public final class SendRequest {
   }
 
   /**
-   * Sets where the peer's memory is that a write, read or atomic works on.
+   * Sets the remote memory of a write, read or atomic operation.
    *
-   * @param address the address, as the peer gave it
-   * @param rkey the key, as the peer gave it
+   * @param address the remote address
+   * @param rkey the remote key
    * @return this
    */
   public SendRequest remote(long address, int rkey) {
@@ -106,11 +108,11 @@ public final class SendRequest {
   }
 
   /**
-   * Sets where a datagram goes.
+   * Sets the destination of a datagram.
    *
-   * @param handle the path to the peer
-   * @param number the number of the peer's queue pair
-   * @param key the Q_Key of the peer's queue pair
+   * @param handle the address handle of the destination
+   * @param number the QPN of the destination
+   * @param key the Q_Key of the destination
    * @return this
    */
   public SendRequest to(AddressHandle handle, int number, int key) {
@@ -123,9 +125,9 @@ public final class SendRequest {
   }
 
   /**
-   * Sets the extended reliable connection's target at the peer.
+   * Sets the shared receive queue of an XRC send request: {@code remote_srqn}.
    *
-   * @param number the number of the peer's shared receive queue
+   * @param number the number of the remote shared receive queue
    * @return this
    */
   public SendRequest sharedReceiveQueue(int number) {
@@ -134,7 +136,8 @@ public final class SendRequest {
   }
 
   /**
-   * Makes the request leave a completion. On a queue pair that signals all it does anyway.
+   * Makes the request signaled: it generates a work completion ({@code IBV_SEND_SIGNALED}). With
+   * {@link QueuePairBuilder#signalAll} every request is.
    *
    * @return this
    */
@@ -144,7 +147,8 @@ public final class SendRequest {
   }
 
   /**
-   * Holds the request back until the reads and atomics before it are done.
+   * Delays the request until the preceding reads and atomic operations are completed: {@code
+   * IBV_SEND_FENCE}.
    *
    * @return this
    */
@@ -154,7 +158,7 @@ public final class SendRequest {
   }
 
   /**
-   * Makes the peer's completion one that wakes those who wait for solicited ones only.
+   * Makes the remote completion a solicited event: {@code IBV_SEND_SOLICITED}.
    *
    * @return this
    */
@@ -164,7 +168,7 @@ public final class SendRequest {
   }
 
   /**
-   * Lets the device compute the checksums of IPv4, TCP and UDP.
+   * Lets the device compute the checksums of IPv4, TCP and UDP: {@code IBV_SEND_IP_CSUM}.
    *
    * @return this
    */

@@ -17,9 +17,19 @@ import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
- * A receive queue that several queue pairs share: {@code struct ibv_srq}.
+ * A shared receive queue (SRQ): a receive queue of several queue pairs ({@code struct ibv_srq}).
  *
- * <p>Closing it calls {@code ibv_destroy_srq}.
+ * {@snippet :
+ * try (SharedReceiveQueue shared = pd.createSharedReceiveQueue(1024);
+ *     QueuePair queuePair =
+ *         pd.queuePair(QueuePairType.RC).completions(cq).sharedReceiveQueue(shared).create()) {
+ *   shared.post(receives);
+ * }
+ * }
+ *
+ * <p>It may be used by several threads, and closed while other threads post to it. Closing it first
+ * closes its queue pairs, then calls {@code ibv_destroy_srq}. See {@code ibv_create_srq(3)} and
+ * {@code ibv_post_srq_recv(3)}.
  */
 public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
@@ -42,7 +52,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     this.limits = new QueueLimits(this, domain.root(), null, entries, 0);
   }
 
-  /** What can be asked for when a shared receive queue is made. */
+  /**
+   * A builder of a shared receive queue. Get one with {@link ProtectionDomain#sharedReceiveQueue}.
+   */
   public static final class Builder {
     private final ProtectionDomain domain;
     private final int requests;
@@ -55,36 +67,39 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
 
     Builder(ProtectionDomain domain, int requests) {
       if (requests < 1) {
-        throw new IllegalArgumentException("a queue of " + requests + " requests");
+        throw new IllegalArgumentException(
+            "number of receive requests must be positive: " + requests);
       }
       this.domain = domain;
       this.requests = requests;
     }
 
     /**
-     * How many scatter/gather entries each request may have; 1 by default.
+     * Sets the maximum number of scatter/gather elements (SGEs) of each receive request. The
+     * default is 1.
      *
-     * @param entries 1 or more
+     * @param entries the number, at least 1
      * @return this
      */
     public Builder entries(int entries) {
       if (entries < 1) {
-        throw new IllegalArgumentException("requests of " + entries + " entries");
+        throw new IllegalArgumentException("number of SGEs must be positive: " + entries);
       }
       this.entries = entries;
       return this;
     }
 
     /**
-     * Makes a queue that the queue pairs of an XRC domain can reach by its number.
+     * Makes it an XRC shared receive queue, which the queue pairs of an XRC domain reach by its
+     * number.
      *
      * @param domain the XRC domain
-     * @param completions where its receives complete
+     * @param completions the completion queue of its receive requests
      * @return this
      */
     public Builder xrc(XrcDomain domain, CompletionQueue completions) {
       if (domain.context() != this.domain.context()) {
-        throw new IllegalArgumentException(domain + " is not of " + this.domain.context());
+        throw new IllegalArgumentException(domain + " does not belong to " + this.domain.context());
       }
       this.type = SharedReceiveQueueType.XRC;
       this.xrcDomain = domain;
@@ -93,17 +108,18 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Makes a queue whose messages the device matches by tags.
+     * Enables tag matching: the device matches messages to buffers by tags.
      *
-     * @param completions where its operations complete
-     * @param maxTags how many tagged buffers there can be
-     * @param maxOperations how many operations on them can be under way
+     * @param completions the completion queue of the receive requests and tag operations
+     * @param maxTags the maximum number of tagged buffers
+     * @param maxOperations the maximum number of outstanding tag operations
      * @return this
      */
     public Builder tagMatching(CompletionQueue completions, int maxTags, int maxOperations) {
       if (maxTags < 1 || maxOperations < 1) {
         throw new IllegalArgumentException(
-            "tag matching with %d tags and %d operations".formatted(maxTags, maxOperations));
+            "numbers of tags and operations must be positive: %d tags, %d operations"
+                .formatted(maxTags, maxOperations));
       }
       this.type = SharedReceiveQueueType.TM;
       this.xrcDomain = null;
@@ -115,17 +131,17 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
 
     private CompletionQueue ofSameContext(CompletionQueue queue) {
       if (queue.context() != domain.context()) {
-        throw new IllegalArgumentException(queue + " is not of " + domain.context());
+        throw new IllegalArgumentException(queue + " does not belong to " + domain.context());
       }
       return queue;
     }
 
     /**
-     * Makes the queue: {@code ibv_create_srq}, or {@code ibv_create_srq_ex} for XRC and tag
+     * Creates the queue: {@code ibv_create_srq}, or {@code ibv_create_srq_ex} for XRC and tag
      * matching.
      *
      * @return a queue, to be closed
-     * @throws VerbsException if the device refuses, naming its limits
+     * @throws VerbsException if it cannot be created; the message names the limits of the device
      */
     public SharedReceiveQueue create() {
       Context context = domain.context();
@@ -143,10 +159,10 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Makes the queue with C code elsewhere, such as librdmacm's.
+     * Creates the queue with another C function, for example that of librdmacm.
      *
-     * @param owner what the queue belongs to besides its domain
-     * @param maker makes the queue and gives it back
+     * @param owner an object that must be closed after the queue, besides its domain
+     * @param maker creates and destroys the queue
      * @return a queue, to be closed
      */
     public SharedReceiveQueue create(Resource owner, Maker maker) {
@@ -165,7 +181,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       return new SharedReceiveQueue(domain, type, madeFor, srq, release);
     }
 
-    /** The {@code struct ibv_srq_init_attr_ex}, which begins with {@code ibv_srq_init_attr}. */
+    /**
+     * Returns the {@code struct ibv_srq_init_attr_ex}, which begins with {@code ibv_srq_init_attr}.
+     */
     private MemorySegment attributes(Arena arena) {
       MemorySegment init = ibv_srq_init_attr_ex.allocate(arena);
       new SharedReceiveQueueAttributes(requests, entries, 0)
@@ -210,7 +228,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       }
       DeviceAttributes device = context.deviceAttributes();
       return e.explained(
-          "%s: %d requests of %d entries were asked for, at most %d of %d are possible"
+          "%s with %d requests of %d SGEs: the maximum is %d requests of %d SGEs"
               .formatted(
                   asked,
                   requests,
@@ -220,24 +238,28 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
   }
 
-  /** C code that makes a shared receive queue in a way of its own. */
+  /**
+   * Creates and destroys a shared receive queue with other functions than {@code ibv_create_srq}
+   * and {@code ibv_destroy_srq}.
+   */
   public interface Maker {
     /**
-     * Makes the queue.
+     * Creates the queue.
      *
-     * @param attributes the {@code struct ibv_srq_init_attr_ex}; what C changes in it is heeded
+     * @param attributes the {@code struct ibv_srq_init_attr_ex}; values that the function changes
+     *     in it are used
      * @return the {@code struct ibv_srq}
      */
     MemorySegment create(MemorySegment attributes);
 
-    /** Gives the queue back; throws if C refuses. */
+    /** Destroys the queue; throws an exception if that fails. */
     void destroy();
   }
 
   /**
-   * What the queue holds now: {@code ibv_query_srq}.
+   * Returns the current attributes of the queue: {@code ibv_query_srq}.
    *
-   * @return its attributes; a limit of 0 once the limit event was raised
+   * @return the attributes; the limit is 0 after the limit event was generated
    */
   public SharedReceiveQueueAttributes query() {
     try (Arena arena = Arena.ofConfined()) {
@@ -248,28 +270,30 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Changes how many requests can be outstanding: {@code ibv_modify_srq}.
+   * Changes the capacity of the queue: {@code ibv_modify_srq} with {@code IBV_SRQ_MAX_WR}.
    *
-   * @param requests how many
-   * @throws VerbsException if the device cannot resize, or not to this number
+   * @param requests the maximum number of outstanding receive requests
+   * @throws VerbsException if the device cannot resize the queue, or not to this number
    */
   public void resize(int requests) {
     if (requests < 1) {
-      throw new IllegalArgumentException("a queue of " + requests + " requests");
+      throw new IllegalArgumentException(
+          "number of receive requests must be positive: " + requests);
     }
     modify(new SharedReceiveQueueAttributes(requests, 0, 0), rdma_h.IBV_SRQ_MAX_WR());
   }
 
   /**
-   * Asks for one event, {@code IBV_EVENT_SRQ_LIMIT_REACHED}, when fewer requests than a limit are
-   * outstanding: {@code ibv_modify_srq}.
+   * Sets the limit of the queue: one event {@code IBV_EVENT_SRQ_LIMIT_REACHED} is generated when
+   * the number of outstanding receive requests falls below it ({@code ibv_modify_srq} with {@code
+   * IBV_SRQ_LIMIT}).
    *
-   * @param limit below how many; 0 to ask for none
-   * @throws VerbsException if the limit is more than the queue holds
+   * @param limit the number of receive requests; 0 for no event
+   * @throws VerbsException if the limit exceeds the capacity of the queue
    */
   public void limit(int limit) {
     if (limit < 0) {
-      throw new IllegalArgumentException("a limit of " + limit);
+      throw new IllegalArgumentException("limit must not be negative: " + limit);
     }
     modify(new SharedReceiveQueueAttributes(0, 0, limit), rdma_h.IBV_SRQ_LIMIT());
   }
@@ -281,16 +305,16 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       whileOpen(() -> verbs().ibv_modify_srq(address(), attr.address(), mask));
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
-          ? e.explained("%s holds %s".formatted(this, query()))
+          ? e.explained("%s has %s".formatted(this, query()))
           : e.explained(toString());
     }
   }
 
   /**
-   * The queue's number, by which senders of XRC name it: {@code ibv_get_srq_num}.
+   * Returns the number of the queue, by which XRC senders name it: {@code ibv_get_srq_num}.
    *
    * @return the number
-   * @throws VerbsException EOPNOTSUPP if the device numbers no such queues
+   * @throws VerbsException EOPNOTSUPP if the queue has no number
    */
   public int number() {
     try (Arena arena = Arena.ofConfined()) {
@@ -301,54 +325,56 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * What the queue is for.
+   * Returns the type of the queue.
    *
-   * @return the type it was made with
+   * @return the type
    */
   public SharedReceiveQueueType type() {
     return type;
   }
 
   /**
-   * How many scatter/gather entries a request can have.
+   * Returns the maximum number of SGEs of each receive request.
    *
-   * @return at least what was asked for
+   * @return at least the number that was requested
    */
   public int entries() {
     return entries;
   }
 
   /**
-   * The domain that the queue belongs to.
+   * Returns the protection domain of the queue.
    *
-   * @return the domain
+   * @return the protection domain
    */
   public ProtectionDomain domain() {
     return domain;
   }
 
   /**
-   * Posts all requests of a list: {@code ibv_post_srq_recv}.
+   * Posts all receive requests of a list: {@code ibv_post_srq_recv}.
    *
    * @param list receive requests
-   * @return how many were taken, from the first: less than all if the queue is full
+   * @return the number of requests that were posted, from the first one on; less than all if the
+   *     queue is full
    */
   public int post(ReceiveList list) {
     return post(list, 0, list.size());
   }
 
   /**
-   * Posts some requests of a list: {@code ibv_post_srq_recv}.
+   * Posts a range of receive requests of a list: {@code ibv_post_srq_recv}.
    *
    * @param list receive requests
-   * @param from the index of the first one
-   * @param count how many
-   * @return how many were taken, from the first: less than {@code count} if the queue is full
-   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
+   * @param from the index of the first request
+   * @param count the number of requests
+   * @return the number of requests that were posted, from the first one on; less than {@code count}
+   *     if the queue is full
+   * @throws IllegalArgumentException if a request does not suit the queue; nothing is posted
    * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
    *     is posted
-   * @throws VerbsException if C refuses a request for another reason; those before it were taken,
-   *     and {@link RequestList#refused} tells which it was
+   * @throws VerbsException if {@code ibv_post_srq_recv} fails for another reason; the requests
+   *     before the failed one were posted, and {@link RequestList#refused} returns its index
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
@@ -362,7 +388,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       }
       int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
       list.memory.keep();
-      return errno == 0 ? count : list.taken("ibv_post_srq_recv", errno, this, from, count);
+      return errno == 0 ? count : list.posted("ibv_post_srq_recv", errno, this, from, count);
     } finally {
       list.leave();
     }
@@ -371,31 +397,34 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   /**
    * Posts operations on the list of tagged buffers: {@code ibv_post_srq_ops}.
    *
-   * @param operations what to add, delete and synchronise, in this order
-   * @return how many were taken, from the first: less than all if the queue of operations or the
-   *     list of tags is full
-   * @throws IllegalStateException if the queue matches no tags, or if it or a region that is named
-   *     is closed; nothing is posted
-   * @throws IllegalArgumentException if the queue cannot take an operation; nothing is posted
-   * @throws VerbsException if C refuses an operation for another reason; those before it were taken
+   * @param operations the add, delete and synchronization operations, which are processed in this
+   *     order
+   * @return the number of operations that were posted, from the first one on; less than all if the
+   *     operation queue or the tag list is full
+   * @throws IllegalStateException if the queue has no tag matching, or if it or a region that is
+   *     named is closed; nothing is posted
+   * @throws IllegalArgumentException if an operation does not suit the queue; nothing is posted
+   * @throws VerbsException if {@code ibv_post_srq_ops} fails for another reason; the operations
+   *     before the failed one were posted
    */
   public int post(TagOperations operations) {
     hold();
     try {
       if (type != SharedReceiveQueueType.TM) {
-        throw new IllegalStateException(this + " is of type " + type + " and matches no tags");
+        throw new IllegalStateException(
+            this + " has type " + type + ": tag operations require type TM");
       }
       operations.validate(limits);
       int errno = verbs().ibv_post_srq_ops(address(), operations.first(), operations.refusedWord());
       operations.memory.keep();
-      return errno == 0 ? operations.size() : operations.taken(errno, this);
+      return errno == 0 ? operations.size() : operations.posted(errno, this);
     } finally {
-      letGo();
+      endHold();
     }
   }
 
   /**
-   * The context that the queue was made from.
+   * Returns the context of the queue.
    *
    * @return the context
    */

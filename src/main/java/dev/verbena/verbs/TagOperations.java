@@ -261,7 +261,7 @@ public final class TagOperations {
    * @return how many were taken, if a queue is full
    * @throws VerbsException if anything else is wrong
    */
-  int taken(int result, SharedReceiveQueue queue) {
+  int posted(int result, SharedReceiveQueue queue) {
     int errno = Math.abs(result); // Some providers return it negative.
     long refused = Memory.getLong(refusedWord());
     Memory.putLong(refusedWord(), 0);

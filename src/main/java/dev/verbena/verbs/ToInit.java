@@ -87,6 +87,6 @@ public final class ToInit {
    * @throws dev.verbena.VerbsException if {@code ibv_modify_qp} fails
    */
   public void apply() {
-    queuePair.move(QueuePairState.RESET, attributes.state(QueuePairState.INIT).build());
+    queuePair.transition(QueuePairState.RESET, attributes.state(QueuePairState.INIT).build());
   }
 }

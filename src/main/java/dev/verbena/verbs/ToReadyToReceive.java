@@ -166,6 +166,6 @@ public final class ToReadyToReceive {
    * @throws dev.verbena.VerbsException if {@code ibv_modify_qp} fails
    */
   public void apply() {
-    queuePair.move(QueuePairState.INIT, attributes.state(QueuePairState.RTR).build());
+    queuePair.transition(QueuePairState.INIT, attributes.state(QueuePairState.RTR).build());
   }
 }

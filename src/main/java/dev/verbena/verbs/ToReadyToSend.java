@@ -176,6 +176,6 @@ public final class ToReadyToSend {
    * @throws dev.verbena.VerbsException if {@code ibv_modify_qp} fails
    */
   public void apply() {
-    queuePair.move(QueuePairState.RTR, attributes.state(QueuePairState.RTS).build());
+    queuePair.transition(QueuePairState.RTR, attributes.state(QueuePairState.RTS).build());
   }
 }

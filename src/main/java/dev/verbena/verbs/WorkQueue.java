@@ -168,7 +168,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       }
       int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.refusedWord());
       list.memory.keep();
-      return errno == 0 ? count : list.taken("ibv_post_wq_recv", errno, this, from, count);
+      return errno == 0 ? count : list.posted("ibv_post_wq_recv", errno, this, from, count);
     } finally {
       list.leave();
     }

@@ -182,7 +182,7 @@ class CompletionWaiterTest {
                 IllegalStateException.class,
                 () -> new CompletionWaiter(queue, Duration.ZERO).poll(completions, SHORT))
             .getMessage();
-    assertTrue(message.contains("one of its own"), message);
+    assertTrue(message.contains("channel of its own"), message);
   }
 
   @DeviceTest

@@ -109,7 +109,7 @@ class CqTest {
       loop.complete(1, CompletionStatus.WR_FLUSH_ERR); // By now all of them are there, or soon.
       var thrown = assertThrows(VerbsException.class, () -> resizeSoon(loop.cq));
       assertEquals(Errno.EINVAL, thrown.errno());
-      assertTrue(thrown.getMessage().contains("holds more"), thrown.getMessage());
+      assertTrue(thrown.getMessage().contains("contains more completions"), thrown.getMessage());
     }
   }
 

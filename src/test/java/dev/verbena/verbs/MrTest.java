@@ -320,7 +320,7 @@ class MrTest {
           assertThrows(
               IllegalStateException.class,
               () -> loop.region.adviseAndWait(MemoryAdvice.PREFETCH, 0, 4096));
-      assertTrue(thrown.getMessage().contains("not paged on demand"), thrown.getMessage());
+      assertTrue(thrown.getMessage().contains("on-demand paging"), thrown.getMessage());
     }
   }
 

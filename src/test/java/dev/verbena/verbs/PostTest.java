@@ -192,7 +192,7 @@ class PostTest {
     sends.inlineLength(0, 65);
     String message = message(IllegalArgumentException.class, () -> rc.post(sends));
     assertTrue(
-        message.contains("65 bytes of inline data") && message.contains("takes 64"), message);
+        message.contains("65 bytes of inline data") && message.contains("allows 64"), message);
     assertEquals(1, device.sent);
   }
 
@@ -262,12 +262,12 @@ class PostTest {
     assertEquals("ibv_post_send", e.function());
     assertEquals(Errno.EINVAL, e.errno());
     assertTrue(e.getMessage().contains("send request 3 (SEND)"), e.getMessage());
-    assertTrue(e.getMessage().contains("the 2 requests before it were taken"), e.getMessage());
+    assertTrue(e.getMessage().contains("the 2 requests before it were posted"), e.getMessage());
     assertEquals(3, sends.refused());
 
     device.namesRefused = false;
     e = assertThrows(VerbsException.class, () -> rc.post(sends));
-    assertTrue(e.getMessage().contains("did not say which"), e.getMessage());
+    assertTrue(e.getMessage().contains("bad_wr does not tell which"), e.getMessage());
     assertEquals(-1, sends.refused());
   }
 
@@ -365,7 +365,7 @@ class PostTest {
     SendList sends = new SendList(2, 3);
     sends.send(0).local(region, 0, 8).local(region, 0, 8).local(region, 0, 8);
     assertTrue(
-        message(IllegalArgumentException.class, () -> rc.post(sends, 0, 1)).contains("3 entries"));
+        message(IllegalArgumentException.class, () -> rc.post(sends, 0, 1)).contains("3 SGEs"));
     assertThrows(IllegalStateException.class, () -> rc.post(sends, 1, 1)); // not formatted
     assertThrows(IndexOutOfBoundsException.class, () -> rc.post(sends, 1, 2));
     assertThrows(IndexOutOfBoundsException.class, () -> rc.post(sends, -1, 1));

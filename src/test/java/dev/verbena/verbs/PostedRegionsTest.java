@@ -107,7 +107,7 @@ class PostedRegionsTest {
     receives.local(0, readable, 0, 8);
     String message =
         assertThrows(IllegalArgumentException.class, () -> queuePair.post(receives)).getMessage();
-    assertTrue(message.contains("receive 0") && message.contains("LOCAL_WRITE"), message);
+    assertTrue(message.contains("receive request 0") && message.contains("LOCAL_WRITE"), message);
     SendList sends = new SendList(1, 1);
     sends.read(0).local(readable, 0, 8).remote(0, 1);
     refusedWithoutLocalWrite(sends);

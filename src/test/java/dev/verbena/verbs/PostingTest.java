@@ -368,7 +368,7 @@ class PostingTest {
   @Test
   void thereIsOnePostingWhichIsUsedAgain() {
     Posting posting = rc.startPosting();
-    assertTrue(message(IllegalStateException.class, rc::startPosting).contains("open already"));
+    assertTrue(message(IllegalStateException.class, rc::startPosting).contains("already open"));
     posting.close();
     assertSame(posting, rc.startPosting());
     posting.close();
@@ -386,11 +386,11 @@ class PostingTest {
             () -> posting.id(1),
             () -> posting.local(region, 0, 1),
             () -> posting.inline(buffer))) {
-      assertTrue(message(IllegalStateException.class, use).contains("no posting open"));
+      assertTrue(message(IllegalStateException.class, use).contains("no open posting"));
     }
     assertTrue(
         message(IllegalStateException.class, queuePair(QueuePairType.RC)::startPosting)
-            .contains("without send operations"));
+            .contains("without QueuePairBuilder.sendOperations"));
   }
 
   @Test

@@ -362,7 +362,7 @@ class QpTest {
               assertThrows(
                   VerbsException.class, () -> qp.limitRate(RateLimit.ofKilobitsPerSecond(1000)));
           assertTrue(thrown.isUnsupported(), thrown.getMessage());
-          assertTrue(thrown.getMessage().contains("no packet pacing"), thrown.getMessage());
+          assertTrue(thrown.getMessage().contains("packet pacing"), thrown.getMessage());
         });
     try (Pair pair = new Pair()) {
       var thrown =

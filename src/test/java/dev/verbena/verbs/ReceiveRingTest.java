@@ -150,7 +150,7 @@ class ReceiveRingTest {
   void aFullQueueIsAFaultHere() {
     device.room = 3;
     String message = assertThrows(IllegalStateException.class, ring::start).getMessage();
-    assertTrue(message.contains("no room for 1"), message);
+    assertTrue(message.contains("is full: 1 requests"), message);
   }
 
   @Test

@@ -282,7 +282,7 @@ class ResourceTest {
     Thing first = thing("first");
     Thing second = thing("second");
     Thing mr = thing("mr", first);
-    mr.move(first, second);
+    mr.replaceParent(first, second);
     first.close();
     assertTrue(mr.isOpen());
     second.close();
@@ -295,9 +295,9 @@ class ResourceTest {
     Thing second = thing("second");
     Thing mr = thing("mr", first);
     mr.close();
-    var thrown = assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
+    var thrown = assertThrows(IllegalStateException.class, () -> mr.setParents(second));
     assertEquals("mr is closed", thrown.getMessage());
-    assertThrows(IllegalStateException.class, () -> mr.move(first, second));
+    assertThrows(IllegalStateException.class, () -> mr.replaceParent(first, second));
     second.close();
     first.close();
     assertEquals(List.of("mr", "second", "first"), released);
@@ -319,7 +319,7 @@ class ResourceTest {
             first);
     Thread closer = Thread.ofPlatform().start(mr::close);
     closing.await();
-    assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
+    assertThrows(IllegalStateException.class, () -> mr.setParents(second));
     goOn.countDown();
     closer.join();
     second.close();
