@@ -2,29 +2,32 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What may be done to registered memory: {@code enum ibv_access_flags}. Local read always may. */
+/**
+ * An access flag of registered memory: {@code enum ibv_access_flags}. Local reads are always
+ * allowed.
+ */
 public enum AccessFlag implements Flags.Flag {
-  /** The device may write for local operations: receives, reads, atomics. */
+  /** Allows local writes: by receive requests, RDMA reads and atomic operations. */
   LOCAL_WRITE(rdma_h.IBV_ACCESS_LOCAL_WRITE()),
-  /** Peers may write; needs {@link #LOCAL_WRITE}. */
+  /** Allows remote writes; requires {@link #LOCAL_WRITE}. */
   REMOTE_WRITE(rdma_h.IBV_ACCESS_REMOTE_WRITE()),
-  /** Peers may read. */
+  /** Allows remote reads. */
   REMOTE_READ(rdma_h.IBV_ACCESS_REMOTE_READ()),
-  /** Peers may use atomic operations; needs {@link #LOCAL_WRITE}. */
+  /** Allows remote atomic operations; requires {@link #LOCAL_WRITE}. */
   REMOTE_ATOMIC(rdma_h.IBV_ACCESS_REMOTE_ATOMIC()),
-  /** Memory windows may be bound to the region. */
+  /** Allows the binding of memory windows. */
   MW_BIND(rdma_h.IBV_ACCESS_MW_BIND()),
-  /** Remote addresses count from 0 instead of from the region's address. */
+  /** Remote addresses are offsets from the start of the region. */
   ZERO_BASED(rdma_h.IBV_ACCESS_ZERO_BASED()),
-  /** Pages are brought in when the device touches them, not pinned. */
+  /** Uses on-demand paging (ODP): pages are not pinned but mapped when the device accesses them. */
   ON_DEMAND(rdma_h.IBV_ACCESS_ON_DEMAND()),
-  /** The memory is in huge pages; a hint for on-demand paging. */
+  /** The memory consists of huge pages; a hint for on-demand paging. */
   HUGETLB(rdma_h.IBV_ACCESS_HUGETLB()),
-  /** Peers may flush to make their writes visible to everybody. */
+  /** Allows remote flushes to global visibility. */
   FLUSH_GLOBAL(rdma_h.IBV_ACCESS_FLUSH_GLOBAL()),
-  /** Peers may flush to make their writes persistent. */
+  /** Allows remote flushes to persistence. */
   FLUSH_PERSISTENT(rdma_h.IBV_ACCESS_FLUSH_PERSISTENT()),
-  /** The device may reorder its accesses; ignored where it cannot. */
+  /** Allows the device to reorder its accesses; ignored if it cannot. */
   RELAXED_ORDERING(rdma_h.IBV_ACCESS_RELAXED_ORDERING());
 
   private final long bit;

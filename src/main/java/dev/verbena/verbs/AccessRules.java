@@ -9,7 +9,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 
-/** What C demands of access flags and of memory, said before C is asked, or after it refused. */
+/**
+ * The rules for access flags and memory of a registration: checked before it, and used to explain
+ * its failure.
+ */
 final class AccessRules {
   private AccessRules() {}
 
@@ -21,7 +24,7 @@ final class AccessRules {
 
   private static void requires(Set<AccessFlag> access, AccessFlag flag, AccessFlag needed) {
     if (access.contains(flag) && !access.contains(needed)) {
-      throw new IllegalArgumentException(flag + " needs " + needed);
+      throw new IllegalArgumentException(flag + " requires " + needed);
     }
   }
 
@@ -31,15 +34,15 @@ final class AccessRules {
       throw new IllegalArgumentException("an empty segment cannot be registered");
     }
     if (access.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
-      throw new IllegalArgumentException("LOCAL_WRITE on a read-only segment");
+      throw new IllegalArgumentException("LOCAL_WRITE requires memory that is not read-only");
     }
   }
 
-  /** A refused registration, with what is known about the reason. */
+  /** Adds the likely cause to a failed registration. */
   static VerbsException explained(
       VerbsException e, long length, Set<AccessFlag> access, ProtectionDomain domain) {
     String what =
-        "registering "
+        "cannot register "
             + Long.toUnsignedString(length)
             + " bytes "
             + access
@@ -54,14 +57,15 @@ final class AccessRules {
                   + lockedMemoryLimit()
                   + "; raise it with ulimit -l, in limits.conf or with LimitMEMLOCK of the unit");
       case Errno.EFAULT ->
-          e.explained(what + "part of it is not mapped, or mapped read-only while the flags write");
+          e.explained(
+              what + "part of it is not mapped, or is mapped read-only and the flags allow writes");
       case Errno.EINVAL ->
           e.explained(
               what
-                  + "the device takes neither this size nor these flags, or the start address"
+                  + "the device does not support the size or the flags, or the start address"
                   + " has another offset in its page than the memory");
       case Errno.EOPNOTSUPP, Errno.ENOSYS ->
-          e.explained(what + "the device cannot do this, or not with these flags");
+          e.explained(what + "the device does not support it, or not with these flags");
       default -> e.explained(what.substring(0, what.length() - 2));
     };
   }

@@ -3,30 +3,39 @@ package dev.verbena.verbs;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Something that happened beside the data path, and what it happened to: {@code struct
- * ibv_async_event}.
+ * An asynchronous event of a device, such as a port state change or a fatal queue pair error, and
+ * the object it concerns: {@code struct ibv_async_event}.
+ *
+ * {@snippet :
+ * switch (context.asyncEvents().take()) {
+ *   case AsyncEvent.OfQueuePair(var type, var queuePair) -> queuePair.reset();
+ *   case AsyncEvent event -> System.out.println(event.type().text());
+ * }
+ * }
+ *
+ * <p>See {@code ibv_get_async_event(3)}.
  */
 public sealed interface AsyncEvent {
   /**
-   * What happened.
+   * Returns the event type.
    *
-   * @return the kind of event
+   * @return the type
    */
   AsyncEventType type();
 
   /**
    * An event of a queue pair.
    *
-   * @param type what happened
-   * @param queuePair to which queue pair
+   * @param type the event type
+   * @param queuePair the queue pair
    */
   record OfQueuePair(AsyncEventType type, QueuePair queuePair) implements AsyncEvent {}
 
   /**
    * An event of a completion queue.
    *
-   * @param type what happened
-   * @param completionQueue to which completion queue
+   * @param type the event type
+   * @param completionQueue the completion queue
    */
   record OfCompletionQueue(AsyncEventType type, CompletionQueue completionQueue)
       implements AsyncEvent {}
@@ -34,8 +43,8 @@ public sealed interface AsyncEvent {
   /**
    * An event of a shared receive queue.
    *
-   * @param type what happened
-   * @param queue to which shared receive queue
+   * @param type the event type
+   * @param queue the shared receive queue
    */
   record OfSharedReceiveQueue(AsyncEventType type, SharedReceiveQueue queue)
       implements AsyncEvent {}
@@ -43,32 +52,32 @@ public sealed interface AsyncEvent {
   /**
    * An event of a work queue.
    *
-   * @param type what happened
-   * @param queue to which work queue
+   * @param type the event type
+   * @param queue the work queue
    */
   record OfWorkQueue(AsyncEventType type, WorkQueue queue) implements AsyncEvent {}
 
   /**
    * An event of a port.
    *
-   * @param type what happened
-   * @param port to which port, counted from 1
+   * @param type the event type
+   * @param port the port, counted from 1
    */
   record OfPort(AsyncEventType type, int port) implements AsyncEvent {}
 
   /**
    * An event of the whole device.
    *
-   * @param type what happened
-   * @param device to which device
+   * @param type the event type
+   * @param device the device
    */
   record OfDevice(AsyncEventType type, Device device) implements AsyncEvent {}
 
   /**
    * An event of an object that C code made and nobody borrowed.
    *
-   * @param type what happened
-   * @param object to which C object
+   * @param type the event type
+   * @param object the C object
    */
   record OfForeignObject(AsyncEventType type, MemorySegment object) implements AsyncEvent {}
 }

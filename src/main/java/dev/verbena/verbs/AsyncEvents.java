@@ -9,13 +9,13 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * The asynchronous events of an open device, in the order in which they happened. Each event goes
- * to one of those who wait.
+ * The asynchronous events of an open device, in the order in which they occurred. Each event is
+ * returned once. Get the events with {@link Context#asyncEvents}.
  *
- * <p>Waiting ends when there is an event, when the time is over, when the thread is interrupted,
- * and when another thread closes the context. A virtual thread that waits does not hold its
- * carrier. Every event is acknowledged at once ({@code ibv_ack_async_event}), so that destroying
- * the object it is about never has to wait for its reader.
+ * <p>A wait ends with an event, with the timeout, when the thread is interrupted, and when another
+ * thread closes the context. A virtual thread that waits does not pin its carrier. Each event is
+ * acknowledged automatically ({@code ibv_ack_async_event}), so destroying the object it concerns
+ * does not wait for it. Several threads may wait. See {@code ibv_get_async_event(3)}.
  */
 public final class AsyncEvents {
   private final Context context;
@@ -31,26 +31,26 @@ public final class AsyncEvents {
    *
    * @return the next event
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the context is closed, be it during the wait
+   * @throws IllegalStateException if the context is closed, also during the wait
    */
   public AsyncEvent take() throws InterruptedException {
     return events.take();
   }
 
   /**
-   * Waits a while for an event: {@code ibv_get_async_event}.
+   * Waits for an event with a timeout: {@code ibv_get_async_event}.
    *
-   * @param timeout how long at most
-   * @return the next event, or null if there was none in time
+   * @param timeout the maximum time to wait
+   * @return the next event, or null if the timeout elapsed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the context is closed, be it during the wait
+   * @throws IllegalStateException if the context is closed, also during the wait
    */
   public AsyncEvent poll(Duration timeout) throws InterruptedException {
     return events.poll(timeout);
   }
 
   /**
-   * Takes an event that has already happened: {@code ibv_get_async_event}.
+   * Returns the next event without waiting: {@code ibv_get_async_event}.
    *
    * @return the next event, or null if there is none
    * @throws IllegalStateException if the context is closed
@@ -60,11 +60,11 @@ public final class AsyncEvents {
   }
 
   /**
-   * Hands every event to a listener, on a thread of its own, until the result or the context is
-   * closed. What the listener throws goes to the thread's uncaught-exception handler and ends
-   * nothing.
+   * Passes each event to a listener, in a thread of its own, until the result or the context is
+   * closed. Exceptions of the listener are passed to the uncaught exception handler of the thread,
+   * and the listening continues.
    *
-   * @param listener takes one event after the other
+   * @param listener the listener, called for one event after the other
    * @return the listening, to be closed
    */
   public Listening listen(Consumer<? super AsyncEvent> listener) {
@@ -118,7 +118,9 @@ public final class AsyncEvents {
     events.stop();
   }
 
-  /** A thread that hands events to a listener. Closing ends it, after the event it is at. */
+  /**
+   * A thread that passes events to a listener. Closing it ends the thread after the current event.
+   */
   public static final class Listening implements AutoCloseable {
     private final Context context;
     private final Thread thread;
@@ -155,7 +157,7 @@ public final class AsyncEvents {
       }
     }
 
-    /** Ends the listening, and waits for it unless the listener itself does this. */
+    /** Ends the listening, and waits for its end unless the listener itself calls this method. */
     @Override
     public void close() {
       closed = true;

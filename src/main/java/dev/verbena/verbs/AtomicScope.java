@@ -2,13 +2,13 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** Among whom a device's atomic operations are atomic: {@code enum ibv_atomic_cap}. */
+/** The scope in which atomic operations of a device are atomic: {@code enum ibv_atomic_cap}. */
 public enum AtomicScope implements Codes.Code {
-  /** There are no atomic operations. */
+  /** Atomic operations are not supported. */
   NONE(rdma_h.IBV_ATOMIC_NONE()),
-  /** Among the operations of this device. */
+  /** Atomic among the operations of this device. */
   HCA(rdma_h.IBV_ATOMIC_HCA()),
-  /** Among all devices and the processors. */
+  /** Atomic among all devices and processors of the host. */
   GLOB(rdma_h.IBV_ATOMIC_GLOB());
 
   private final int code;

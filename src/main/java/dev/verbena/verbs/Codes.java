@@ -1,16 +1,18 @@
 package dev.verbena.verbs;
 
-/** Enum constants that stand for C numbers. */
+/** Conversion between enum constants and C constants. */
 final class Codes {
   private Codes() {}
 
-  /** An enum constant with its C number. */
+  /** An enum constant with the value of its C constant. */
   interface Code {
-    /** The number. */
+    /** Returns the value of the C constant. */
     int code();
   }
 
-  /** The constant with a number, or a fallback for numbers that C added since. */
+  /**
+   * Returns the constant with a value, or a fallback for values that this library does not know.
+   */
   static <E extends Enum<E> & Code> E of(Class<E> type, int code, E unknown) {
     for (E constant : type.getEnumConstants()) {
       if (constant.code() == code) {

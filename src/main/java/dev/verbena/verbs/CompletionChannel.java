@@ -65,11 +65,11 @@ public final class CompletionChannel extends Resource {
    * Returns a channel that C code creates and destroys, for example librdmacm. It delivers the
    * events of queues that are {@linkplain CompletionQueue#borrow borrowed} with it. C code must not
    * wait on it. Reading an event sets the file descriptor of the channel to non-blocking mode
-   * permanently: C code that then calls {@code ibv_get_cq_event} gets EAGAIN.
+   * permanently: C code that then waits for an event gets EAGAIN.
    *
    * @param context the context of the channel
    * @param segment the {@code struct ibv_comp_channel}
-   * @return a channel; closing it does not call {@code ibv_destroy_comp_channel}
+   * @return a channel; closing it does not destroy the C object
    */
   public static CompletionChannel borrow(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_comp_channel");

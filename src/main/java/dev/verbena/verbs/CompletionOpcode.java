@@ -2,49 +2,49 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What a completed work request did: {@code enum ibv_wc_opcode}. */
+/** The operation of a work completion: {@code enum ibv_wc_opcode}. */
 public enum CompletionOpcode implements Codes.Code {
   /** A send, with or without immediate data or invalidation. */
   SEND(rdma_h.IBV_WC_SEND()),
-  /** A write to the peer's memory. */
+  /** An RDMA write. */
   RDMA_WRITE(rdma_h.IBV_WC_RDMA_WRITE()),
-  /** A read from the peer's memory. */
+  /** An RDMA read. */
   RDMA_READ(rdma_h.IBV_WC_RDMA_READ()),
-  /** A compare and swap. */
+  /** An atomic compare and swap. */
   ATOMIC_CMP_AND_SWP(rdma_h.IBV_WC_COMP_SWAP()),
-  /** A fetch and add. */
+  /** An atomic fetch and add. */
   ATOMIC_FETCH_AND_ADD(rdma_h.IBV_WC_FETCH_ADD()),
-  /** A memory window was bound. */
+  /** The binding of a memory window. */
   BIND_MW(rdma_h.IBV_WC_BIND_MW()),
-  /** A local key was made invalid. */
+  /** A local invalidation. */
   LOCAL_INV(rdma_h.IBV_WC_LOCAL_INV()),
-  /** A stream was sent in TCP segments. */
+  /** A send with TCP segmentation offload (TSO). */
   TSO(rdma_h.IBV_WC_TSO()),
-  /** A flush of the peer's memory. */
+  /** A flush of remote memory. */
   FLUSH(rdma_h.IBV_WC_FLUSH()),
   /** An atomic write. */
   ATOMIC_WRITE(rdma_h.IBV_WC_ATOMIC_WRITE()),
-  /** A receive took a message. */
+  /** A receive of a message. */
   RECV(rdma_h.IBV_WC_RECV()),
-  /** A receive was used up by a write with immediate data. */
+  /** A receive of an RDMA write with immediate data. */
   RECV_RDMA_WITH_IMM(rdma_h.IBV_WC_RECV_RDMA_WITH_IMM()),
-  /** A tag was added to a matching list. */
+  /** The addition of a tag to a tag list. */
   TM_ADD(rdma_h.IBV_WC_TM_ADD()),
-  /** A tag was taken from a matching list. */
+  /** The removal of a tag from a tag list. */
   TM_DEL(rdma_h.IBV_WC_TM_DEL()),
-  /** A matching list was synchronised. */
+  /** The synchronization of a tag list. */
   TM_SYNC(rdma_h.IBV_WC_TM_SYNC()),
-  /** A message arrived for a matching list. */
+  /** A receive of a message by tag matching. */
   TM_RECV(rdma_h.IBV_WC_TM_RECV()),
-  /** A message without a tag arrived. */
+  /** A receive of a message without a tag. */
   TM_NO_TAG(rdma_h.IBV_WC_TM_NO_TAG()),
-  /** An operation of the device's own. */
+  /** A provider-specific operation. */
   DRIVER1(rdma_h.IBV_WC_DRIVER1()),
-  /** An operation of the device's own. */
+  /** A provider-specific operation. */
   DRIVER2(rdma_h.IBV_WC_DRIVER2()),
-  /** An operation of the device's own. */
+  /** A provider-specific operation. */
   DRIVER3(rdma_h.IBV_WC_DRIVER3()),
-  /** An operation that is newer than this library. */
+  /** An operation that this library does not know. */
   UNKNOWN(-1);
 
   private static final CompletionOpcode[] BY_CODE = byCode();
@@ -64,10 +64,10 @@ public enum CompletionOpcode implements Codes.Code {
   }
 
   /**
-   * The opcode with a number; allocates nothing.
+   * Returns the constant of a code; allocates nothing.
    *
-   * @param code a number of C
-   * @return the opcode, {@link #UNKNOWN} if the number is newer than this library
+   * @param code a value of {@code enum ibv_wc_opcode}
+   * @return the opcode; {@link #UNKNOWN} if this library does not know the code
    */
   public static CompletionOpcode of(int code) {
     return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : UNKNOWN;

@@ -280,7 +280,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    *
    * @param context the context of the queue
    * @param segment the {@code struct ibv_cq}
-   * @return a queue; closing it acknowledges its events but does not call {@code ibv_destroy_cq}
+   * @return a queue; closing it acknowledges its events but does not destroy the C object
    */
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_cq");
@@ -294,7 +294,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    *
    * @param channel the completion channel of the queue
    * @param segment the {@code struct ibv_cq}
-   * @return a queue; closing it acknowledges its events but does not call {@code ibv_destroy_cq}
+   * @return a queue; closing it acknowledges its events but does not destroy the C object
    */
   public static CompletionQueue borrow(CompletionChannel channel, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_cq");

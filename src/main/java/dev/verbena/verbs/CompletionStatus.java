@@ -3,28 +3,37 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 import java.util.Arrays;
 
-/** How a work request ended: {@code enum ibv_wc_status}. */
+/** The status of a work completion: {@code enum ibv_wc_status}. */
 public enum CompletionStatus implements Codes.Code {
-  /** It was done. */
+  /** The work request completed successfully. */
   SUCCESS(rdma_h.IBV_WC_SUCCESS(), "success", ""),
-  /** The message is longer than the receive, or than the port may send. */
+  /**
+   * Local length error: the message is longer than the receive buffer, or than the maximum message
+   * size.
+   */
   LOC_LEN_ERR(
       rdma_h.IBV_WC_LOC_LEN_ERR(), "local length error", "post receives as long as the messages"),
-  /** The queue pair could not do it, though the request is of this side. */
+  /**
+   * Local queue pair operation error: an internal inconsistency of the queue pair or of a local
+   * work request.
+   */
   LOC_QP_OP_ERR(
       rdma_h.IBV_WC_LOC_QP_OP_ERR(),
       "local QP operation error",
-      "for a request that was sent: does the queue pair allow the operation, with enough"
-          + " outstanding reads and atomics? For a receive on Soft-RoCE: is it as long as the"
+      "send request: does the queue pair allow the operation, with enough"
+          + " outstanding reads and atomics? Receive request on Soft-RoCE: is it as long as the"
           + " message, and is its region open, with LOCAL_WRITE?"),
-  /** The end-to-end context failed; of a service that nothing implements. */
+  /** Local end-to-end context operation error; no provider implements end-to-end contexts. */
   LOC_EEC_OP_ERR(rdma_h.IBV_WC_LOC_EEC_OP_ERR(), "local EE context operation error", ""),
-  /** An entry does not lie in the memory region of its key, or the region lacks the right. */
+  /**
+   * Local protection error: an SGE is not inside the memory region of its local key, or the region
+   * does not allow the access.
+   */
   LOC_PROT_ERR(
       rdma_h.IBV_WC_LOC_PROT_ERR(),
       "local protection error",
       "is the region open, of this domain, and with LOCAL_WRITE where the device writes?"),
-  /** It was still queued when the queue pair went into the error state. */
+  /** The work request was outstanding when the queue pair entered state ERR. */
   WR_FLUSH_ERR(
       rdma_h.IBV_WC_WR_FLUSH_ERR(),
       "Work Request Flushed Error",
@@ -36,54 +45,56 @@ public enum CompletionStatus implements Codes.Code {
       rdma_h.IBV_WC_MW_BIND_ERR(),
       "memory management operation error",
       "are window and region of this domain, and may windows be bound to the region?"),
-  /** The peer answered with something else than was asked for. */
+  /** The remote side returned an unexpected response. */
   BAD_RESP_ERR(rdma_h.IBV_WC_BAD_RESP_ERR(), "bad response error", ""),
-  /** A write with immediate data met a protection error on this side. */
+  /** An RDMA write with immediate data caused a protection error on the local side. */
   LOC_ACCESS_ERR(rdma_h.IBV_WC_LOC_ACCESS_ERR(), "local access error", ""),
-  /** The peer found the request invalid. */
+  /** The remote side received an invalid request. */
   REM_INV_REQ_ERR(
       rdma_h.IBV_WC_REM_INV_REQ_ERR(),
       "remote invalid request error",
       "is the peer's receive long enough, and does its queue pair allow the operation?"),
-  /** The peer's memory region does not allow it. */
+  /** The remote memory region does not allow the access. */
   REM_ACCESS_ERR(
       rdma_h.IBV_WC_REM_ACCESS_ERR(),
       "remote access error",
       "remote address, rkey, or the access flags of the peer's region or queue pair are wrong"),
-  /** The peer could not do it. */
+  /** The remote side could not complete the operation. */
   REM_OP_ERR(
-      rdma_h.IBV_WC_REM_OP_ERR(), "remote operation error", "the peer's completions say why"),
-  /** The peer did not acknowledge. */
+      rdma_h.IBV_WC_REM_OP_ERR(),
+      "remote operation error",
+      "see the completions of the remote side"),
+  /** The remote side did not acknowledge within the retry count. */
   RETRY_EXC_ERR(
       rdma_h.IBV_WC_RETRY_EXC_ERR(),
       "transport retry counter exceeded",
-      "is the peer alive, in RTR or RTS, and connected to this queue pair's number?"),
-  /** The peer never had a receive posted. */
+      "is the remote queue pair in RTR or RTS and connected to this queue pair's QPN?"),
+  /** The remote side had no receive request posted within the RNR retry count. */
   RNR_RETRY_EXC_ERR(
       rdma_h.IBV_WC_RNR_RETRY_EXC_ERR(),
       "RNR retry counter exceeded",
-      "the peer must post receives in time, or the RNR retry count be 7, for ever"),
-  /** Reliable datagram domains differ. */
+      "the remote side must post receive requests in time; RNR retry count 7 is unlimited"),
+  /** Local reliable datagram domain violation. */
   LOC_RDD_VIOL_ERR(rdma_h.IBV_WC_LOC_RDD_VIOL_ERR(), "local RDD violation error", ""),
-  /** A reliable datagram request is invalid. */
+  /** Invalid reliable datagram request. */
   REM_INV_RD_REQ_ERR(rdma_h.IBV_WC_REM_INV_RD_REQ_ERR(), "remote invalid RD request", ""),
-  /** The peer gave up. */
+  /** The remote side aborted the operation. */
   REM_ABORT_ERR(rdma_h.IBV_WC_REM_ABORT_ERR(), "aborted error", ""),
-  /** No such end-to-end context. */
+  /** Invalid end-to-end context number. */
   INV_EECN_ERR(rdma_h.IBV_WC_INV_EECN_ERR(), "invalid EE context number", ""),
-  /** The end-to-end context's state does not allow it. */
+  /** Invalid end-to-end context state. */
   INV_EEC_STATE_ERR(rdma_h.IBV_WC_INV_EEC_STATE_ERR(), "invalid EE context state", ""),
-  /** The device or its driver must be restarted. */
+  /** Fatal error: the device or its driver must be restarted. */
   FATAL_ERR(rdma_h.IBV_WC_FATAL_ERR(), "fatal error", ""),
-  /** The answer did not come in time. */
+  /** The response timed out. */
   RESP_TIMEOUT_ERR(rdma_h.IBV_WC_RESP_TIMEOUT_ERR(), "response timeout error", ""),
-  /** None of the other errors; the vendor's error code may say more. */
+  /** Another error; see the vendor error code. */
   GENERAL_ERR(rdma_h.IBV_WC_GENERAL_ERR(), "general error", ""),
   /** A tag could not be matched. */
   TM_ERR(rdma_h.IBV_WC_TM_ERR(), "TM error", ""),
-  /** A matched tag's data must be fetched by software. */
+  /** The data of a matched tag must be fetched by software (rendezvous). */
   TM_RNDV_INCOMPLETE(rdma_h.IBV_WC_TM_RNDV_INCOMPLETE(), "TM software rendezvous", ""),
-  /** A status that is newer than this library. */
+  /** A status that this library does not know. */
   UNKNOWN(-1, "unknown", "");
 
   private static final CompletionStatus[] BY_CODE =
@@ -100,10 +111,10 @@ public enum CompletionStatus implements Codes.Code {
   }
 
   /**
-   * The status with a number; allocates nothing.
+   * Returns the constant of a code; allocates nothing.
    *
-   * @param code a number of C
-   * @return the status, {@link #UNKNOWN} if the number is newer than this library
+   * @param code a value of {@code enum ibv_wc_status}
+   * @return the status; {@link #UNKNOWN} if this library does not know the code
    */
   public static CompletionStatus of(int code) {
     return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : UNKNOWN;
@@ -115,7 +126,7 @@ public enum CompletionStatus implements Codes.Code {
   }
 
   /**
-   * The status in rdma-core's words: {@code ibv_wc_status_str}.
+   * Returns the description of the status: {@code ibv_wc_status_str}.
    *
    * @return a short text
    */
@@ -124,9 +135,9 @@ public enum CompletionStatus implements Codes.Code {
   }
 
   /**
-   * What usually causes the error.
+   * Returns the likely causes of the error.
    *
-   * @return what to look at; empty where there is nothing to advise
+   * @return what to check; empty if there is no advice
    */
   public String advice() {
     return advice;

@@ -22,7 +22,8 @@ import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /**
- * An open device: {@code struct ibv_context}. All other objects are created from it.
+ * An open device: {@code struct ibv_context}, with the operations that {@code verbs_get_ctx}
+ * returns. All other objects are created from it.
  *
  * {@snippet :
  * try (Context context = Device.list().get(0).open();
@@ -71,8 +72,7 @@ public final class Context extends Resource {
   /**
    * Returns the context of a device that C code opened and closes, for example librdmacm. Reading
    * {@linkplain #asyncEvents asynchronous events} sets the file descriptor of the events to
-   * non-blocking mode permanently: C code that then waits in {@code ibv_get_async_event} gets
-   * EAGAIN.
+   * non-blocking mode permanently: C code that then waits for an event gets EAGAIN.
    *
    * @param segment the {@code struct ibv_context}
    * @return a context; closing it closes what was created from it, but not the device
@@ -334,7 +334,7 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns a builder of a DMA handle: {@code ibv_alloc_dmah}.
+   * Returns a builder of a DMA handle.
    *
    * @return the builder
    */

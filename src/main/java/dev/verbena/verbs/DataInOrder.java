@@ -2,7 +2,9 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What of an operation's data arrives in order: {@code enum ibv_query_qp_data_in_order_caps}. */
+/**
+ * The data of an operation that is written in order: {@code enum ibv_query_qp_data_in_order_caps}.
+ */
 public enum DataInOrder implements Flags.Flag {
   /** The whole message. */
   WHOLE_MSG(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG()),

@@ -6,52 +6,53 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What a device said about itself when asked: {@code struct ibv_device_attr_ex}.
+ * The attributes of a device, as returned by {@code ibv_query_device_ex}: {@code struct
+ * ibv_device_attr_ex}.
  *
- * <p>What only {@code ibv_query_device_ex} tells is 0, empty or false where provider or kernel are
- * too old for it.
+ * <p>Attributes that only {@code ibv_query_device_ex} returns are 0, empty or false if the provider
+ * or the kernel does not support it.
  */
 public final class DeviceAttributes {
   private final MemorySegment struct;
   private final MemorySegment basic;
 
-  /** Takes a struct that nobody writes to any more. */
+  /** Keeps a struct that is not written to any more. */
   DeviceAttributes(MemorySegment struct) {
     this.struct = struct.asReadOnly();
     this.basic = ibv_device_attr_ex.orig_attr(this.struct);
   }
 
   /**
-   * The version of the firmware.
+   * Returns the firmware version.
    *
-   * @return the vendor's text; empty for software devices
+   * @return the text of the vendor; empty for software devices
    */
   public String firmwareVersion() {
     return ibv_device_attr.fw_ver(basic).getString(0);
   }
 
   /**
-   * The GUID of the device.
+   * Returns the node GUID.
    *
-   * @return the node GUID as a number, in Java's byte order
+   * @return the GUID in Java's byte order
    */
   public long nodeGuid() {
     return Long.reverseBytes(ibv_device_attr.node_guid(basic));
   }
 
   /**
-   * The GUID that all parts of one machine share.
+   * Returns the system image GUID, which all devices of one adapter share.
    *
-   * @return the system image GUID as a number, in Java's byte order
+   * @return the GUID in Java's byte order
    */
   public long systemImageGuid() {
     return Long.reverseBytes(ibv_device_attr.sys_image_guid(basic));
   }
 
   /**
-   * What the device can do.
+   * Returns the capability flags, basic and extended.
    *
-   * @return the known ones of its capability flags, basic and extended
+   * @return the flags that are known to this library
    */
   public Set<DeviceCapability> capabilities() {
     long flags = Integer.toUnsignedLong(ibv_device_attr.device_cap_flags(basic));
@@ -59,27 +60,27 @@ public final class DeviceAttributes {
   }
 
   /**
-   * Whether the device can do something.
+   * Returns whether the device has a capability.
    *
-   * @param capability what
-   * @return whether it is among the {@link #capabilities}
+   * @param capability the capability
+   * @return true if it is one of the {@link #capabilities}
    */
   public boolean has(DeviceCapability capability) {
     return capabilities().contains(capability);
   }
 
   /**
-   * Whether the device can do something with raw packets.
+   * Returns whether the device has a capability for raw packets.
    *
-   * @param capability what
-   * @return whether it is among the {@link #rawPacketCapabilities}
+   * @param capability the capability
+   * @return true if it is one of the {@link #rawPacketCapabilities}
    */
   public boolean has(RawPacketCapability capability) {
     return rawPacketCapabilities().contains(capability);
   }
 
   /**
-   * Among whom atomic operations are atomic.
+   * Returns the scope in which atomic operations are atomic.
    *
    * @return the scope
    */
@@ -88,304 +89,310 @@ public final class DeviceAttributes {
   }
 
   /**
-   * The largest memory region.
+   * Returns the maximum size of a memory region.
    *
-   * @return its size in bytes
+   * @return the size in bytes
    */
   public long maxMemoryRegionSize() {
     return ibv_device_attr.max_mr_size(basic);
   }
 
   /**
-   * The page sizes that the device can use.
+   * Returns the supported page sizes.
    *
-   * @return a mask whose bit n stands for 2 to the power of n bytes
+   * @return a mask whose bit n is the page size of 2 to the power of n bytes
    */
   public long pageSizes() {
     return ibv_device_attr.page_size_cap(basic);
   }
 
   /**
-   * The vendor.
+   * Returns the vendor ID.
    *
-   * @return its IEEE number
+   * @return the IEEE OUI
    */
   public int vendorId() {
     return ibv_device_attr.vendor_id(basic);
   }
 
   /**
-   * The vendor's number for this kind of device.
+   * Returns the part ID, which the vendor assigns.
    *
-   * @return the part number
+   * @return the part ID
    */
   public int vendorPartId() {
     return ibv_device_attr.vendor_part_id(basic);
   }
 
   /**
-   * The version of the hardware.
+   * Returns the hardware version.
    *
-   * @return the vendor's number
+   * @return the number of the vendor
    */
   public int hardwareVersion() {
     return ibv_device_attr.hw_ver(basic);
   }
 
   /**
-   * How many queue pairs there can be.
+   * Returns the maximum number of queue pairs.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxQueuePairs() {
     return ibv_device_attr.max_qp(basic);
   }
 
   /**
-   * How many requests a queue of a queue pair can hold.
+   * Returns the maximum number of outstanding work requests of a send or receive queue.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxQueuePairRequests() {
     return ibv_device_attr.max_qp_wr(basic);
   }
 
   /**
-   * How many scatter/gather entries a request can have.
+   * Returns the maximum number of scatter/gather elements (SGEs) of a work request, except for RDMA
+   * reads.
    *
-   * @return the limit, reads excepted
+   * @return the maximum
    */
   public int maxScatterGatherEntries() {
     return ibv_device_attr.max_sge(basic);
   }
 
   /**
-   * How many scatter/gather entries an RDMA read can have.
+   * Returns the maximum number of SGEs of an RDMA read.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxReadScatterGatherEntries() {
     return ibv_device_attr.max_sge_rd(basic);
   }
 
   /**
-   * How many completion queues there can be.
+   * Returns the maximum number of completion queues.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxCompletionQueues() {
     return ibv_device_attr.max_cq(basic);
   }
 
   /**
-   * How many completions a queue can hold.
+   * Returns the maximum number of completions of a completion queue.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxCompletionQueueEntries() {
     return ibv_device_attr.max_cqe(basic);
   }
 
   /**
-   * How many memory regions there can be.
+   * Returns the maximum number of memory regions.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxMemoryRegions() {
     return ibv_device_attr.max_mr(basic);
   }
 
   /**
-   * How many protection domains there can be.
+   * Returns the maximum number of protection domains.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxProtectionDomains() {
     return ibv_device_attr.max_pd(basic);
   }
 
   /**
-   * How many RDMA reads and atomics of its peer a queue pair can serve at a time.
+   * Returns the maximum number of outstanding RDMA reads and atomic operations per queue pair as
+   * target: the maximum of {@code max_dest_rd_atomic}.
    *
-   * @return the limit of {@code max_dest_rd_atomic}
+   * @return the maximum
    */
   public int maxReadsAsTarget() {
     return ibv_device_attr.max_qp_rd_atom(basic);
   }
 
   /**
-   * How many RDMA reads and atomics of peers the device can serve at a time.
+   * Returns the maximum number of outstanding RDMA reads and atomic operations of the device as
+   * target, over all queue pairs.
    *
-   * @return the limit over all queue pairs
+   * @return the maximum
    */
   public int maxReadsAsTargetOfDevice() {
     return ibv_device_attr.max_res_rd_atom(basic);
   }
 
   /**
-   * How many RDMA reads and atomics a queue pair can have under way.
+   * Returns the maximum number of outstanding RDMA reads and atomic operations per queue pair as
+   * initiator: the maximum of {@code max_rd_atomic}.
    *
-   * @return the limit of {@code max_rd_atomic}
+   * @return the maximum
    */
   public int maxReadsAsInitiator() {
     return ibv_device_attr.max_qp_init_rd_atom(basic);
   }
 
   /**
-   * How many RDMA reads and atomics an end-to-end context can serve at a time.
+   * Returns the maximum number of outstanding RDMA reads and atomic operations per end-to-end
+   * context as target. No provider implements end-to-end contexts.
    *
-   * @return the limit; nothing implements such contexts
+   * @return the maximum
    */
   public int maxEndToEndReadsAsTarget() {
     return ibv_device_attr.max_ee_rd_atom(basic);
   }
 
   /**
-   * How many RDMA reads and atomics an end-to-end context can have under way.
+   * Returns the maximum number of outstanding RDMA reads and atomic operations per end-to-end
+   * context as initiator. No provider implements end-to-end contexts.
    *
-   * @return the limit; nothing implements such contexts
+   * @return the maximum
    */
   public int maxEndToEndReadsAsInitiator() {
     return ibv_device_attr.max_ee_init_rd_atom(basic);
   }
 
   /**
-   * How many end-to-end contexts there can be.
+   * Returns the maximum number of end-to-end contexts. No provider implements them.
    *
-   * @return the limit; nothing implements them
+   * @return the maximum
    */
   public int maxEndToEndContexts() {
     return ibv_device_attr.max_ee(basic);
   }
 
   /**
-   * How many reliable datagram domains there can be.
+   * Returns the maximum number of reliable datagram domains. No provider implements them.
    *
-   * @return the limit; nothing implements them
+   * @return the maximum
    */
   public int maxReliableDatagramDomains() {
     return ibv_device_attr.max_rdd(basic);
   }
 
   /**
-   * How many memory windows there can be.
+   * Returns the maximum number of memory windows.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxMemoryWindows() {
     return ibv_device_attr.max_mw(basic);
   }
 
   /**
-   * How many raw IPv6 queue pairs there can be.
+   * Returns the maximum number of raw IPv6 queue pairs.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxRawIpv6QueuePairs() {
     return ibv_device_attr.max_raw_ipv6_qp(basic);
   }
 
   /**
-   * How many raw Ethertype queue pairs there can be.
+   * Returns the maximum number of raw Ethertype queue pairs.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxRawEthertypeQueuePairs() {
     return ibv_device_attr.max_raw_ethy_qp(basic);
   }
 
   /**
-   * How many multicast groups can be attached to.
+   * Returns the maximum number of multicast groups.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxMulticastGroups() {
     return ibv_device_attr.max_mcast_grp(basic);
   }
 
   /**
-   * How many queue pairs can be attached to one multicast group.
+   * Returns the maximum number of queue pairs attached to one multicast group.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxQueuePairsOfMulticastGroup() {
     return ibv_device_attr.max_mcast_qp_attach(basic);
   }
 
   /**
-   * How many queue pairs can be attached to multicast groups.
+   * Returns the maximum number of queue pairs attached to multicast groups, over all groups.
    *
-   * @return the limit over all groups
+   * @return the maximum
    */
   public int maxMulticastAttachments() {
     return ibv_device_attr.max_total_mcast_qp_attach(basic);
   }
 
   /**
-   * How many address handles there can be.
+   * Returns the maximum number of address handles.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxAddressHandles() {
     return ibv_device_attr.max_ah(basic);
   }
 
   /**
-   * How many fast memory regions there can be.
+   * Returns the maximum number of fast memory regions.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxFastMemoryRegions() {
     return ibv_device_attr.max_fmr(basic);
   }
 
   /**
-   * How often a fast memory region can be mapped before it must be unmapped.
+   * Returns the maximum number of mappings of a fast memory region before it must be unmapped.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxMapsOfFastMemoryRegion() {
     return ibv_device_attr.max_map_per_fmr(basic);
   }
 
   /**
-   * How many shared receive queues there can be.
+   * Returns the maximum number of shared receive queues.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxSharedReceiveQueues() {
     return ibv_device_attr.max_srq(basic);
   }
 
   /**
-   * How many requests a shared receive queue can hold.
+   * Returns the maximum number of receive requests of a shared receive queue.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxSharedReceiveQueueRequests() {
     return ibv_device_attr.max_srq_wr(basic);
   }
 
   /**
-   * How many scatter/gather entries a request of a shared receive queue can have.
+   * Returns the maximum number of SGEs of a receive request of a shared receive queue.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxSharedReceiveQueueEntries() {
     return ibv_device_attr.max_srq_sge(basic);
   }
 
   /**
-   * How many partitions a port can be in.
+   * Returns the maximum number of partitions.
    *
-   * @return the limit
+   * @return the length of the P_Key table
    */
   public int maxPkeys() {
     return Short.toUnsignedInt(ibv_device_attr.max_pkeys(basic));
   }
 
   /**
-   * How long the device takes at most to acknowledge a packet.
+   * Returns the local CA ACK delay: the maximum time in which the device acknowledges a packet.
    *
    * @return n, for 4.096 microseconds times 2 to the power of n
    */
@@ -394,9 +401,9 @@ public final class DeviceAttributes {
   }
 
   /**
-   * How many ports there are.
+   * Returns the number of ports.
    *
-   * @return the count; ports are numbered from 1
+   * @return the number; ports are numbered from 1
    */
   public int portCount() {
     int extended = ibv_device_attr_ex.phys_port_cnt_ex(struct);
@@ -404,7 +411,7 @@ public final class DeviceAttributes {
   }
 
   /**
-   * What can be done with memory that is paged in on demand.
+   * Returns the on-demand paging (ODP) capabilities.
    *
    * @return the capabilities
    */
@@ -413,25 +420,25 @@ public final class DeviceAttributes {
   }
 
   /**
-   * The bits that count in a completion's time stamp.
+   * Returns the mask of the valid bits of a completion timestamp.
    *
-   * @return a mask; 0 if there are no time stamps
+   * @return the mask; 0 if timestamps are not supported
    */
   public long completionTimestampMask() {
     return ibv_device_attr_ex.completion_timestamp_mask(struct);
   }
 
   /**
-   * How fast the clock behind completion time stamps runs.
+   * Returns the frequency of the device clock, which completion timestamps are taken from.
    *
-   * @return its frequency in kHz; 0 if there is none
+   * @return the frequency in kHz; 0 if there is no clock
    */
   public long coreClockKilohertz() {
     return ibv_device_attr_ex.hca_core_clock(struct);
   }
 
   /**
-   * What the device can do to cut long TCP segments.
+   * Returns the TCP segmentation offload (TSO) capabilities.
    *
    * @return the capabilities
    */
@@ -440,7 +447,7 @@ public final class DeviceAttributes {
   }
 
   /**
-   * What the device can do to spread received packets over queues.
+   * Returns the receive side scaling (RSS) capabilities.
    *
    * @return the capabilities
    */
@@ -449,16 +456,16 @@ public final class DeviceAttributes {
   }
 
   /**
-   * How many receive work queues there can be.
+   * Returns the maximum number of receive work queues.
    *
-   * @return the limit
+   * @return the maximum
    */
   public int maxReceiveWorkQueues() {
     return ibv_device_attr_ex.max_wq_type_rq(struct);
   }
 
   /**
-   * What the device can do to hold queue pairs down to a rate.
+   * Returns the packet pacing capabilities.
    *
    * @return the capabilities
    */
@@ -467,16 +474,16 @@ public final class DeviceAttributes {
   }
 
   /**
-   * What the device can do with raw packets.
+   * Returns the raw packet capabilities.
    *
-   * @return the known ones of its flags
+   * @return the flags that are known to this library
    */
   public Set<RawPacketCapability> rawPacketCapabilities() {
     return Flags.of(RawPacketCapability.class, ibv_device_attr_ex.raw_packet_caps(struct));
   }
 
   /**
-   * What the device can do to match received messages by tags.
+   * Returns the tag matching (TM) capabilities.
    *
    * @return the capabilities
    */
@@ -485,7 +492,7 @@ public final class DeviceAttributes {
   }
 
   /**
-   * What the device can do to raise fewer completion events.
+   * Returns the completion moderation capabilities.
    *
    * @return the capabilities
    */
@@ -494,16 +501,16 @@ public final class DeviceAttributes {
   }
 
   /**
-   * How much memory of its own the device has for programs.
+   * Returns the maximum size of device memory.
    *
-   * @return its size in bytes; 0 if there is none
+   * @return the size in bytes; 0 if there is none
    */
   public long maxDeviceMemory() {
     return ibv_device_attr_ex.max_dm_size(struct);
   }
 
   /**
-   * What atomic operations the device can do over PCI.
+   * Returns the PCI atomic operation capabilities.
    *
    * @return the capabilities
    */

@@ -14,9 +14,15 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Memory on the device itself: {@code struct ibv_dm}.
+ * Memory on the device: {@code struct ibv_dm}.
  *
- * <p>Closing it calls {@code ibv_free_dm}.
+ * {@snippet :
+ * DeviceMemory memory = context.allocateDeviceMemory(4096);
+ * MemoryRegion region = memory.register(pd, 0, 4096, AccessFlag.REMOTE_ATOMIC);
+ * }
+ *
+ * <p>Several threads may use it. Closing it first closes its memory regions, then calls {@code
+ * ibv_free_dm}. See {@code ibv_alloc_dm(3)}.
  */
 public final class DeviceMemory extends Resource {
   private static final int MAX_LOG = 63;
@@ -32,10 +38,10 @@ public final class DeviceMemory extends Resource {
 
   static DeviceMemory allocate(Context context, long length, long alignment) {
     if (length < 1) {
-      throw new IllegalArgumentException("device memory of " + length + " bytes");
+      throw new IllegalArgumentException("length must be positive: " + length);
     }
     if (Long.bitCount(alignment) != 1 || Long.numberOfTrailingZeros(alignment) == MAX_LOG) {
-      throw new IllegalArgumentException("alignment " + alignment + " is no power of two");
+      throw new IllegalArgumentException("alignment must be a power of two: " + alignment);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_alloc_dm_attr.allocate(arena);
@@ -49,17 +55,18 @@ public final class DeviceMemory extends Resource {
           });
     } catch (VerbsException e) {
       if (e.isUnsupported()) {
-        throw e.explained(context.device() + " has no memory of its own to give");
+        throw e.explained(context.device() + " has no device memory");
       }
       throw e.errno() == Errno.ENOMEM || e.errno() == Errno.EINVAL
-          ? e.explained(length + " bytes: see max_dm_size of the device for how much there is")
+          ? e.explained(
+              length + " bytes: the maximum is DeviceAttributes.maxDeviceMemory() (max_dm_size)")
           : e;
     }
   }
 
   static DeviceMemory imported(Context context, int handle, long length) {
     if (length < 1) {
-      throw new IllegalArgumentException("device memory of " + length + " bytes");
+      throw new IllegalArgumentException("length must be positive: " + length);
     }
     return make(
         List.of(context),
@@ -70,10 +77,10 @@ public final class DeviceMemory extends Resource {
   }
 
   /**
-   * Copies into the device memory: {@code ibv_memcpy_to_dm}.
+   * Copies host memory to the device memory: {@code ibv_memcpy_to_dm}.
    *
-   * @param offset where to begin in the device memory
-   * @param source native memory to copy from, all of it
+   * @param offset the offset in the device memory, in bytes
+   * @param source native memory, which is copied as a whole
    */
   public void write(long offset, MemorySegment source) {
     Objects.checkFromIndexSize(offset, source.byteSize(), length);
@@ -87,10 +94,10 @@ public final class DeviceMemory extends Resource {
   }
 
   /**
-   * Copies out of the device memory: {@code ibv_memcpy_from_dm}.
+   * Copies device memory to host memory: {@code ibv_memcpy_from_dm}.
    *
-   * @param offset where to begin in the device memory
-   * @param target native memory to copy to, all of it
+   * @param offset the offset in the device memory, in bytes
+   * @param target native memory, which is filled as a whole
    */
   public void read(long offset, MemorySegment target) {
     Objects.checkFromIndexSize(offset, target.byteSize(), length);
@@ -108,19 +115,19 @@ public final class DeviceMemory extends Resource {
   }
 
   /**
-   * Registers a part of the memory: {@code ibv_reg_dm_mr}. Work requests and peers count addresses
-   * from 0: {@link AccessFlag#ZERO_BASED} is added.
+   * Registers a range of the device memory: {@code ibv_reg_dm_mr}. Work requests and remote sides
+   * use addresses from 0 on: {@link AccessFlag#ZERO_BASED} is added.
    *
-   * @param domain a domain of the same context
-   * @param offset where the part starts
-   * @param size how long it is
-   * @param access what may be done to it besides reading it locally
+   * @param domain a protection domain of the same context
+   * @param offset the offset of the range in bytes
+   * @param size the size of the range in bytes
+   * @param access the allowed operations besides local reads
    * @return a region without host memory, to be closed
    */
   public MemoryRegion register(
       ProtectionDomain domain, long offset, long size, AccessFlag... access) {
     if (domain.context() != context) {
-      throw new IllegalArgumentException(domain + " is not of " + context);
+      throw new IllegalArgumentException(domain + " does not belong to " + context);
     }
     Objects.checkFromIndexSize(offset, size, length);
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ZERO_BASED, access);
@@ -138,34 +145,35 @@ public final class DeviceMemory extends Resource {
   }
 
   /**
-   * Exports the memory as a DMA buffer: {@code ibv_dm_export_dmabuf_fd}. Needs rdma-core 62.
+   * Exports the memory as a DMA buffer: {@code ibv_dm_export_dmabuf_fd}. Requires rdma-core 62.
    *
-   * @return a file descriptor that belongs to the caller, to be closed with {@code close(2)}
+   * @return a file descriptor, owned by the caller, to be closed with {@code close(2)}
    */
   public int exportDmaBuf() {
     return whileOpen(() -> context.verbs().ibv_dm_export_dmabuf_fd(address()));
   }
 
   /**
-   * How much memory there is.
+   * Returns the length of the memory.
    *
-   * @return its size in bytes
+   * @return the length in bytes
    */
   public long length() {
     return length;
   }
 
   /**
-   * The number that another process {@linkplain Context#importDeviceMemory imports} the memory by.
+   * Returns the kernel's handle of the memory, by which another process {@linkplain
+   * Context#importDeviceMemory imports} it.
    *
-   * @return the kernel's handle
+   * @return the handle
    */
   public int handle() {
     return ibv_dm.handle(Memory.at(address(), ibv_dm.sizeof()));
   }
 
   /**
-   * The context that the memory belongs to.
+   * Returns the context of the memory.
    *
    * @return the context
    */

@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What a device is told about the place of memory, so that it brings data there faster: {@code
- * struct ibv_dmah}. Needs rdma-core 59.
+ * A DMA handle: hints about the placement of memory, which make DMA faster ({@code struct
+ * ibv_dmah}). Requires rdma-core 59. Get one with {@link Context#dmaHandle}.
  *
- * <p>Closing it calls {@code ibv_dealloc_dmah}.
+ * <p>Closing it calls {@code ibv_dealloc_dmah}. See {@code ibv_alloc_dmah(3)}.
  */
 public final class DmaHandle extends Resource {
   private final Context context;
@@ -21,7 +21,7 @@ public final class DmaHandle extends Resource {
     this.context = context;
   }
 
-  /** The kind of memory that TLP processing hints speak of: {@code enum ibv_tph_mem_type}. */
+  /** The memory type of TLP processing hints (TPH): {@code enum ibv_tph_mem_type}. */
   public enum MemoryType implements Codes.Code {
     /** Volatile memory. */
     VM(rdma_h.IBV_TPH_MEM_TYPE_VM()),
@@ -40,7 +40,7 @@ public final class DmaHandle extends Resource {
     }
   }
 
-  /** What can be told: {@code struct ibv_dmah_init_attr}. */
+  /** A builder of a DMA handle: {@code struct ibv_dmah_init_attr}. */
   public static final class Builder {
     private static final int HINTS = 4;
 
@@ -55,14 +55,14 @@ public final class DmaHandle extends Resource {
     }
 
     /**
-     * The processor that will use the data.
+     * Sets the processor that uses the data.
      *
-     * @param cpu its number
+     * @param cpu the number of the processor
      * @return this
      */
     public Builder cpu(int cpu) {
       if (cpu < 0) {
-        throw new IllegalArgumentException("processor " + cpu);
+        throw new IllegalArgumentException("processor number must not be negative: " + cpu);
       }
       this.cpu = cpu;
       mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_CPU_ID();
@@ -70,14 +70,14 @@ public final class DmaHandle extends Resource {
     }
 
     /**
-     * The processing hint of PCI Express.
+     * Sets the TLP processing hint of PCI Express.
      *
      * @param hint 0 (bidirectional), 1 (requester), 2 (target) or 3 (target with priority)
      * @return this
      */
     public Builder processingHint(int hint) {
       if (hint < 0 || hint >= HINTS) {
-        throw new IllegalArgumentException("processing hint " + hint + ": 0 to 3 are possible");
+        throw new IllegalArgumentException("processing hint must be 0 to 3: " + hint);
       }
       this.hint = hint;
       mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_PH();
@@ -85,7 +85,7 @@ public final class DmaHandle extends Resource {
     }
 
     /**
-     * The kind of memory.
+     * Sets the memory type.
      *
      * @param type volatile or persistent
      * @return this
@@ -97,9 +97,9 @@ public final class DmaHandle extends Resource {
     }
 
     /**
-     * Makes the handle: {@code ibv_alloc_dmah}.
+     * Creates the handle: {@code ibv_alloc_dmah}.
      *
-     * @return a handle, to be closed
+     * @return the handle, to be closed
      */
     public DmaHandle create() {
       try (Arena arena = Arena.ofConfined()) {
@@ -118,7 +118,7 @@ public final class DmaHandle extends Resource {
   }
 
   /**
-   * The context that the handle was made from.
+   * Returns the context of the handle.
    *
    * @return the context
    */

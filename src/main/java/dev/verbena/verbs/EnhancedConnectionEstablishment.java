@@ -1,9 +1,10 @@
 package dev.verbena.verbs;
 
 /**
- * What the providers of two peers agree on beyond the standard: {@code struct ibv_ece}.
+ * The options for enhanced connection establishment (ECE), which two providers agree on beyond the
+ * standard: {@code struct ibv_ece}.
  *
- * @param vendor the vendor whose options these are; 0 for none
- * @param options what only that vendor knows the meaning of
+ * @param vendor the vendor ID; 0 for no options
+ * @param options the vendor-specific options
  */
 public record EnhancedConnectionEstablishment(int vendor, int options) {}

@@ -4,15 +4,15 @@ import java.util.HexFormat;
 import java.util.OptionalInt;
 
 /**
- * Where a path leads on Ethernet.
+ * The destination of a path on Ethernet.
  *
- * @param address the hardware address in the usual notation, such as {@code 02:00:00:00:0a:01}
- * @param vlan the VLAN, or empty if the packets have no tag
+ * @param address the hardware address, such as {@code 02:00:00:00:0a:01}
+ * @param vlan the VLAN ID, or empty if the packets have no tag
  */
 public record EthernetAddress(String address, OptionalInt vlan) {
   static final int SIZE = 6;
 
-  /** What C calls a packet without a VLAN tag. */
+  /** The VLAN ID of packets without a VLAN tag in C. */
   private static final int NO_VLAN = 0xffff;
 
   static EthernetAddress of(byte[] address, short vlan) {

@@ -9,12 +9,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * A file descriptor that C reads events from: any number of threads take them, each event goes to
- * one, and whoever waits leaves when the owner is closed.
+ * A file descriptor that a C function reads events from. Several threads may read; each event is
+ * returned to one of them. A wait ends when the owner is closed.
  *
- * <p>C's reading functions block, which no interrupt ends, and a descriptor that was readable need
- * not stay so: the kernel drops the events of an object that is destroyed, and C code or a second
- * instance may read too. So the descriptor is made non-blocking before the first event is taken.
+ * <p>The C functions block and cannot be interrupted, and a descriptor that was readable may no
+ * longer be: the kernel removes the events of an object that is destroyed, and C code or another
+ * instance may read too. So the descriptor is set to non-blocking mode before the first event is
+ * read.
  */
 final class EventFile<E> {
   private final Resource owner;
@@ -24,10 +25,10 @@ final class EventFile<E> {
   private Readiness wait;
 
   /**
-   * Events of a descriptor.
+   * Creates a reader of the events of a descriptor.
    *
-   * @param owner must be open for events to be taken
-   * @param reader reads one event; null if it is of no interest to anybody
+   * @param owner must be open while events are read
+   * @param reader reads one event; returns null if it is to be ignored
    */
   EventFile(Resource owner, int descriptor, Supplier<E> reader) {
     this.owner = owner;
@@ -35,7 +36,7 @@ final class EventFile<E> {
     this.reader = reader;
   }
 
-  /** Takes an event that is there, or null. */
+  /** Returns the next event without waiting, or null. */
   E poll() {
     lock.lock();
     try {
@@ -50,7 +51,7 @@ final class EventFile<E> {
     }
   }
 
-  /** The next event; null if nobody wants to know of it, or if it is gone again. */
+  /** Returns the next event; null if it is to be ignored, or if there is none any more. */
   private E read() {
     try {
       return reader.get();
@@ -62,7 +63,7 @@ final class EventFile<E> {
     }
   }
 
-  /** Takes an event, waiting a while for it; null if none comes. */
+  /** Waits for an event with a timeout; returns null if it elapsed. */
   E poll(Duration timeout) throws InterruptedException {
     long start = System.nanoTime();
     E event = poll();
@@ -74,7 +75,7 @@ final class EventFile<E> {
     return event;
   }
 
-  /** Takes an event, waiting for it as long as it takes. */
+  /** Waits for an event. */
   E take() throws InterruptedException {
     E event = poll();
     while (event == null) {
@@ -104,13 +105,13 @@ final class EventFile<E> {
     return wait;
   }
 
-  /** Makes everybody leave; to be called when the owner has begun to close. */
+  /** Ends the waits of all threads; called when the closing of the owner has begun. */
   void stop() {
     lock.lock();
     try {
       if (wait != null) {
         wait.close();
-        wait = null; // Made anew if closing fails.
+        wait = null; // Created again if closing fails.
       }
     } finally {
       lock.unlock();

@@ -5,13 +5,13 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** Sets of flags, as Java has them and as C has them. */
+/** Conversion between sets of enum constants and C masks. */
 final class Flags {
   private Flags() {}
 
-  /** An enum constant that stands for one bit of a C mask. */
+  /** An enum constant for one bit of a C mask. */
   interface Flag {
-    /** The bit. */
+    /** Returns the bit. */
     long bit();
   }
 
@@ -27,7 +27,7 @@ final class Flags {
     return mask(Arrays.asList(flags));
   }
 
-  /** The flags whose bits are set; bits without a flag are left out. */
+  /** Returns the flags whose bits are set, without bits that this library does not know. */
   static <E extends Enum<E> & Flag> Set<E> of(Class<E> type, long mask) {
     EnumSet<E> set = EnumSet.noneOf(type);
     for (E flag : type.getEnumConstants()) {

@@ -2,11 +2,11 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What a remote flush waits for: {@code enum ibv_placement_type}. */
+/** The placement type of a remote flush: {@code enum ibv_placement_type}. */
 public enum FlushPlacement implements Flags.Flag {
-  /** Until everybody can see the data. */
+  /** Global visibility: the data is visible to all readers. */
   GLOBAL(rdma_h.IBV_FLUSH_GLOBAL()),
-  /** Until the data outlives a loss of power. */
+  /** Persistence: the data survives a power failure. */
   PERSISTENT(rdma_h.IBV_FLUSH_PERSISTENT());
 
   private final long bit;

@@ -6,22 +6,22 @@ import dev.verbena.internal.Provider;
 import dev.verbena.raw.rdma_h;
 
 /**
- * Whether this process may fork while it has registered memory.
+ * Fork support for processes that have registered memory.
  *
- * <p>A child gets copies of pages that the device keeps using; on kernels before 5.12 it may be the
- * parent that gets the copy. {@link ProcessBuilder} starts processes in a way that is not affected;
- * C code in this process that calls {@code fork} or {@code system} is.
+ * <p>After a {@code fork} the child gets copies of pages that the device uses; on kernels before
+ * 5.12 the parent may get the copy instead. {@link ProcessBuilder} is not affected; C code in this
+ * process that calls {@code fork} or {@code system} is. See {@code ibv_fork_init(3)}.
  */
 public final class Fork {
   private Fork() {}
 
-  /** How forking is made safe: {@code enum ibv_fork_status}. */
+  /** The status of fork support: {@code enum ibv_fork_status}. */
   public enum Status implements Codes.Code {
-    /** Not at all. */
+    /** Fork support is disabled. */
     DISABLED(rdma_h.IBV_FORK_DISABLED()),
-    /** By {@link Fork#initialize}. */
+    /** Fork support was enabled by {@link Fork#initialize}. */
     ENABLED(rdma_h.IBV_FORK_ENABLED()),
-    /** By the kernel, whether initialised or not. */
+    /** The kernel makes fork support unnecessary. */
     UNNEEDED(rdma_h.IBV_FORK_UNNEEDED());
 
     private final int code;
@@ -37,11 +37,11 @@ public final class Fork {
   }
 
   /**
-   * Makes forking safe, at the price of a system call for each registration: {@code ibv_fork_init}.
-   * To be called before any memory is registered. The environment variables {@code RDMAV_FORK_SAFE}
-   * and {@code IBV_FORK_SAFE} do the same.
+   * Enables fork support: {@code ibv_fork_init}. It costs a system call for each registration. Call
+   * it before any memory is registered. The environment variables {@code RDMAV_FORK_SAFE} and
+   * {@code IBV_FORK_SAFE} have the same effect.
    *
-   * @throws VerbsException EINVAL if memory is registered already
+   * @throws VerbsException EINVAL if memory is already registered
    */
   public static void initialize() {
     initialize(Provider.system());
@@ -52,16 +52,17 @@ public final class Fork {
       provider.verbs().ibv_fork_init();
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
-          ? e.explained("memory was registered before: initialise before anything else")
+          ? e.explained(
+              "memory is already registered: call Fork.initialize() before any registration")
           : e;
     }
   }
 
   /**
-   * How forking is made safe: {@code ibv_is_fork_initialized}.
+   * Returns the status of fork support: {@code ibv_is_fork_initialized}.
    *
    * @return the status
-   * @throws VerbsException ENOSYS if the library is older than rdma-core 35
+   * @throws VerbsException ENOSYS if libibverbs is older than rdma-core 35
    */
   public static Status status() {
     return status(Provider.system());

@@ -8,20 +8,20 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * By which address of a port peers are to reach it, and why.
+ * The local GID or LID of a port that a queue pair uses, and the reason for its choice.
  *
- * <p>On Ethernet that is a GID: of RoCE v2 before RoCE v1, since only the former is routed; with an
- * IPv4 address before global IPv6 before link-local IPv6, since both ends must choose one family
- * and link-local addresses do not leave the link; then the one with the lowest index. A source
- * address narrows the choice to its GIDs. On InfiniBand peers are reached by LID; the GID is there
- * for those in other subnets.
+ * <p>On Ethernet it is a GID: RoCE v2 is preferred to RoCE v1, as only the former is routable; then
+ * an IPv4 address to a global IPv6 address to a link-local address, as both sides must choose the
+ * same address family and link-local addresses do not leave the link; then the lowest index. A
+ * source address restricts the choice to its GIDs. On InfiniBand the LID is used, and the GID for
+ * destinations in other subnets.
  *
- * @param entry the GID
- * @param lid the port's LID; 0 on Ethernet
- * @param reason why this one, in words
+ * @param entry the entry of the GID table
+ * @param lid the LID of the port; 0 on Ethernet
+ * @param reason the reason for the choice
  */
 public record GidChoice(GidEntry entry, int lid, String reason) {
-  /** Refuses a choice of nothing. */
+  /** Creates a choice. */
   public GidChoice {
     Objects.requireNonNull(entry, "entry");
     Objects.requireNonNull(reason, "reason");
@@ -90,7 +90,7 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
   private static IllegalStateException none(List<GidEntry> table, InetAddress source, String port) {
     if (table.isEmpty()) {
       return new IllegalStateException(
-          port + " has no GID: its network interface has no address, or is not up");
+          port + " has no GID: its network interface must be up and have an address");
     }
     return new IllegalStateException(
         "%s has no GID of %s; it has %s"
@@ -103,7 +103,7 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
   }
 
   /**
-   * The chosen GID.
+   * Returns the GID.
    *
    * @return the GID
    */
@@ -112,7 +112,7 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
   }
 
   /**
-   * The chosen GID's place in its port's table.
+   * Returns the index of the GID in the GID table.
    *
    * @return the index
    */
@@ -121,7 +121,7 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
   }
 
   /**
-   * Whether peers must be told the GID because there is no LID.
+   * Returns whether remote sides require the GID, as there is no LID.
    *
    * @return true on Ethernet
    */

@@ -8,16 +8,16 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * An entry of a port's GID table: {@code struct ibv_gid_entry}.
+ * An entry of the GID table of a port: {@code struct ibv_gid_entry}.
  *
  * @param gid the GID
- * @param index its place in the port's table
- * @param port the port
- * @param type what packets it is for
- * @param interfaceIndex the network interface it comes from, as the system counts them; 0 if none
+ * @param index the index in the GID table
+ * @param port the port number
+ * @param type the type of packets that use the GID
+ * @param interfaceIndex the index of the network interface; 0 if there is none
  */
 public record GidEntry(Gid gid, int index, int port, GidType type, int interfaceIndex) {
-  /** Checks that nothing is missing. */
+  /** Creates an entry. */
   public GidEntry {
     Objects.requireNonNull(gid, "gid");
     Objects.requireNonNull(type, "type");
@@ -33,10 +33,10 @@ public record GidEntry(Gid gid, int index, int port, GidType type, int interface
   }
 
   /**
-   * The network interface that the GID comes from.
+   * Returns the network interface of the GID.
    *
    * @return the interface; empty on InfiniBand, or if it is in another network namespace
-   * @throws SocketException if the system does not tell
+   * @throws SocketException if the interface cannot be determined
    */
   public Optional<NetworkInterface> networkInterface() throws SocketException {
     return interfaceIndex == 0

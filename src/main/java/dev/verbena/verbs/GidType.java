@@ -2,15 +2,15 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What packets a GID is for: {@code enum ibv_gid_type}. */
+/** The type of packets that use a GID: {@code enum ibv_gid_type}. */
 public enum GidType implements Codes.Code {
   /** InfiniBand. */
   IB(rdma_h.IBV_GID_TYPE_IB(), "IB"),
-  /** RoCE version 1: Ethernet frames of a type of their own, not routable. */
+  /** RoCE version 1: Ethernet frames with their own Ethertype, not routable. */
   ROCE_V1(rdma_h.IBV_GID_TYPE_ROCE_V1(), "RoCE v1"),
-  /** RoCE version 2: UDP packets, to port 4791. */
+  /** RoCE version 2: UDP packets with destination port 4791, routable. */
   ROCE_V2(rdma_h.IBV_GID_TYPE_ROCE_V2(), "RoCE v2"),
-  /** A type that is newer than this library. */
+  /** A type that this library does not know. */
   UNKNOWN(-1, "unknown");
 
   private final int code;
@@ -27,9 +27,9 @@ public enum GidType implements Codes.Code {
   }
 
   /**
-   * The type in words.
+   * Returns the name of the type.
    *
-   * @return such as {@code RoCE v2}
+   * @return the name, such as {@code RoCE v2}
    */
   public String text() {
     return text;

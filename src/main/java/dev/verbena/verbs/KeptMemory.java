@@ -6,11 +6,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The memory of a region, which stays reachable until it is deregistered.
+ * Keeps the memory of a region reachable until the region is deregistered.
  *
- * <p>Memory of an automatic arena, of a direct buffer or of a buffer that is mapped is freed once
- * nothing refers to it. A region that was never closed and became unreachable, with its context,
- * would let go of memory that the device may still write to.
+ * <p>Memory of an automatic arena, of a direct buffer or of a mapped buffer is freed when it is
+ * unreachable. A region that is not closed and becomes unreachable together with its context must
+ * not free memory that the device may still write to.
  */
 final class KeptMemory {
   private static final Set<KeptMemory> KEPT = ConcurrentHashMap.newKeySet();
@@ -36,7 +36,7 @@ final class KeptMemory {
     }
   }
 
-  /** Lets go of the memory, once the device no longer uses it. */
+  /** Stops keeping the memory, when the device no longer uses it. */
   void release() {
     KEPT.remove(this);
   }

@@ -3,10 +3,10 @@ package dev.verbena.verbs;
 import java.lang.ref.Cleaner;
 
 /**
- * Reports an object that was never closed. It does not close it: nobody but the user knows whether
- * a peer or the hardware still works on it.
+ * Reports an object that was not closed. It does not close the object, as a remote side or the
+ * hardware may still use it.
  *
- * <p>{@code -Ddev.verbena.leaks=trace} adds where the object was made.
+ * <p>{@code -Ddev.verbena.leaks=trace} adds the stack trace of its creation.
  */
 final class LeakReport implements Runnable {
   private static final System.Logger LOG = System.getLogger("dev.verbena");
@@ -16,24 +16,24 @@ final class LeakReport implements Runnable {
   private final Exception origin;
   private volatile boolean closed;
 
-  /** Prepares a report that says what leaked. */
+  /** Prepares the report of an object. */
   LeakReport(String description) {
     this.description = description;
-    this.origin = TRACE ? new Exception("made here") : null;
+    this.origin = TRACE ? new Exception("created here") : null;
   }
 
-  /** Its thread is started with the first watched object. */
+  /** The cleaner, whose thread starts with the first watched object. */
   private static final class Holder {
     static final Cleaner CLEANER = Cleaner.create();
   }
 
-  /** Watches an object that nothing outside keeps alive. */
+  /** Watches an object for unreachability. */
   <T> T watch(T object) {
     Holder.CLEANER.register(object, this);
     return object;
   }
 
-  /** Nothing leaks any more. */
+  /** Cancels the report: the object was closed. */
   void closed() {
     closed = true;
   }

@@ -2,15 +2,15 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What is below a port's packets. */
+/** The link layer of a port. */
 public enum LinkLayer implements Codes.Code {
-  /** Not told; InfiniBand on old kernels. */
+  /** Not reported; InfiniBand on old kernels. */
   UNSPECIFIED(rdma_h.IBV_LINK_LAYER_UNSPECIFIED(), "unspecified"),
-  /** InfiniBand: peers are addressed by LID. */
+  /** InfiniBand: destinations are addressed by LID. */
   INFINIBAND(rdma_h.IBV_LINK_LAYER_INFINIBAND(), "InfiniBand"),
-  /** Ethernet (RoCE, iWARP): peers are addressed by GID. */
+  /** Ethernet (RoCE, iWARP): destinations are addressed by GID. */
   ETHERNET(rdma_h.IBV_LINK_LAYER_ETHERNET(), "Ethernet"),
-  /** A kind that is newer than this library. */
+  /** A link layer that this library does not know. */
   UNKNOWN(-1, "unknown");
 
   private final int code;
@@ -27,9 +27,9 @@ public enum LinkLayer implements Codes.Code {
   }
 
   /**
-   * The link layer in words.
+   * Returns the name of the link layer.
    *
-   * @return such as {@code Ethernet}
+   * @return the name, such as {@code Ethernet}
    */
   public String text() {
     return text;

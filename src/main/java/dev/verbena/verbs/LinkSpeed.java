@@ -1,6 +1,6 @@
 package dev.verbena.verbs;
 
-/** How fast each lane of a port's link is, as InfiniBand numbers it. */
+/** The speed of each lane of a link, with the codes of the InfiniBand specification. */
 public enum LinkSpeed implements Codes.Code {
   /** Single data rate: 2.5 Gbit/s. */
   SDR(1, "2.5 Gbps"),
@@ -20,7 +20,7 @@ public enum LinkSpeed implements Codes.Code {
   NDR(128, "100.0 Gbps"),
   /** Extended data rate: 200 Gbit/s. */
   XDR(256, "200.0 Gbps"),
-  /** A number without a meaning; ports that are down report some. */
+  /** An undefined code, which some ports report while they are down. */
   UNKNOWN(-1, "unknown");
 
   private final int code;
@@ -37,9 +37,9 @@ public enum LinkSpeed implements Codes.Code {
   }
 
   /**
-   * The speed in words.
+   * Returns the speed as text.
    *
-   * @return such as {@code 25.0 Gbps}
+   * @return the text, such as {@code 25.0 Gbps}
    */
   public String text() {
     return text;

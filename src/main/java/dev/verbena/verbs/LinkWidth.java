@@ -1,6 +1,6 @@
 package dev.verbena.verbs;
 
-/** How many lanes a port's link has, as InfiniBand numbers it. */
+/** The number of lanes of a link, with the codes of the InfiniBand specification. */
 public enum LinkWidth implements Codes.Code {
   /** One lane. */
   X1(1, 1),
@@ -12,7 +12,7 @@ public enum LinkWidth implements Codes.Code {
   X8(4, 8),
   /** Twelve lanes. */
   X12(8, 12),
-  /** A number without a meaning; ports that are down report some. */
+  /** An undefined code, which some ports report while they are down. */
   UNKNOWN(-1, 0);
 
   private final int code;
@@ -29,7 +29,7 @@ public enum LinkWidth implements Codes.Code {
   }
 
   /**
-   * The number of lanes.
+   * Returns the number of lanes.
    *
    * @return 1 to 12, or 0 if unknown
    */
@@ -38,9 +38,9 @@ public enum LinkWidth implements Codes.Code {
   }
 
   /**
-   * The width in words.
+   * Returns the width as text.
    *
-   * @return such as {@code 4X}
+   * @return the text, such as {@code 4X}
    */
   public String text() {
     return lanes == 0 ? "unknown" : lanes + "X";

@@ -8,18 +8,18 @@ import java.util.Set;
 /**
  * How calls of the data path are linked.
  *
- * <p>A call linked as critical costs a few nanoseconds less, because the JVM is not told that the
- * thread is in C; in turn every safepoint waits until it is back. That is right for providers that
- * post and poll in user space. It is wrong for rxe and siw, whose doorbell is a system call, and
- * fatal for a provider that calls back into Java.
+ * <p>A call that is linked as critical takes a few nanoseconds less, because the thread remains in
+ * the Java state; each safepoint waits until it returns. That suits providers that post and poll in
+ * user space. It does not suit librxe and libsiw, whose doorbell is a system call, and crashes with
+ * a provider that calls back into Java.
  *
- * <p>{@code -Ddev.verbena.linking=critical} or {@code =plain} decides for all devices.
+ * <p>{@code -Ddev.verbena.linking=critical} or {@code =plain} selects it for all devices.
  */
 enum Linking {
   PLAIN,
   CRITICAL;
 
-  /** Kernel drivers whose providers ring the doorbell in user space. */
+  /** Kernel drivers whose provider libraries ring the doorbell in user space. */
   private static final Set<String> USER_SPACE =
       Set.of(
           "bnxt_en",
@@ -46,11 +46,11 @@ enum Linking {
       case "plain" -> PLAIN;
       default ->
           throw new IllegalArgumentException(
-              "dev.verbena.linking is critical or plain, not " + FORCED);
+              "dev.verbena.linking must be critical or plain: " + FORCED);
     };
   }
 
-  /** The kernel driver of the hardware under a device; software devices have none. */
+  /** Returns the kernel driver of the hardware of a device; empty for software devices. */
   private static String driver(Device device) {
     if (device.sysfsPath().isEmpty()) {
       return "";
@@ -59,7 +59,7 @@ enum Linking {
     try {
       return Files.exists(link) ? link.toRealPath().getFileName().toString() : "";
     } catch (IOException e) {
-      return ""; // Unreadable: then the mode that is right for every provider.
+      return ""; // Unreadable: use the mode that suits every provider.
     }
   }
 

@@ -201,7 +201,7 @@ public final class MemoryRegion extends Resource {
    * @param memory the registered memory
    * @param segment the {@code struct ibv_mr}
    * @param access the access flags of the region
-   * @return a region; closing it does not call {@code ibv_dereg_mr}
+   * @return a region; closing it does not deregister the C object
    */
   public static MemoryRegion borrow(
       ProtectionDomain domain,

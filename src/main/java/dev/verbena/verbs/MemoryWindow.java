@@ -103,8 +103,8 @@ public final class MemoryWindow extends Resource {
   /**
    * Posts a request, always signaled, that binds a window of type 1: {@code ibv_bind_mw}. The
    * {@linkplain #rkey remote key} changes immediately and is valid after the completion. From now
-   * on, closing the region closes the window first, as {@code ibv_dereg_mr} fails while a window is
-   * bound to the region.
+   * on, closing the region closes the window first, as a region with a bound window cannot be
+   * deregistered.
    *
    * @param queuePair an RC or UC queue pair of the same protection domain
    * @param id the {@code wr_id} of the completion

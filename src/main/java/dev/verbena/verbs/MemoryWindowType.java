@@ -2,13 +2,17 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** How a memory window is bound: {@code enum ibv_mw_type}. */
+/** The type of a memory window: {@code enum ibv_mw_type}. */
 public enum MemoryWindowType implements Codes.Code {
   /**
-   * By {@link MemoryWindow#bind}, which chooses the key; any queue pair of the domain may be used.
+   * Type 1: bound by {@link MemoryWindow#bind}, which selects the remote key; valid for any queue
+   * pair of the protection domain.
    */
   TYPE_1(rdma_h.IBV_MW_TYPE_1()),
-  /** By a work request that names the new key; for the queue pair that it is posted to. */
+  /**
+   * Type 2: bound by a send request with the new remote key; valid for the queue pair that the
+   * request is posted to.
+   */
   TYPE_2(rdma_h.IBV_MW_TYPE_2());
 
   private final int code;

@@ -2,13 +2,13 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What a connection does with its alternate path: {@code enum ibv_mig_state}. */
+/** The path migration state of a connection: {@code enum ibv_mig_state}. */
 public enum MigrationState implements Codes.Code {
-  /** There is one path in use; setting it makes the alternate path that one, now. */
+  /** The connection has migrated; setting it starts a migration to the alternate path. */
   MIGRATED(rdma_h.IBV_MIG_MIGRATED()),
-  /** The alternate path is being agreed with the peer; setting it asks for that. */
+  /** The alternate path is being loaded at both sides; setting it requests that. */
   REARM(rdma_h.IBV_MIG_REARM()),
-  /** The alternate path is ready to be taken. */
+  /** The alternate path is ready for migration. */
   ARMED(rdma_h.IBV_MIG_ARMED());
 
   private final int code;

@@ -4,10 +4,10 @@ import dev.verbena.raw.ibv_cq_moderation_caps;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What a device can do to raise fewer completion events: {@code struct ibv_cq_moderation_caps}.
+ * The completion moderation capabilities of a device: {@code struct ibv_cq_moderation_caps}.
  *
- * @param maxCount how many completions one event can stand for; 0 if there is no moderation
- * @param maxPeriodMicros how long an event can be held back, in microseconds
+ * @param maxCount the maximum number of completions per event; 0 if moderation is not supported
+ * @param maxPeriodMicros the maximum delay of an event in microseconds
  */
 public record ModerationCapabilities(int maxCount, int maxPeriodMicros) {
   static ModerationCapabilities readFrom(MemorySegment caps) {

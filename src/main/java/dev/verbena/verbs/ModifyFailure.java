@@ -5,7 +5,7 @@ import dev.verbena.VerbsException;
 import java.util.Optional;
 import java.util.StringJoiner;
 
-/** Finds out why {@code ibv_modify_qp} failed, which says no more than an errno. */
+/** Determines why {@code ibv_modify_qp} failed, which only returns an error number. */
 final class ModifyFailure {
   private final QueuePair queuePair;
   private final QueuePairAttributes attributes;
@@ -15,14 +15,15 @@ final class ModifyFailure {
     this.attributes = attributes;
   }
 
-  /** The same failure with its cause in words. */
+  /** Adds the likely cause to the failure. */
   VerbsException explain(VerbsException failure) {
     String cause =
         switch (failure.errno()) {
           case Errno.EINVAL, Errno.ENODATA -> refusal(failure);
           case Errno.ETIMEDOUT, Errno.ENETUNREACH, Errno.EHOSTUNREACH ->
-              "on %s there is no route, or nobody answers".formatted(path());
-          case Errno.EPERM -> "a Q_Key with the upper bit set needs CAP_NET_RAW";
+              "no route for %s, or the address of the destination cannot be resolved"
+                  .formatted(path());
+          case Errno.EPERM -> "a Q_Key with the most significant bit set requires CAP_NET_RAW";
           default -> "with " + attributes;
         };
     return failure.explained(queuePair + ": " + cause);
@@ -33,7 +34,7 @@ final class ModifyFailure {
     QueuePairState to = has(QueuePairAttribute.STATE) ? attributes.state() : from;
     Optional<String> breach = StateTable.explain(queuePair.type(), from, to, attributes.mask());
     if (breach.isEmpty() && from == QueuePairState.SQD) {
-      return "the send queue was perhaps not drained yet: wait for SQ_DRAINED";
+      return "the send queue may still be draining: wait for SQ_DRAINED";
     }
     return breach.orElseGet(this::wrongValue);
   }
@@ -57,21 +58,24 @@ final class ModifyFailure {
         : "the path";
   }
 
-  /** For when the state table is kept: the values that can be checked against the device. */
+  /**
+   * Returns the attributes whose values exceed the device, if the transition is allowed by the
+   * state table.
+   */
   private String wrongValue() {
     StringJoiner faults = new StringJoiner("; ");
     DeviceAttributes device = queuePair.context().deviceAttributes();
     atMost(faults, QueuePairAttribute.MAX_DEST_RD_ATOMIC, device.maxReadsAsTarget());
     atMost(faults, QueuePairAttribute.MAX_QP_RD_ATOMIC, device.maxReadsAsInitiator());
     if (has(QueuePairAttribute.PORT) && attributes.port() > device.portCount()) {
-      faults.add("there are %d port(s)".formatted(device.portCount()));
+      faults.add("the device has %d port(s)".formatted(device.portCount()));
     }
     if (has(QueuePairAttribute.AV)) {
       attributes.path().ifPresent(path -> checkPath(faults, path, device));
     }
     return faults.length() > 0
         ? faults.toString()
-        : "all attributes that are needed are there (%s), so one of their values is wrong"
+        : "all required attributes are present (%s), so one of their values is invalid"
             .formatted(attributes);
   }
 
@@ -84,13 +88,14 @@ final class ModifyFailure {
             ? attributes.readsAsInitiator()
             : attributes.readsAsTarget();
     if (value > limit) {
-      faults.add("IBV_QP_%s is %d, the device can do %d".formatted(attribute, value, limit));
+      faults.add(
+          "IBV_QP_%s is %d, the maximum of the device is %d".formatted(attribute, value, limit));
     }
   }
 
   private void checkPath(StringJoiner faults, AddressVector path, DeviceAttributes device) {
     if (path.port() > device.portCount()) {
-      faults.add("the path leaves from port %d of %d".formatted(path.port(), device.portCount()));
+      faults.add("the path has port %d of %d".formatted(path.port(), device.portCount()));
       return;
     }
     Port port = queuePair.context().port(path.port());
@@ -101,7 +106,7 @@ final class ModifyFailure {
               .formatted(attributes.pathMtu().bytes(), port, now.activeMtu().bytes()));
     }
     if (path.route().isEmpty() && now.linkLayer() == LinkLayer.ETHERNET) {
-      faults.add("a path on Ethernet needs a global routing header (GRH)");
+      faults.add("a path on Ethernet requires a global routing header (GRH)");
     }
     path.route()
         .map(GlobalRoute::sourceGidIndex)

@@ -2,7 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** How many bytes of a message fit into one packet: {@code enum ibv_mtu}. */
+/** The maximum transfer unit (MTU): the maximum payload of a packet ({@code enum ibv_mtu}). */
 public enum Mtu implements Codes.Code {
   /** 256 bytes. */
   MTU_256(rdma_h.IBV_MTU_256()),
@@ -26,13 +26,13 @@ public enum Mtu implements Codes.Code {
     return code;
   }
 
-  /** The constant with a number; ports that are down report 0, which means the smallest. */
+  /** Returns the constant of a code; 0, which ports that are down report, is the smallest. */
   static Mtu of(int code) {
     return Codes.of(Mtu.class, code, MTU_256);
   }
 
   /**
-   * The size in bytes.
+   * Returns the MTU in bytes.
    *
    * @return 256 to 4096
    */
@@ -41,9 +41,9 @@ public enum Mtu implements Codes.Code {
   }
 
   /**
-   * The MTU of a size.
+   * Returns the constant of a size.
    *
-   * @param bytes 256, 512, 1024, 2048 or 4096
+   * @param bytes the size: 256, 512, 1024, 2048 or 4096 bytes
    * @return the constant
    * @throws IllegalArgumentException if the size is none of these
    */
@@ -53,11 +53,11 @@ public enum Mtu implements Codes.Code {
         return mtu;
       }
     }
-    throw new IllegalArgumentException("an RDMA MTU is 256, 512, 1024, 2048 or 4096, not " + bytes);
+    throw new IllegalArgumentException("MTU must be 256, 512, 1024, 2048 or 4096: " + bytes);
   }
 
   /**
-   * The smaller of two, which a path between them can carry.
+   * Returns the smaller MTU of two, which a path between them supports.
    *
    * @param other another MTU
    * @return the smaller one

@@ -10,10 +10,10 @@ import java.util.Iterator;
 import java.util.Set;
 
 /**
- * The multicast groups that a queue pair is attached to. C destroys no queue pair that is in one,
- * so all are left before.
+ * The multicast groups that a queue pair is attached to. {@code ibv_destroy_qp} fails for an
+ * attached queue pair, so it is detached from all groups before.
  *
- * <p>Being attached twice is being attached once, to the kernel too.
+ * <p>Attaching a queue pair twice has no effect, also in the kernel.
  */
 final class MulticastGroups {
   private final Verbs verbs;
@@ -52,10 +52,10 @@ final class MulticastGroups {
   }
 
   /**
-   * Destroys the queue pair, outside of all groups.
+   * Detaches the queue pair from all groups, then destroys it.
    *
-   * @throws VerbsException if C refuses; with it, why a group could not be left, which need not
-   *     matter: of a device that is gone there is nothing to leave
+   * @throws VerbsException if destroying fails; failed detaches are suppressed exceptions, as they
+   *     have no effect on a device that was removed
    */
   synchronized void leaveAndThen(Runnable destroy) {
     VerbsException stays = null;

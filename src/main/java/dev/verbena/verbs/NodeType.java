@@ -2,7 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What kind of RDMA node a device is: {@code enum ibv_node_type}. */
+/** The node type of a device: {@code enum ibv_node_type}. */
 public enum NodeType implements Codes.Code {
   /** A channel adapter, of InfiniBand or RoCE. */
   CA(rdma_h.IBV_NODE_CA(), "InfiniBand channel adapter"),
@@ -16,9 +16,9 @@ public enum NodeType implements Codes.Code {
   USNIC(rdma_h.IBV_NODE_USNIC(), "usNIC"),
   /** A usNIC adapter over UDP. */
   USNIC_UDP(rdma_h.IBV_NODE_USNIC_UDP(), "usNIC UDP"),
-  /** An adapter of none of the kinds above, such as EFA. */
+  /** An adapter of no other type, such as EFA. */
   UNSPECIFIED(rdma_h.IBV_NODE_UNSPECIFIED(), "unspecified"),
-  /** A kind that is newer than this library. */
+  /** A type that this library does not know. */
   UNKNOWN(rdma_h.IBV_NODE_UNKNOWN(), "unknown");
 
   private final int code;
@@ -35,7 +35,7 @@ public enum NodeType implements Codes.Code {
   }
 
   /**
-   * What {@code ibv_node_type_str} says.
+   * Returns the description of the node type: {@code ibv_node_type_str}.
    *
    * @return the text of rdma-core
    */

@@ -7,14 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What can be done with memory that is paged in on demand: {@code struct ibv_odp_caps}.
+ * The on-demand paging (ODP) capabilities of a device: {@code struct ibv_odp_caps}.
  *
- * @param supported whether there is on-demand paging at all
- * @param implicit whether the whole address space can be one region
- * @param rc the operations of reliable connections that may use such memory
- * @param uc those of unreliable connections
- * @param ud those of datagrams
- * @param xrc those of extended reliable connections
+ * @param supported whether on-demand paging is supported
+ * @param implicit whether the whole address space can be registered as one region
+ * @param rc the operations of RC that may use such memory
+ * @param uc the operations of UC
+ * @param ud the operations of UD
+ * @param xrc the operations of XRC
  */
 public record OdpCapabilities(
     boolean supported,

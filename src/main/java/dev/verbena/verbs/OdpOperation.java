@@ -2,10 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/**
- * An operation that can use memory which is paged in on demand: {@code enum
- * ibv_odp_transport_cap_bits}.
- */
+/** An operation that supports on-demand paging: {@code enum ibv_odp_transport_cap_bits}. */
 public enum OdpOperation implements Flags.Flag {
   /** Sends. */
   SEND(rdma_h.IBV_ODP_SUPPORT_SEND()),

@@ -7,11 +7,11 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Memory that belongs to a region: whole pages, so that no page is shared with memory that a child
- * process needs after a fork.
+ * Memory that a region owns: whole pages, so that no page is shared with memory that a child
+ * process uses after a fork.
  */
 final class OwnMemory {
-  /** What could not be freed yet, since a thread was reading or writing it in a system call. */
+  /** Memory that could not be freed yet, as a thread used it in a system call. */
   private static final Queue<OwnMemory> IN_USE = new ConcurrentLinkedQueue<>();
 
   private static final long PAGE = Memory.pageSize();
@@ -39,7 +39,7 @@ final class OwnMemory {
     return segment;
   }
 
-  /** Frees the memory, at the latest when more memory is freed after its last use has ended. */
+  /** Frees the memory, or if it is in use, when other memory is freed later. */
   void free() {
     IN_USE.add(this);
     IN_USE.removeIf(OwnMemory::isFreed);

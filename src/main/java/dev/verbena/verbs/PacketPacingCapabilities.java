@@ -5,11 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What a device can do to hold queue pairs down to a rate: {@code struct ibv_packet_pacing_caps}.
+ * The packet pacing capabilities of a device: {@code struct ibv_packet_pacing_caps}.
  *
- * @param minRate the lowest rate in kbit/s
- * @param maxRate the highest rate in kbit/s; 0 if there is no packet pacing
- * @param types for which queue pairs
+ * @param minRate the minimum rate in kbit/s
+ * @param maxRate the maximum rate in kbit/s; 0 if packet pacing is not supported
+ * @param types the queue pair types that support it
  */
 public record PacketPacingCapabilities(long minRate, long maxRate, Set<QueuePairType> types) {
   /** Copies the set. */

@@ -11,8 +11,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /**
- * A protection domain over another one, with a thread domain or with allocators of its own: what
- * {@code ibv_alloc_parent_domain} makes. It can be used wherever a protection domain can.
+ * A parent domain: a protection domain over another one, with a thread domain or memory allocators
+ * ({@code ibv_alloc_parent_domain}). It can be used like any protection domain.
+ *
+ * {@snippet :
+ * ParentDomain domain = pd.parentDomain().threadDomain(context.allocateThreadDomain()).create();
+ * }
+ *
+ * <p>Closing it calls {@code ibv_dealloc_pd}. See {@code ibv_alloc_parent_domain(3)}.
  */
 public final class ParentDomain extends ProtectionDomain {
   private final ProtectionDomain base;
@@ -25,7 +31,7 @@ public final class ParentDomain extends ProtectionDomain {
     this.threadDomain = threadDomain;
   }
 
-  /** What can be asked for when a parent domain is made. */
+  /** A builder of a parent domain. Get one with {@link ProtectionDomain#parentDomain}. */
   public static final class Builder {
     private final ProtectionDomain base;
     private ThreadDomain threadDomain;
@@ -38,23 +44,24 @@ public final class ParentDomain extends ProtectionDomain {
     }
 
     /**
-     * Promises that one thread at a time uses what is made in the domain.
+     * Sets the thread domain: only one thread at a time uses the objects that are created on the
+     * parent domain.
      *
      * @param domain a thread domain of the same context
      * @return this
      */
     public Builder threadDomain(ThreadDomain domain) {
       if (domain.context() != base.context()) {
-        throw new IllegalArgumentException(domain + " is not of " + base.context());
+        throw new IllegalArgumentException(domain + " does not belong to " + base.context());
       }
       this.threadDomain = domain;
       return this;
     }
 
     /**
-     * Lets queues that are made in the domain have their memory from here.
+     * Sets the allocator of the memory of queues that are created on the parent domain.
      *
-     * @param allocator where the provider allocates
+     * @param allocator the allocator
      * @return this
      */
     public Builder allocator(ProviderAllocator allocator) {
@@ -64,8 +71,8 @@ public final class ParentDomain extends ProtectionDomain {
     }
 
     /**
-     * Lets the provider use memory that is shared with the host, where the machine is a
-     * confidential guest: {@code IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC}.
+     * Allows the provider to use memory that is shared with the host, in a confidential virtual
+     * machine: {@code IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC}.
      *
      * @return this
      */
@@ -75,9 +82,9 @@ public final class ParentDomain extends ProtectionDomain {
     }
 
     /**
-     * Makes the domain: {@code ibv_alloc_parent_domain}.
+     * Creates the parent domain: {@code ibv_alloc_parent_domain}.
      *
-     * @return a domain, to be closed
+     * @return the domain, to be closed
      */
     public ParentDomain create() {
       return make(
@@ -116,13 +123,15 @@ public final class ParentDomain extends ProtectionDomain {
         return base.verbs().ibv_alloc_parent_domain(base.context().address(), attr.address());
       } catch (VerbsException e) {
         throw e.isUnsupported()
-            ? e.explained(base.context().device() + " has no parent domains, or not with this")
+            ? e.explained(
+                base.context().device()
+                    + " does not support parent domains, or not with these options")
             : e;
       }
     }
   }
 
-  /** What C calls. Nothing may be thrown into C: it would end the JVM. */
+  /** The functions that C calls. They must not throw exceptions into C, which would end the JVM. */
   private static final class Upcalls {
     private static final MemorySegment USE_DEFAULT = MemorySegment.ofAddress(-1);
 
@@ -155,7 +164,13 @@ public final class ParentDomain extends ProtectionDomain {
             || memory.byteSize() < size
             || Long.remainderUnsigned(memory.address(), Math.max(1, alignment)) != 0) {
           throw new IllegalStateException(
-              allocator + " gave " + memory + " for " + size + " bytes aligned to " + alignment);
+              allocator
+                  + " returned "
+                  + memory
+                  + " for "
+                  + size
+                  + " bytes aligned to "
+                  + alignment);
         }
         allocated.put(memory.address(), memory);
         return MemorySegment.ofAddress(memory.address());
@@ -169,7 +184,8 @@ public final class ParentDomain extends ProtectionDomain {
       try {
         MemorySegment memory = allocated.remove(address.address());
         if (memory == null) {
-          throw new IllegalStateException("C frees what it was not given: " + address);
+          throw new IllegalStateException(
+              "the provider frees memory that was not allocated: " + address);
         }
         allocator.free(memory, resource);
       } catch (Throwable t) {
@@ -182,24 +198,24 @@ public final class ParentDomain extends ProtectionDomain {
       try {
         thread.getUncaughtExceptionHandler().uncaughtException(thread, t);
       } catch (Throwable ofHandler) {
-        // Ignored, as the JVM ignores what a handler throws at a thread's end.
+        // Ignored, as the JVM ignores exceptions of uncaught exception handlers.
       }
     }
   }
 
   /**
-   * The domain that this one is over.
+   * Returns the protection domain under this one.
    *
-   * @return the protection domain whose objects work together with those made here
+   * @return the protection domain, whose objects can be used together with those of this one
    */
   public ProtectionDomain base() {
     return base;
   }
 
   /**
-   * The thread domain.
+   * Returns the thread domain.
    *
-   * @return the thread domain, or empty if every thread may use what is made here
+   * @return the thread domain, or empty if there is none
    */
   public Optional<ThreadDomain> threadDomain() {
     return Optional.ofNullable(threadDomain);

@@ -5,11 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What atomic operations a device can do over PCI: {@code struct ibv_pci_atomic_caps}.
+ * The PCI atomic operation capabilities of a device: {@code struct ibv_pci_atomic_caps}.
  *
- * @param fetchAndAdd the sizes of fetch-and-add
- * @param swap the sizes of swap
- * @param compareAndSwap the sizes of compare-and-swap
+ * @param fetchAndAdd the supported sizes of fetch and add
+ * @param swap the supported sizes of swap
+ * @param compareAndSwap the supported sizes of compare and swap
  */
 public record PciAtomicCapabilities(
     Set<PciAtomicSize> fetchAndAdd, Set<PciAtomicSize> swap, Set<PciAtomicSize> compareAndSwap) {

@@ -2,7 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** A size of atomic operations over PCI: {@code enum ibv_pci_atomic_op_size}. */
+/** The size of a PCI atomic operation: {@code enum ibv_pci_atomic_op_size}. */
 public enum PciAtomicSize implements Flags.Flag {
   /** 4 bytes. */
   BYTES_4(rdma_h.IBV_PCI_ATOMIC_OPERATION_4_BYTE_SIZE_SUP()),

@@ -1,22 +1,22 @@
 package dev.verbena.verbs;
 
-/** The physical state of a port's link, as InfiniBand numbers it. */
+/** The physical state of a port, with the codes of the InfiniBand specification. */
 public enum PhysicalState implements Codes.Code {
-  /** The port sleeps. */
+  /** Sleep. */
   SLEEP(1, "sleep"),
-  /** The port looks for a partner. */
+  /** Polling: the port looks for the other end of the link. */
   POLLING(2, "polling"),
-  /** The port is switched off. */
+  /** Disabled. */
   DISABLED(3, "disabled"),
-  /** The partners agree on width and speed. */
+  /** Training: both ends negotiate width and speed. */
   TRAINING(4, "port configuration training"),
-  /** The link is there. */
+  /** The link is up. */
   LINK_UP(5, "link up"),
-  /** The link was lost and is being brought back. */
+  /** The link was lost and is recovering. */
   ERROR_RECOVERY(6, "link error recovery"),
   /** The link is being tested. */
   TEST(7, "phy test"),
-  /** A number without a meaning. */
+  /** A code that this library does not know. */
   UNKNOWN(-1, "unknown");
 
   private final int code;
@@ -33,9 +33,9 @@ public enum PhysicalState implements Codes.Code {
   }
 
   /**
-   * The state in words.
+   * Returns the name of the state.
    *
-   * @return such as {@code link up}
+   * @return the name, such as {@code link up}
    */
   public String text() {
     return text;

@@ -15,7 +15,18 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
-/** A port of an open device, to be asked about its state, its GIDs and its partitions. */
+/**
+ * A port of an open device, with its attributes, GIDs and P_Keys. Get one with {@link
+ * Context#port}.
+ *
+ * {@snippet :
+ * Port port = context.port(1);
+ * System.out.println(port.attributes().state() + " " + port.gidTable());
+ * }
+ *
+ * <p>A port may be used by several threads; there is nothing to close. See {@code
+ * ibv_query_port(3)}.
+ */
 public final class Port {
   private final Context context;
   private final int number;
@@ -30,7 +41,7 @@ public final class Port {
   }
 
   /**
-   * The context that the port was asked of.
+   * Returns the context of the port.
    *
    * @return the context
    */
@@ -39,7 +50,7 @@ public final class Port {
   }
 
   /**
-   * The port's number.
+   * Returns the port number.
    *
    * @return 1 for the first port
    */
@@ -48,10 +59,10 @@ public final class Port {
   }
 
   /**
-   * What the port says about itself now: {@code ibv_query_port}, as its macro {@code
-   * ___ibv_query_port} asks.
+   * Returns the current attributes of the port: {@code ibv_query_port} (as its macro {@code
+   * ___ibv_query_port}).
    *
-   * @return its attributes
+   * @return the attributes
    */
   public PortAttributes attributes() {
     MemorySegment attributes = ibv_port_attr.allocate(Arena.ofAuto());
@@ -61,10 +72,10 @@ public final class Port {
   }
 
   /**
-   * The GID at a place of the port's table: {@code ibv_query_gid}.
+   * Returns a GID of the GID table: {@code ibv_query_gid}.
    *
-   * @param index from 0 to {@link PortAttributes#gidTableLength} - 1
-   * @return the GID; {@link Gid#ZERO} if the place is empty
+   * @param index the index, 0 to {@link PortAttributes#gidTableLength} - 1
+   * @return the GID; {@link Gid#ZERO} if the entry is empty
    */
   public Gid gid(int index) {
     try (Arena arena = Arena.ofConfined()) {
@@ -82,12 +93,11 @@ public final class Port {
   }
 
   /**
-   * The entry at a place of the port's GID table: {@code ibv_query_gid_ex} by its symbol {@code
-   * _ibv_query_gid_ex}.
+   * Returns an entry of the GID table: {@code ibv_query_gid_ex} ({@code _ibv_query_gid_ex}).
    *
-   * @param index from 0 to {@link PortAttributes#gidTableLength} - 1
+   * @param index the index, 0 to {@link PortAttributes#gidTableLength} - 1
    * @return the GID with its type and interface
-   * @throws VerbsException ENODATA if the place is empty
+   * @throws VerbsException ENODATA if the entry is empty
    */
   public GidEntry gidEntry(int index) {
     try (Arena arena = Arena.ofConfined()) {
@@ -107,7 +117,7 @@ public final class Port {
     }
   }
 
-  /** What to say of an index of the GID table without a GID. */
+  /** Returns the message for an empty entry of the GID table. */
   private String unused(int index) {
     String used =
         gidTable().stream()
@@ -118,47 +128,49 @@ public final class Port {
             this,
             index,
             used.isEmpty()
-                ? "the table is empty: has its network interface an address, and is it up?"
+                ? "the table is empty: its network interface must be up and have an address"
                 : "it has " + used);
   }
 
   /**
-   * The port's GIDs.
+   * Returns the GID table of the port.
    *
-   * @return the entries of {@link Context#gidTable} that are of this port
+   * @return the entries of {@link Context#gidTable} of this port
    */
   public List<GidEntry> gidTable() {
     return context.gidTable().stream().filter(entry -> entry.port() == number).toList();
   }
 
   /**
-   * The GID, or LID, that fits most programs.
+   * Returns the GID or LID that suits most programs.
    *
-   * @return the choice, with its reason
-   * @throws IllegalStateException if the port has none
+   * @return the choice and its reason
+   * @throws IllegalStateException if the port has no GID
    */
   public GidChoice chooseGid() {
     return GidChoice.of(this, null);
   }
 
   /**
-   * The GID of an IP address of this machine.
+   * Returns the GID of an IP address of this host.
    *
-   * @param source an address of the network interface that the port belongs to
-   * @return the choice, with its reason
-   * @throws IllegalStateException naming the GIDs there are, if the address is not among them
+   * @param source an address of the network interface of the port
+   * @return the choice and its reason
+   * @throws IllegalStateException if the port has no GID of this address; the message lists its
+   *     GIDs
    */
   public GidChoice chooseGid(InetAddress source) {
     return GidChoice.of(this, source);
   }
 
   /**
-   * The way back to the sender of a datagram: {@code ibv_init_ah_from_wc}.
+   * Returns the address vector of the sender of a received datagram: {@code ibv_init_ah_from_wc}.
    *
-   * @param completions where the datagram's completion is
-   * @param index which one of them
-   * @param buffer where the datagram was received: its first 40 bytes are its GRH, if it has one
-   * @return the path to the sender
+   * @param completions the completions that contain the work completion of the datagram
+   * @param index the index of the work completion
+   * @param buffer the receive buffer, whose first 40 bytes are the GRH if the completion has the
+   *     flag {@link CompletionFlag#GRH}
+   * @return the address vector
    * @throws IllegalArgumentException if the buffer is on the heap, or too short for a GRH
    * @throws IllegalStateException if the buffer's arena is closed
    * @throws WrongThreadException if the buffer's arena is confined to another thread
@@ -176,16 +188,17 @@ public final class Port {
                       ReceivedDatagram.route(arena, buffer).address(),
                       path.address()));
       return AddressVector.readFrom(path)
-          .orElseThrow(() -> new IllegalStateException("C named no port of " + this));
+          .orElseThrow(
+              () -> new IllegalStateException("ibv_init_ah_from_wc returned no port for " + this));
     }
   }
 
   /**
-   * The Ethernet address that a path leads to: {@code ibv_resolve_eth_l2_from_gid}.
+   * Returns the destination Ethernet address of a path: {@code ibv_resolve_eth_l2_from_gid}.
    *
-   * @param path a path from this port
-   * @return the address of the peer, or of the router to it
-   * @throws VerbsException if the peer's address cannot be resolved, or this is no Ethernet port
+   * @param path an address vector with this port
+   * @return the address of the destination, or of the router to it
+   * @throws VerbsException if the address cannot be resolved, or if this is not an Ethernet port
    */
   public EthernetAddress resolve(AddressVector path) {
     try (Arena arena = Arena.ofConfined()) {
@@ -204,10 +217,10 @@ public final class Port {
   }
 
   /**
-   * The partition key at a place of the port's table: {@code ibv_query_pkey}.
+   * Returns a P_Key of the P_Key table: {@code ibv_query_pkey}.
    *
-   * @param index from 0 to {@link PortAttributes#pkeyTableLength} - 1
-   * @return the key as a number; its upper bit tells a full member
+   * @param index the index, 0 to {@link PortAttributes#pkeyTableLength} - 1
+   * @return the P_Key, 0 to 65535; the most significant bit is set for full members
    */
   public int pkey(int index) {
     try (Arena arena = Arena.ofConfined()) {
@@ -225,11 +238,11 @@ public final class Port {
   }
 
   /**
-   * Where a partition key is in the port's table: {@code ibv_get_pkey_index}.
+   * Returns the index of a P_Key in the P_Key table: {@code ibv_get_pkey_index}.
    *
-   * @param pkey a key as {@link #pkey} shows it
-   * @return its index
-   * @throws VerbsException if the table does not hold the key
+   * @param pkey a P_Key, as returned by {@link #pkey}
+   * @return the index
+   * @throws VerbsException if the table does not contain the P_Key
    */
   public int pkeyIndex(int pkey) {
     short wanted = (short) Ranges.bits(pkey, Short.SIZE, "a P_Key");
@@ -240,9 +253,10 @@ public final class Port {
   }
 
   /**
-   * How fast the port's link is now, all lanes together: {@code ibv_query_port_speed}.
+   * Returns the current speed of the link, all lanes together: {@code ibv_query_port_speed}.
    *
-   * @return the speed in Mbit/s, or empty where library, kernel or device do not tell
+   * @return the speed in Mbit/s, or empty if libibverbs, the kernel or the device does not report
+   *     it
    */
   public OptionalLong megabitsPerSecond() {
     try (Arena arena = Arena.ofConfined()) {

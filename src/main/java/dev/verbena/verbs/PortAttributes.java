@@ -6,29 +6,30 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What a port said about itself when asked: {@code struct ibv_port_attr}. Ask again to see changes.
+ * The attributes of a port, as returned by {@code ibv_query_port}: {@code struct ibv_port_attr}.
+ * They do not change; query the port again for new values.
  */
 public final class PortAttributes {
   private final MemorySegment struct;
 
-  /** Takes a struct that nobody writes to any more. */
+  /** Keeps a struct that is not written to any more. */
   PortAttributes(MemorySegment struct) {
     this.struct = struct.asReadOnly();
   }
 
   /**
-   * Whether the port can be used.
+   * Returns the logical state.
    *
-   * @return its logical state
+   * @return the state
    */
   public PortState state() {
     return Codes.of(PortState.class, ibv_port_attr.state(struct), PortState.UNKNOWN);
   }
 
   /**
-   * Whether there is a link.
+   * Returns the physical state.
    *
-   * @return its physical state
+   * @return the state
    */
   public PhysicalState physicalState() {
     return Codes.of(
@@ -38,9 +39,9 @@ public final class PortAttributes {
   }
 
   /**
-   * What is below the port's packets.
+   * Returns the link layer.
    *
-   * @return InfiniBand where a kernel is too old to tell, as C programs take it
+   * @return the link layer; InfiniBand if the kernel does not report it
    */
   public LinkLayer linkLayer() {
     return Codes.of(
@@ -48,7 +49,7 @@ public final class PortAttributes {
   }
 
   /**
-   * The largest packet that the port can send.
+   * Returns the maximum MTU.
    *
    * @return the MTU
    */
@@ -57,7 +58,7 @@ public final class PortAttributes {
   }
 
   /**
-   * The largest packet that the port is set to send.
+   * Returns the active MTU.
    *
    * @return the MTU
    */
@@ -66,27 +67,27 @@ public final class PortAttributes {
   }
 
   /**
-   * The length of the GID table, empty entries included.
+   * Returns the length of the GID table, including empty entries.
    *
-   * @return how many GIDs the port can have
+   * @return the number of entries
    */
   public int gidTableLength() {
     return ibv_port_attr.gid_tbl_len(struct);
   }
 
   /**
-   * The length of the P_Key table.
+   * Returns the length of the P_Key table.
    *
-   * @return how many partition keys the port can have
+   * @return the number of entries
    */
   public int pkeyTableLength() {
     return Short.toUnsignedInt(ibv_port_attr.pkey_tbl_len(struct));
   }
 
   /**
-   * What the port can do.
+   * Returns the capability flags.
    *
-   * @return the known ones of its capability flags
+   * @return the flags that are known to this library
    */
   public Set<PortCapability> capabilities() {
     return PortCapability.of(
@@ -94,16 +95,16 @@ public final class PortAttributes {
   }
 
   /**
-   * The longest message.
+   * Returns the maximum message size.
    *
-   * @return its size in bytes
+   * @return the size in bytes
    */
   public long maxMessageSize() {
     return Integer.toUnsignedLong(ibv_port_attr.max_msg_sz(struct));
   }
 
   /**
-   * How many packets came with a wrong P_Key.
+   * Returns the number of packets with an invalid P_Key.
    *
    * @return the counter
    */
@@ -112,7 +113,7 @@ public final class PortAttributes {
   }
 
   /**
-   * How many packets came with a wrong Q_Key.
+   * Returns the number of packets with an invalid Q_Key.
    *
    * @return the counter
    */
@@ -121,7 +122,7 @@ public final class PortAttributes {
   }
 
   /**
-   * The port's local identifier on InfiniBand.
+   * Returns the local identifier (LID) of the port.
    *
    * @return the LID; 0 on Ethernet
    */
@@ -130,7 +131,7 @@ public final class PortAttributes {
   }
 
   /**
-   * The subnet manager's local identifier.
+   * Returns the LID of the subnet manager.
    *
    * @return the LID; 0 on Ethernet
    */
@@ -139,18 +140,18 @@ public final class PortAttributes {
   }
 
   /**
-   * How many low bits of the LID choose a path.
+   * Returns the LID mask count (LMC): the number of low bits of the LID that select a path.
    *
-   * @return the LID mask count
+   * @return the number of bits
    */
   public int lidMaskCount() {
     return Byte.toUnsignedInt(ibv_port_attr.lmc(struct));
   }
 
   /**
-   * How many virtual lanes there are.
+   * Returns the number of virtual lanes.
    *
-   * @return 1, 2, 4, 8 or 15; 0 if not told
+   * @return 1, 2, 4, 8 or 15; 0 if it is not reported
    */
   public int virtualLanes() {
     int code = Byte.toUnsignedInt(ibv_port_attr.max_vl_num(struct));
@@ -162,7 +163,7 @@ public final class PortAttributes {
   }
 
   /**
-   * The service level for talking to the subnet manager.
+   * Returns the service level of packets to the subnet manager.
    *
    * @return 0 to 15
    */
@@ -171,7 +172,7 @@ public final class PortAttributes {
   }
 
   /**
-   * How long the subnet takes at most to deliver a packet.
+   * Returns the subnet timeout: the maximum time in which the subnet delivers a packet.
    *
    * @return n, for 4.096 microseconds times 2 to the power of n
    */
@@ -180,18 +181,18 @@ public final class PortAttributes {
   }
 
   /**
-   * What the subnet manager initialised.
+   * Returns the type of initialization that the subnet manager performed.
    *
-   * @return the bits of InfiniBand's InitTypeReply
+   * @return the bits of InitTypeReply
    */
   public int initTypeReply() {
     return Byte.toUnsignedInt(ibv_port_attr.init_type_reply(struct));
   }
 
   /**
-   * How many lanes the link has.
+   * Returns the active link width.
    *
-   * @return the width in use
+   * @return the width
    */
   public LinkWidth activeWidth() {
     return Codes.of(
@@ -199,9 +200,9 @@ public final class PortAttributes {
   }
 
   /**
-   * How fast each lane of the link is.
+   * Returns the active link speed of each lane.
    *
-   * @return the speed in use, from {@code active_speed_ex} where that is set
+   * @return the speed, from {@code active_speed_ex} if it is set
    */
   public LinkSpeed activeSpeed() {
     int extended = ibv_port_attr.active_speed_ex(struct);
@@ -210,9 +211,10 @@ public final class PortAttributes {
   }
 
   /**
-   * Whether every address of a peer must be a GID, on InfiniBand too: {@code IBV_QPF_GRH_REQUIRED}.
+   * Returns whether packets require a global routing header (GRH), also on InfiniBand: {@code
+   * IBV_QPF_GRH_REQUIRED}.
    *
-   * @return true if a global route is required
+   * @return true if they do
    */
   public boolean isGlobalRouteRequired() {
     return (ibv_port_attr.flags(struct) & rdma_h.IBV_QPF_GRH_REQUIRED()) != 0;

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 import java.util.Set;
 
-/** What a port can do: {@code enum ibv_port_cap_flags} and {@code enum ibv_port_cap_flags2}. */
+/** A port capability: {@code enum ibv_port_cap_flags} and {@code enum ibv_port_cap_flags2}. */
 public enum PortCapability implements Flags.Flag {
   /** The port runs the subnet manager. */
   SM(rdma_h.IBV_PORT_SM()),
@@ -21,7 +21,7 @@ public enum PortCapability implements Flags.Flag {
   MKEY_NVRAM(rdma_h.IBV_PORT_MKEY_NVRAM()),
   /** The P_Key table is kept when power is off. */
   PKEY_NVRAM(rdma_h.IBV_PORT_PKEY_NVRAM()),
-  /** The port has a LED that can be asked for. */
+  /** LED information is supported. */
   LED_INFO_SUP(rdma_h.IBV_PORT_LED_INFO_SUP()),
   /** A system image GUID is supported. */
   SYS_IMAGE_GUID_SUP(rdma_h.IBV_PORT_SYS_IMAGE_GUID_SUP()),
@@ -29,7 +29,7 @@ public enum PortCapability implements Flags.Flag {
   PKEY_SW_EXT_PORT_TRAP_SUP(rdma_h.IBV_PORT_PKEY_SW_EXT_PORT_TRAP_SUP()),
   /** Speeds beyond QDR are supported. */
   EXTENDED_SPEEDS_SUP(rdma_h.IBV_PORT_EXTENDED_SPEEDS_SUP()),
-  /** There is a second set of capabilities. */
+  /** A second capability mask is supported. */
   CAP_MASK2_SUP(rdma_h.IBV_PORT_CAP_MASK2_SUP()),
   /** Communication management is supported. */
   CM_SUP(rdma_h.IBV_PORT_CM_SUP()),
@@ -39,19 +39,19 @@ public enum PortCapability implements Flags.Flag {
   REINIT_SUP(rdma_h.IBV_PORT_REINIT_SUP()),
   /** Device management is supported. */
   DEVICE_MGMT_SUP(rdma_h.IBV_PORT_DEVICE_MGMT_SUP()),
-  /** A management class of the vendor is supported. */
+  /** A vendor-specific management class is supported. */
   VENDOR_CLASS_SUP(rdma_h.IBV_PORT_VENDOR_CLASS_SUP()),
   /** Direct route notices are supported. */
   DR_NOTICE_SUP(rdma_h.IBV_PORT_DR_NOTICE_SUP()),
-  /** A change of capabilities is notified. */
+  /** Notices of capability changes are supported. */
   CAP_MASK_NOTICE_SUP(rdma_h.IBV_PORT_CAP_MASK_NOTICE_SUP()),
   /** Boot management is supported. */
   BOOT_MGMT_SUP(rdma_h.IBV_PORT_BOOT_MGMT_SUP()),
   /** Link round-trip latency can be measured. */
   LINK_LATENCY_SUP(rdma_h.IBV_PORT_LINK_LATENCY_SUP()),
-  /** Clients can be asked to register again. */
+  /** Client reregistration is supported. */
   CLIENT_REG_SUP(rdma_h.IBV_PORT_CLIENT_REG_SUP()),
-  /** GIDs are made from IP addresses. */
+  /** GIDs are derived from IP addresses. */
   IP_BASED_GIDS(rdma_h.IBV_PORT_IP_BASED_GIDS()),
   /** The node description can be set. */
   SET_NODE_DESC_SUP(second(rdma_h.IBV_PORT_SET_NODE_DESC_SUP())),
@@ -76,7 +76,7 @@ public enum PortCapability implements Flags.Flag {
     this.bit = bit;
   }
 
-  /** C has two masks; here the second is the upper half of one. */
+  /** Returns a bit of the second C mask, which is the upper half of the mask here. */
   private static long second(int bit) {
     return Integer.toUnsignedLong(bit) << Integer.SIZE;
   }

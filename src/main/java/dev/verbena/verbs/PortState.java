@@ -4,19 +4,19 @@ import dev.verbena.raw.rdma_h;
 
 /** The logical state of a port: {@code enum ibv_port_state}. */
 public enum PortState implements Codes.Code {
-  /** No state, only found in requests. */
+  /** No state change; only used in requests. */
   NOP(rdma_h.IBV_PORT_NOP(), "no state change (NOP)"),
-  /** No link. */
+  /** The link is down. */
   DOWN(rdma_h.IBV_PORT_DOWN(), "down"),
-  /** A link, but the subnet manager has not configured it. */
+  /** The link is up, but not configured by the subnet manager. */
   INIT(rdma_h.IBV_PORT_INIT(), "init"),
-  /** Configured, but not yet to carry data. */
+  /** The port is configured, but does not transfer data yet. */
   ARMED(rdma_h.IBV_PORT_ARMED(), "armed"),
-  /** Ready for use. */
+  /** The port is active. */
   ACTIVE(rdma_h.IBV_PORT_ACTIVE(), "active"),
-  /** Link lost a moment ago; still counted as active. */
+  /** The link was lost a moment ago and is still treated as active. */
   ACTIVE_DEFER(rdma_h.IBV_PORT_ACTIVE_DEFER(), "active defer"),
-  /** A state that is newer than this library. */
+  /** A state that this library does not know. */
   UNKNOWN(-1, "unknown");
 
   private final int code;
@@ -33,7 +33,7 @@ public enum PortState implements Codes.Code {
   }
 
   /**
-   * What {@code ibv_port_state_str} says.
+   * Returns the description of the state: {@code ibv_port_state_str}.
    *
    * @return the text of rdma-core
    */

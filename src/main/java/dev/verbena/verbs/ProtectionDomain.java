@@ -53,8 +53,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @param context the context of the domain
    * @param owner a resource that must be closed after everything that is created from the domain
    * @param segment the {@code struct ibv_pd}
-   * @return a domain; closing it closes what was created from it, but does not call {@code
-   *     ibv_dealloc_pd}
+   * @return a domain; closing it closes what was created from it, but does not deallocate the C
+   *     object
    */
   public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_pd");

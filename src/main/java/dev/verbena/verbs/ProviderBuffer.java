@@ -8,10 +8,11 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Memory that the device's provider allocated in the way that suits the domain best, which matters
- * in confidential guests: {@code struct ibv_buf}. Needs rdma-core 64.
+ * Memory that was allocated by the provider, in the way that suits the protection domain, for
+ * example in a confidential virtual machine: {@code struct ibv_buf}. Requires rdma-core 64. Get one
+ * with {@link ProtectionDomain#allocateBuffer}.
  *
- * <p>Closing it calls {@code ibv_free_buf}.
+ * <p>Closing it first closes its memory regions, then calls {@code ibv_free_buf}.
  */
 public final class ProviderBuffer extends Resource {
   private final ProtectionDomain domain;
@@ -31,7 +32,7 @@ public final class ProviderBuffer extends Resource {
 
   static ProviderBuffer allocate(ProtectionDomain domain, long size) {
     if (size < 1) {
-      throw new IllegalArgumentException("a buffer of " + size + " bytes");
+      throw new IllegalArgumentException("size of the buffer must be positive: " + size);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment buffer = arena.allocate(ValueLayout.JAVA_LONG);
@@ -50,9 +51,9 @@ public final class ProviderBuffer extends Resource {
   }
 
   /**
-   * The memory.
+   * Returns the memory.
    *
-   * @return a segment that can be used until the buffer is closed
+   * @return a segment that is accessible until the buffer is closed
    */
   public MemorySegment memory() {
     requireOpen();
@@ -60,22 +61,22 @@ public final class ProviderBuffer extends Resource {
   }
 
   /**
-   * Registers all of the buffer: {@code ibv_reg_buf_mr}.
+   * Registers the whole buffer: {@code ibv_reg_buf_mr}.
    *
-   * @param access what may be done to it besides reading it locally
-   * @return a region, to be closed
+   * @param access the allowed operations besides local reads
+   * @return the region, to be closed
    */
   public MemoryRegion register(AccessFlag... access) {
     return register(0, memory().byteSize(), access);
   }
 
   /**
-   * Registers a part of the buffer: {@code ibv_reg_buf_mr}.
+   * Registers a range of the buffer: {@code ibv_reg_buf_mr}.
    *
-   * @param offset where the part starts
-   * @param size how long it is
-   * @param access what may be done to it besides reading it locally
-   * @return a region, to be closed
+   * @param offset the offset of the range in bytes
+   * @param size the size of the range in bytes
+   * @param access the allowed operations besides local reads
+   * @return the region, to be closed
    */
   public MemoryRegion register(long offset, long size, AccessFlag... access) {
     Set<AccessFlag> flags = Set.copyOf(List.of(access));
@@ -96,22 +97,20 @@ public final class ProviderBuffer extends Resource {
   }
 
   /**
-   * Begins to register a part of the buffer with choices that {@link #register} does not have:
-   * {@code ibv_reg_mr_ex}.
+   * Returns a builder of the registration of a range of the buffer: {@code ibv_reg_mr_ex}.
    *
-   * @param offset where the part starts
-   * @param size how long it is
-   * @return what to choose from; nothing is registered yet
+   * @param offset the offset of the range in bytes
+   * @param size the size of the range in bytes
+   * @return the builder
    */
   public MemoryRegistration registration(long offset, long size) {
     return MemoryRegistration.ofBuffer(this, memory().asSlice(offset, size));
   }
 
   /**
-   * Exports the buffer as a DMA buffer for other interfaces: {@code ibv_export_buf_dmabuf_fd}.
-   * Needs rdma-core 65.
+   * Exports the buffer as a DMA buffer: {@code ibv_export_buf_dmabuf_fd}. Requires rdma-core 65.
    *
-   * @return a file descriptor that belongs to the caller, to be closed with {@code close(2)}
+   * @return a file descriptor, owned by the caller, to be closed with {@code close(2)}
    * @throws dev.verbena.VerbsException ENODATA if the buffer is ordinary memory
    */
   public int exportDmaBuf() {
@@ -119,9 +118,9 @@ public final class ProviderBuffer extends Resource {
   }
 
   /**
-   * The domain that the buffer was allocated in.
+   * Returns the protection domain of the buffer.
    *
-   * @return the domain
+   * @return the protection domain
    */
   public ProtectionDomain domain() {
     return domain;

@@ -1,13 +1,13 @@
 package dev.verbena.verbs;
 
 /**
- * What a queue takes, as far as requests can be judged before C sees them.
+ * The limits of a queue, by which work requests are validated before they are posted.
  *
  * @param queue the queue pair or shared receive queue
- * @param domain the root of the domain that its memory regions must belong to
- * @param type the type of the queue pair; null for receives, which all types take
- * @param entries scatter/gather entries of a request
- * @param inlineData bytes of a request that may be copied into it
+ * @param domain the root of the protection domain of the queue
+ * @param type the type of the queue pair; null for receive requests, which all types allow
+ * @param entries the maximum number of SGEs of a request
+ * @param inlineData the maximum size of the inline data of a request, in bytes
  */
 record QueueLimits(
     Resource queue, ProtectionDomain domain, QueuePairType type, int entries, int inlineData) {}

@@ -3,53 +3,53 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /**
- * What {@code ibv_modify_qp} may change: {@code enum ibv_qp_attr_mask}, under the names it has
- * there after {@code IBV_QP_}.
+ * An attribute of {@code ibv_modify_qp}: {@code enum ibv_qp_attr_mask}, without the prefix {@code
+ * IBV_QP_}.
  */
 public enum QueuePairAttribute implements Flags.Flag {
-  /** The state to go to. */
+  /** The state to transition to. */
   STATE(rdma_h.IBV_QP_STATE()),
-  /** The state that the queue pair is assumed to be in. */
+  /** The current state that is assumed. */
   CUR_STATE(rdma_h.IBV_QP_CUR_STATE()),
-  /** Whether an event tells when the send queue is drained. */
+  /** Whether an event is generated when the send queue is drained. */
   EN_SQD_ASYNC_NOTIFY(rdma_h.IBV_QP_EN_SQD_ASYNC_NOTIFY()),
-  /** What the peer may do. */
+  /** The allowed remote operations. */
   ACCESS_FLAGS(rdma_h.IBV_QP_ACCESS_FLAGS()),
-  /** The partition. */
+  /** The P_Key index. */
   PKEY_INDEX(rdma_h.IBV_QP_PKEY_INDEX()),
-  /** The port. */
+  /** The local port. */
   PORT(rdma_h.IBV_QP_PORT()),
-  /** The key that datagrams must carry. */
+  /** The Q_Key. */
   QKEY(rdma_h.IBV_QP_QKEY()),
-  /** The path to the peer. */
+  /** The address vector. */
   AV(rdma_h.IBV_QP_AV()),
-  /** The largest packet of the path. */
+  /** The path MTU. */
   PATH_MTU(rdma_h.IBV_QP_PATH_MTU()),
-  /** How long to wait for an acknowledgement. */
+  /** The local ACK timeout. */
   TIMEOUT(rdma_h.IBV_QP_TIMEOUT()),
-  /** How often to send again what is not acknowledged. */
+  /** The retry count. */
   RETRY_CNT(rdma_h.IBV_QP_RETRY_CNT()),
-  /** How often to send again what the peer had no receive for. */
+  /** The RNR retry count. */
   RNR_RETRY(rdma_h.IBV_QP_RNR_RETRY()),
-  /** The number of the first packet that is received. */
+  /** The PSN of the first packet that is received. */
   RQ_PSN(rdma_h.IBV_QP_RQ_PSN()),
-  /** How many reads and atomics may be under way. */
+  /** The maximum number of outstanding RDMA reads and atomic operations as initiator. */
   MAX_QP_RD_ATOMIC(rdma_h.IBV_QP_MAX_QP_RD_ATOMIC()),
-  /** The path to change to when the first one fails. */
+  /** The alternate path. */
   ALT_PATH(rdma_h.IBV_QP_ALT_PATH()),
-  /** How long the peer waits when there is no receive for what it sent. */
+  /** The minimum RNR NAK timer. */
   MIN_RNR_TIMER(rdma_h.IBV_QP_MIN_RNR_TIMER()),
-  /** The number of the first packet that is sent. */
+  /** The PSN of the first packet that is sent. */
   SQ_PSN(rdma_h.IBV_QP_SQ_PSN()),
-  /** How many reads and atomics of the peer are served at a time. */
+  /** The maximum number of outstanding RDMA reads and atomic operations as target. */
   MAX_DEST_RD_ATOMIC(rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()),
-  /** Whether the alternate path is armed or taken. */
+  /** The path migration state. */
   PATH_MIG_STATE(rdma_h.IBV_QP_PATH_MIG_STATE()),
-  /** How much the queues hold. */
+  /** The capacity of the queues. */
   CAP(rdma_h.IBV_QP_CAP()),
-  /** The peer's queue pair. */
+  /** The QPN of the destination. */
   DEST_QPN(rdma_h.IBV_QP_DEST_QPN()),
-  /** How fast to send. */
+  /** The rate limit. */
   RATE_LIMIT(rdma_h.IBV_QP_RATE_LIMIT());
 
   private final long bit;

@@ -339,10 +339,7 @@ public final class QueuePairBuilder {
         .toList();
   }
 
-  /**
-   * Creates and destroys a queue pair with other functions than {@code ibv_create_qp} and {@code
-   * ibv_destroy_qp}.
-   */
+  /** Creates and destroys a queue pair with the functions of another C library. */
   public interface Maker {
     /**
      * Creates the queue pair.

@@ -2,15 +2,15 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What is special about a queue pair: {@code enum ibv_qp_create_flags}. */
+/** A creation flag of a queue pair: {@code enum ibv_qp_create_flags}. */
 public enum QueuePairFlag implements Flags.Flag {
-  /** What it sends to a multicast group does not come back to it. */
+  /** Multicast packets that it sends are not received by itself. */
   BLOCK_SELF_MCAST_LB(rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB()),
-  /** It receives the frame check sequence of raw packets. */
+  /** The frame check sequence (FCS) of raw packets is received. */
   SCATTER_FCS(rdma_h.IBV_QP_CREATE_SCATTER_FCS()),
-  /** VLAN tags are taken off the raw packets that it receives. */
+  /** The VLAN tag of received raw packets is removed. */
   CVLAN_STRIPPING(rdma_h.IBV_QP_CREATE_CVLAN_STRIPPING()),
-  /** Its writes to memory are padded to whole cache lines. */
+  /** PCI writes are padded to whole cache lines. */
   PCI_WRITE_END_PADDING(rdma_h.IBV_QP_CREATE_PCI_WRITE_END_PADDING());
 
   private final long bit;

@@ -2,23 +2,23 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What a queue pair is ready for: {@code enum ibv_qp_state}. */
+/** The state of a queue pair: {@code enum ibv_qp_state}. */
 public enum QueuePairState implements Codes.Code {
-  /** New: nothing is set. */
+  /** Reset: the state after creation. */
   RESET(rdma_h.IBV_QPS_RESET()),
-  /** Receives may be posted, but nothing is received yet. */
+  /** Initialized: receive requests can be posted, but packets are not received. */
   INIT(rdma_h.IBV_QPS_INIT()),
-  /** Ready to receive: the peer is known. */
+  /** Ready to receive. */
   RTR(rdma_h.IBV_QPS_RTR()),
-  /** Ready to send: in full use. */
+  /** Ready to send. */
   RTS(rdma_h.IBV_QPS_RTS()),
-  /** Send queue drained: sends that were begun are ended, no new ones are. */
+  /** Send queue drained: send requests that were begun are completed, no others are begun. */
   SQD(rdma_h.IBV_QPS_SQD()),
-  /** Send queue error: an unconnected queue pair that failed to send, and still receives. */
+  /** Send queue error, of unconnected types: sending failed, receiving continues. */
   SQE(rdma_h.IBV_QPS_SQE()),
-  /** Error: all requests complete as flushed, until the queue pair is reset. */
+  /** Error: all work requests complete with {@link CompletionStatus#WR_FLUSH_ERR}. */
   ERR(rdma_h.IBV_QPS_ERR()),
-  /** The device does not know. */
+  /** Unknown to the device. */
   UNKNOWN(rdma_h.IBV_QPS_UNKNOWN());
 
   private final int code;

@@ -8,19 +8,19 @@ import java.util.stream.Collectors;
 
 /** The transport service of a queue pair: {@code enum ibv_qp_type}. */
 public enum QueuePairType implements Codes.Code {
-  /** Reliable connection: one peer, in order, acknowledged. */
+  /** Reliable connection: one remote queue pair, in order, acknowledged. */
   RC(rdma_h.IBV_QPT_RC()),
-  /** Unreliable connection: one peer, packets may be lost. */
+  /** Unreliable connection: one remote queue pair, packets may be lost. */
   UC(rdma_h.IBV_QPT_UC()),
-  /** Unreliable datagram: any peer, single packets, multicast. */
+  /** Unreliable datagram: any remote queue pair, single packets, multicast. */
   UD(rdma_h.IBV_QPT_UD()),
   /** Raw Ethernet packets. */
   RAW_PACKET(rdma_h.IBV_QPT_RAW_PACKET()),
-  /** The sending end of an extended reliable connection. */
+  /** Extended reliable connection (XRC), send side. */
   XRC_SEND(rdma_h.IBV_QPT_XRC_SEND()),
-  /** The receiving end of an extended reliable connection. */
+  /** Extended reliable connection (XRC), receive side. */
   XRC_RECV(rdma_h.IBV_QPT_XRC_RECV()),
-  /** A service of the device's own. */
+  /** A provider-specific service. */
   DRIVER(rdma_h.IBV_QPT_DRIVER());
 
   private final int code;
@@ -35,7 +35,7 @@ public enum QueuePairType implements Codes.Code {
   }
 
   /**
-   * Whether a queue pair of this type has one peer.
+   * Returns whether a queue pair of this type is connected to one remote queue pair.
    *
    * @return true for RC, UC and XRC
    */
@@ -46,7 +46,7 @@ public enum QueuePairType implements Codes.Code {
     };
   }
 
-  /** The types that a mask of device capabilities names. */
+  /** Returns the types of a mask of device capabilities. */
   static Set<QueuePairType> supported(int mask) {
     return Arrays.stream(values())
         .filter(type -> type.code < Integer.SIZE && Verbs.ibv_is_qpt_supported(mask, type.code))

@@ -1,19 +1,19 @@
 package dev.verbena.verbs;
 
-/** Checks numbers that C would silently cut to the width of a field. */
+/** Range checks of values that C would truncate to the width of a field. */
 final class Ranges {
   private Ranges() {}
 
   /**
-   * Checks that an unsigned number fits into a number of bits.
+   * Checks that an unsigned value fits into a number of bits.
    *
-   * @return the number
-   * @throws IllegalArgumentException naming what it is
+   * @return the value
+   * @throws IllegalArgumentException if it does not
    */
   static int bits(int value, int bits, String what) {
     if (value < 0 || value >>> bits != 0) {
       throw new IllegalArgumentException(
-          what + " is 0 to " + ((1 << bits) - 1) + ", not " + Integer.toUnsignedString(value));
+          what + " must be 0 to " + ((1 << bits) - 1) + ": " + Integer.toUnsignedString(value));
     }
     return value;
   }
@@ -21,12 +21,12 @@ final class Ranges {
   /**
    * Checks a port number.
    *
-   * @return the number
-   * @throws IllegalArgumentException if it is 0 or does not fit a byte
+   * @return the port number
+   * @throws IllegalArgumentException if it is not 1 to 255
    */
   static int port(int port) {
     if (port < 1 || port > 255) {
-      throw new IllegalArgumentException("ports are numbered from 1 to 255, not " + port);
+      throw new IllegalArgumentException("port number must be 1 to 255: " + port);
     }
     return port;
   }

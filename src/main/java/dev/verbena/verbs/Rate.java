@@ -3,12 +3,11 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /**
- * A speed to which packets to a peer may be held down: {@code enum ibv_rate}.
- *
- * <p>The numbers are those of rdma-core; they need no library and no device.
+ * A static rate of an address vector: {@code enum ibv_rate}. The conversions need neither
+ * libibverbs nor a device.
  */
 public enum Rate implements Codes.Code {
-  /** As fast as the port can. */
+  /** The rate of the port. */
   MAX(rdma_h.IBV_RATE_MAX(), -1, -1),
   /** 2.5 Gbit/s. */
   GBPS_2_5(rdma_h.IBV_RATE_2_5_GBPS(), 1, 2_500),
@@ -73,28 +72,28 @@ public enum Rate implements Codes.Code {
   }
 
   /**
-   * The rate as a multiple of 2.5 Gbit/s: {@code ibv_rate_to_mult}.
+   * Returns the rate as a multiple of 2.5 Gbit/s: {@code ibv_rate_to_mult}.
    *
-   * @return the multiple, or -1 where C knows none
+   * @return the multiple, or -1 if libibverbs defines none
    */
   public int multiple() {
     return multiple;
   }
 
   /**
-   * The rate on the wire: {@code ibv_rate_to_mbps}.
+   * Returns the effective data rate: {@code ibv_rate_to_mbps}.
    *
-   * @return Mbit/s, or -1 for {@link #MAX}
+   * @return the rate in Mbit/s, or -1 for {@link #MAX}
    */
   public int megabitsPerSecond() {
     return megabits;
   }
 
   /**
-   * The rate that is a multiple of 2.5 Gbit/s: {@code mult_to_ibv_rate}.
+   * Returns the rate of a multiple of 2.5 Gbit/s: {@code mult_to_ibv_rate}.
    *
-   * @param multiple how many times 2.5 Gbit/s
-   * @return the rate, or {@link #MAX} where C knows none
+   * @param multiple the multiple of 2.5 Gbit/s
+   * @return the rate, or {@link #MAX} if libibverbs defines none
    */
   public static Rate ofMultiple(int multiple) {
     for (Rate rate : values()) {
@@ -106,10 +105,10 @@ public enum Rate implements Codes.Code {
   }
 
   /**
-   * The rate of a speed on the wire: {@code mbps_to_ibv_rate}.
+   * Returns the rate of an effective data rate: {@code mbps_to_ibv_rate}.
    *
-   * @param megabits Mbit/s, exactly
-   * @return the rate, or {@link #MAX} where C knows none
+   * @param megabits the exact rate in Mbit/s
+   * @return the rate, or {@link #MAX} if libibverbs defines none
    */
   public static Rate ofMegabitsPerSecond(int megabits) {
     for (Rate rate : values()) {

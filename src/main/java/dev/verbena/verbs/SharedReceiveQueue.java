@@ -238,10 +238,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
   }
 
-  /**
-   * Creates and destroys a shared receive queue with other functions than {@code ibv_create_srq}
-   * and {@code ibv_destroy_srq}.
-   */
+  /** Creates and destroys a shared receive queue with the functions of another C library. */
   public interface Maker {
     /**
      * Creates the queue.

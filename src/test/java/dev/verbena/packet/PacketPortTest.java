@@ -205,7 +205,7 @@ class PacketPortTest {
     PacketPortBuilder tooMuch = PacketPort.on(device, 1).entries(17, 1);
     VerbsException e = assertThrows(VerbsException.class, tooMuch::open);
     assertEquals(Errno.EINVAL, e.errno());
-    assertTrue(e.getMessage().contains("17 send entries of 16"), e.getMessage());
+    assertTrue(e.getMessage().contains("17 send SGEs of 16"), e.getMessage());
     assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 3).open());
     assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).sends(-2));
     assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).entries(1, -2));

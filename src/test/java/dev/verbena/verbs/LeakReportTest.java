@@ -13,13 +13,13 @@ class LeakReportTest {
     String output = new ForkedJvm().run(Leaks.class).succeeded();
     assertTrue(output.contains("WARNING: what was forgotten was never closed"), output);
     assertFalse(output.contains("what was closed was"), output);
-    assertFalse(output.contains("made here"), output);
+    assertFalse(output.contains("created here"), output);
   }
 
   @Test
   void onRequestItSaysWhereItWasMade() {
     String output = new ForkedJvm().with("-Ddev.verbena.leaks=trace").run(Leaks.class).succeeded();
-    assertTrue(output.contains("made here"), output);
+    assertTrue(output.contains("created here"), output);
     assertTrue(output.contains("Leaks.main"), output);
   }
 }

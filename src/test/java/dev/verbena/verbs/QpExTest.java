@@ -587,7 +587,7 @@ class QpExTest {
         list.local(0, i, pair.b.memory, i * 8L, 8);
       }
       var thrown = assertThrows(IllegalArgumentException.class, () -> pair.b.queuePair.post(list));
-      assertTrue(thrown.getMessage().contains(entries + " entries"), thrown.getMessage());
+      assertTrue(thrown.getMessage().contains(entries + " SGEs"), thrown.getMessage());
     }
   }
 }
