@@ -3,7 +3,7 @@ package dev.verbena;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Names and texts of Linux error numbers (x86-64 and aarch64 share them). */
+/** The names and texts of Linux error numbers, which are the same on x86-64 and aarch64. */
 public final class Errno {
   /** Operation not permitted. */
   public static final int EPERM = 1;
@@ -17,7 +17,7 @@ public final class Errno {
   /** Input/output error. */
   public static final int EIO = 5;
 
-  /** Resource temporarily unavailable: nothing there yet, on a non-blocking descriptor. */
+  /** Resource temporarily unavailable: no data on a non-blocking descriptor. */
   public static final int EAGAIN = 11;
 
   /** Cannot allocate memory. */
@@ -38,7 +38,7 @@ public final class Errno {
   /** Invalid argument. */
   public static final int EINVAL = 22;
 
-  /** No space left: among others, librxe's word for a full send queue. */
+  /** No space left: for example a full send queue of librxe. */
   public static final int ENOSPC = 28;
 
   /** Function not implemented: the kernel has no RDMA support loaded. */
@@ -68,9 +68,7 @@ public final class Errno {
   /** No route to host. */
   public static final int EHOSTUNREACH = 113;
 
-  /**
-   * Operation not supported: a number of the kernel's own, which some of its RDMA parts let out.
-   */
+  /** Operation not supported: an error number of the kernel, which some RDMA drivers return. */
   public static final int ENOTSUPP = 524;
 
   private static final String TABLE =
@@ -221,10 +219,10 @@ public final class Errno {
   private Errno() {}
 
   /**
-   * The symbolic name of an error number, such as {@code EINVAL}.
+   * Returns the symbolic name of an error number, such as {@code EINVAL}.
    *
    * @param errno a Linux error number
-   * @return its name, or {@code errno N} for a number that Linux does not define
+   * @return the name, or {@code errno N} for a number that Linux does not define
    */
   public static String name(int errno) {
     Entry entry = ENTRIES.get(errno);
@@ -232,10 +230,10 @@ public final class Errno {
   }
 
   /**
-   * What {@code strerror(3)} says about an error number, in English.
+   * Returns the English text of an error number, as {@code strerror(3)} does.
    *
    * @param errno a Linux error number
-   * @return its text, or {@code Unknown error N} for a number that Linux does not define
+   * @return the text, or {@code Unknown error N} for a number that Linux does not define
    */
   public static String text(int errno) {
     Entry entry = ENTRIES.get(errno);

@@ -13,31 +13,31 @@ import java.io.Serial;
 public final class VerbsException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;
 
-  /** The C function's name. */
+  /** The name of the C function. */
   private final String function;
 
   /** The Linux error number. */
   private final int errno;
 
-  /** What failed, why, and what to do; may be empty. */
+  /** The object, the cause and advice; may be empty. */
   private final String details;
 
   /**
-   * A failure of a C function.
+   * Creates an exception.
    *
-   * @param function the C function's name
-   * @param errno the Linux error number it reported
+   * @param function the name of the C function
+   * @param errno the Linux error number
    */
   public VerbsException(String function, int errno) {
     this(function, errno, "", null);
   }
 
   /**
-   * A failure of a C function, with what is known about its cause.
+   * Creates an exception with details.
    *
-   * @param function the C function's name
-   * @param errno the Linux error number it reported
-   * @param details what failed, why, and what to do; may be empty
+   * @param function the name of the C function
+   * @param errno the Linux error number
+   * @param details the object, the cause and advice; may be empty
    */
   public VerbsException(String function, int errno, String details) {
     this(function, errno, details, null);
@@ -57,10 +57,10 @@ public final class VerbsException extends RdmaException {
   }
 
   /**
-   * The same failure, said with more knowledge of what was being done.
+   * Returns this failure with a further explanation.
    *
-   * @param explanation which object, which argument, what to do
-   * @return an exception with the explanation first, caused by this one
+   * @param explanation the object, the argument, advice
+   * @return an exception with the explanation first and this one as its cause
    */
   public VerbsException explained(String explanation) {
     String all = details.isEmpty() ? explanation : explanation + "; " + details;
@@ -68,25 +68,25 @@ public final class VerbsException extends RdmaException {
   }
 
   /**
-   * The C function that failed.
+   * Returns the name of the C function that failed.
    *
-   * @return the name of a function of libibverbs or librdmacm, or of a system call
+   * @return a function of libibverbs or librdmacm, or a system call
    */
   public String function() {
     return function;
   }
 
   /**
-   * The Linux error number that the function reported.
+   * Returns the Linux error number.
    *
-   * @return a positive number; {@link Errno} knows its name and text
+   * @return a positive number, see {@link Errno}
    */
   public int errno() {
     return errno;
   }
 
   /**
-   * Whether the device, the kernel or the installed libraries lack the function altogether.
+   * Returns whether the device, the kernel or the installed libraries do not support the function.
    *
    * @return true for EOPNOTSUPP, ENOTSUPP and ENOSYS
    */

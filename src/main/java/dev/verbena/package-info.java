@@ -1,2 +1,2 @@
-/** What all floors share: how failures are reported. */
+/** The exceptions and error numbers of all packages of this library. */
 package dev.verbena;

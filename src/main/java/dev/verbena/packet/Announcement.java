@@ -1,11 +1,11 @@
 package dev.verbena.packet;
 
-/** Of which completions a queue tells its channel, once, after the port is opened. */
+/** The completions for which a queue of a packet port generates the first completion event. */
 public enum Announcement {
-  /** Of none, until something asks for it. */
+  /** None, until a notification is requested. */
   NONE,
-  /** Of the first that failed, or that the peer wanted to be announced. */
+  /** The first failed or solicited completion. */
   SOLICITED,
-  /** Of the first. */
+  /** The first completion. */
   ANY
 }

@@ -18,10 +18,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Registered memory for a number of packets, each in one or more fragments: headers apart from what
- * they head, say. The fragments of one kind follow each other in memory, padding after each.
- *
- * <p>
+ * Registered memory for packets, each of one or more fragments, for example headers and payload.
+ * The fragments of one index follow each other in memory, each with its padding.
  *
  * {@snippet :
  * PacketBuffers packets =
@@ -30,18 +28,18 @@ import java.util.Objects;
  *         .fragment(1024, 0)
  *         .create();
  * ReceiveList receives = packets.receives(256); // of the first 256 packets
- * packets.point(receives, 0, 256); // the first receive takes packet 256 now
+ * packets.point(receives, 0, 256); // the first receive request now uses packet 256
  * }
  *
- * <p>Closing takes back the registrations that were made here. Requests that were posted must be
- * done with by then. The port closes them with all else.
+ * <p>Closing it deregisters the memory that was registered here; all posted requests must be
+ * completed. Closing the port closes it, too.
  */
 public final class PacketBuffers implements AutoCloseable {
   private final ProtectionDomain domain;
   private final int count;
   private final Fragment[] fragments;
 
-  /** A fragment of each packet, in a region that somebody else may own. */
+  /** A fragment of each packet, in a region that may be owned by the caller. */
   private record Fragment(MemoryRegion region, int length, long stride, boolean owned) {
     void close() {
       if (owned) {
@@ -56,7 +54,7 @@ public final class PacketBuffers implements AutoCloseable {
     this.fragments = fragments;
   }
 
-  /** Of what packets are made. */
+  /** A builder of packet buffers. */
   public static final class Builder {
     private static final long PAGE = 4096;
 
@@ -64,7 +62,7 @@ public final class PacketBuffers implements AutoCloseable {
     private final int count;
     private final List<Plan> plans = new ArrayList<>();
 
-    /** A fragment to be: of a region, of memory that is to be registered, or of new memory. */
+    /** A planned fragment: of a region, of memory to be registered, or of new memory. */
     private record Plan(MemoryRegion region, MemorySegment memory, int length, int padding) {
       long stride() {
         return (long) length + padding;
@@ -73,17 +71,17 @@ public final class PacketBuffers implements AutoCloseable {
 
     Builder(ProtectionDomain domain, int count) {
       if (count < 1) {
-        throw new IllegalArgumentException("buffers for " + count + " packets");
+        throw new IllegalArgumentException("number of packets must be positive: " + count);
       }
       this.domain = domain;
       this.count = count;
     }
 
     /**
-     * Adds a fragment to each packet, in memory of its own.
+     * Adds a fragment in new memory.
      *
-     * @param length its length
-     * @param padding unused bytes behind it
+     * @param length the length in bytes
+     * @param padding the number of unused bytes after it
      * @return this
      */
     public Builder fragment(int length, int padding) {
@@ -91,32 +89,31 @@ public final class PacketBuffers implements AutoCloseable {
     }
 
     /**
-     * Adds a fragment to each packet, in memory that is registered here.
+     * Adds a fragment in memory that is registered here.
      *
-     * @param memory native memory for exactly that many fragments with their padding
-     * @param length the length of a fragment
-     * @param padding unused bytes behind it
+     * @param memory native memory of the size of all fragments with their padding
+     * @param length the length of a fragment in bytes
+     * @param padding the number of unused bytes after it
      * @return this
-     * @throws IllegalArgumentException if the memory is for another number of packets
+     * @throws IllegalArgumentException if the memory has another size
      */
     public Builder fragment(MemorySegment memory, int length, int padding) {
       return add(null, Objects.requireNonNull(memory, "memory"), length, padding);
     }
 
     /**
-     * Adds a fragment to each packet, in memory that is registered already.
+     * Adds a fragment in registered memory.
      *
-     * @param region a region of the port's domain, for exactly that many fragments with their
-     *     padding; it stays open
-     * @param length the length of a fragment
-     * @param padding unused bytes behind it
+     * @param region a region of the protection domain of the port, of the size of all fragments
+     *     with their padding; it stays open
+     * @param length the length of a fragment in bytes
+     * @param padding the number of unused bytes after it
      * @return this
-     * @throws IllegalArgumentException if the region is for another number of packets, or of
-     *     another domain
+     * @throws IllegalArgumentException if the region has another size or another protection domain
      */
     public Builder fragment(MemoryRegion region, int length, int padding) {
       if (region.domain() != domain) {
-        throw new IllegalArgumentException(region + " is not of " + domain);
+        throw new IllegalArgumentException(region + " does not belong to " + domain);
       }
       return add(region, null, length, padding);
     }
@@ -124,7 +121,7 @@ public final class PacketBuffers implements AutoCloseable {
     private Builder add(MemoryRegion region, MemorySegment memory, int length, int padding) {
       if (length < 1 || padding < 0) {
         throw new IllegalArgumentException(
-            "a fragment of " + length + " bytes with " + padding + " of padding");
+            "length must be positive and padding must not be negative: " + length + ", " + padding);
       }
       Plan plan = new Plan(region, memory, length, padding);
       if (region != null) {
@@ -151,14 +148,14 @@ public final class PacketBuffers implements AutoCloseable {
     }
 
     /**
-     * Registers what is not registered yet.
+     * Registers the memory that is not registered yet.
      *
      * @return the buffers, to be closed
      * @throws IllegalStateException if there is no fragment
      */
     public PacketBuffers create() {
       if (plans.isEmpty()) {
-        throw new IllegalStateException("packets need a fragment");
+        throw new IllegalStateException("packets must have a fragment: call fragment");
       }
       Fragment[] fragments = new Fragment[plans.size()];
       for (int i = 0; i < fragments.length; i++) {
@@ -176,7 +173,7 @@ public final class PacketBuffers implements AutoCloseable {
       if (plan.region() != null) {
         return new Fragment(plan.region(), plan.length(), plan.stride(), false);
       }
-      // New memory lives as long as its region is open, since that holds on to it.
+      // The region keeps new memory alive.
       MemorySegment memory =
           plan.memory() != null
               ? plan.memory()
@@ -187,16 +184,16 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * For how many packets there is memory.
+   * Returns the number of packets.
    *
-   * @return the number given at creation
+   * @return the number
    */
   public int count() {
     return count;
   }
 
   /**
-   * Of how many fragments each packet is made.
+   * Returns the number of fragments of each packet.
    *
    * @return at least 1
    */
@@ -205,9 +202,9 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * The region that one fragment of every packet is in.
+   * Returns the memory region of a fragment of all packets.
    *
-   * @param fragment which fragment
+   * @param fragment the index of the fragment
    * @return the region
    */
   public MemoryRegion region(int fragment) {
@@ -219,22 +216,22 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * Where in its region a fragment begins.
+   * Returns the offset of a fragment in its region.
    *
-   * @param packet which packet
-   * @param fragment which fragment of it
-   * @return the number of bytes before it
+   * @param packet the index of the packet
+   * @param fragment the index of the fragment
+   * @return the offset in bytes
    */
   public long offset(int packet, int fragment) {
     return Objects.checkIndex(packet, count) * checkedFragment(fragment).stride();
   }
 
   /**
-   * The memory of a fragment, without its padding.
+   * Returns the memory of a fragment, without its padding.
    *
-   * @param packet which packet
-   * @param fragment which fragment of it
-   * @return its memory
+   * @param packet the index of the packet
+   * @param fragment the index of the fragment
+   * @return the memory
    */
   public MemorySegment fragment(int packet, int fragment) {
     long offset = offset(packet, fragment);
@@ -242,10 +239,10 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * Formats receives, each for the packet of its index.
+   * Formats receive requests, each for the packet of its index.
    *
-   * @param requests how many; the first receive is for packet 0
-   * @return a list, to be posted
+   * @param requests the number of requests
+   * @return the list, to be posted
    * @throws IllegalArgumentException if there are fewer packets
    */
   public ReceiveList receives(int requests) {
@@ -258,10 +255,10 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * Formats signaled sends, each of the packet of its index.
+   * Formats signaled send requests, each for the packet of its index.
    *
-   * @param requests how many; the first send is of packet 0
-   * @return a list, to be posted
+   * @param requests the number of requests
+   * @return the list, to be posted
    * @throws IllegalArgumentException if there are fewer packets
    */
   public SendList sends(int requests) {
@@ -269,20 +266,20 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * Formats signaled sends, each of the packet of its index, for which the device computes the
-   * checksums of IPv4, TCP and UDP: {@code IBV_SEND_IP_CSUM}.
+   * Formats signaled send requests, each for the packet of its index, with checksum offload of
+   * IPv4, TCP and UDP: {@code IBV_SEND_IP_CSUM}.
    *
-   * @param requests how many; the first send is of packet 0
-   * @return a list, to be posted
+   * @param requests the number of requests
+   * @return the list, to be posted
    * @throws IllegalArgumentException if there are fewer packets
-   * @throws UnsupportedOperationException if the device does not compute them
+   * @throws UnsupportedOperationException if the device does not support it
    */
   public SendList sendsWithChecksum(int requests) {
     DeviceAttributes device = domain.context().deviceAttributes();
     if (!device.has(RawPacketCapability.IP_CSUM) && !device.has(DeviceCapability.RAW_IP_CSUM)) {
       throw new UnsupportedOperationException(
           domain.context().device()
-              + " computes no checksums of packets: write them into the packets");
+              + " does not support checksum offload: write the checksums into the packets");
     }
     return sends(requests, true);
   }
@@ -307,11 +304,12 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * Points a request at a packet, all of its fragments: a completed one before it is posted again.
+   * Sets the SGEs of a request to the fragments of a packet, for example before a completed request
+   * is posted again.
    *
    * @param requests a list of these buffers
-   * @param request which of its requests
-   * @param packet which packet
+   * @param request the index of the request
+   * @param packet the index of the packet
    */
   public void point(RequestList requests, int request, int packet) {
     for (int i = 0; i < fragments.length; i++) {

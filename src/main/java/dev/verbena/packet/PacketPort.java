@@ -18,8 +18,8 @@ import dev.verbena.verbs.ToReadyToSend;
 import java.time.Duration;
 
 /**
- * A port of a device, open for raw packets, with all that it takes: context, protection domain, two
- * completion queues with a channel each, and a queue pair.
+ * A port of a device for raw packets: the context, the protection domain, two completion queues
+ * with a completion channel each, and the queue pair.
  *
  * <p>
  *
@@ -44,15 +44,15 @@ import java.time.Duration;
  * }
  * }
  *
- * <p>Nothing arrives without a rule, not even packets for the port's own address. Closing the port
- * closes all of it, and what was made on it. A port is used by one thread at a time; once started,
- * one may send while another receives.
+ * <p>Packets are only received by flow rules, also those to the address of the port. A port is used
+ * by one thread at a time; after the start one thread may send while another receives. Closing it
+ * closes all these objects, and everything that was created from them.
  */
 public final class PacketPort implements AutoCloseable {
-  /** In place of a number: as much as the device can do. */
+  /** Selects the maximum of the device instead of a number. */
   public static final int DEVICE_MAXIMUM = -1;
 
-  /** How many completions are taken at a time. */
+  /** The maximum number of completions of one poll. */
   private static final int BATCH = 256;
 
   private static final Duration SPIN = Duration.ofNanos(50_000);
@@ -79,18 +79,18 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * Prepares to open a port.
+   * Returns a builder of a packet port.
    *
-   * @param device its device
-   * @param number which port; the first is 1
-   * @return what can be asked for
+   * @param device the device
+   * @param number the port number, 1 for the first port
+   * @return the builder
    */
   public static PacketPortBuilder on(Device device, int number) {
     return new PacketPortBuilder(device, number);
   }
 
   /**
-   * The port, which knows its number and its state.
+   * Returns the port.
    *
    * @return the port
    */
@@ -99,7 +99,7 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * The open device.
+   * Returns the context.
    *
    * @return the context, which is closed with this port
    */
@@ -108,7 +108,7 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * Where memory is registered.
+   * Returns the protection domain.
    *
    * @return the protection domain
    */
@@ -117,7 +117,7 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * What packets are posted to; its capacity is what the device really gave.
+   * Returns the queue pair, whose capacity is the actual one.
    *
    * @return the queue pair
    */
@@ -126,25 +126,25 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * Where sends complete.
+   * Returns the completion queue of the send requests.
    *
-   * @return a queue with a channel of its own
+   * @return a queue with a completion channel of its own
    */
   public CompletionQueue sendCompletionQueue() {
     return sendQueue;
   }
 
   /**
-   * Where receives complete.
+   * Returns the completion queue of the receive requests.
    *
-   * @return a queue with a channel of its own
+   * @return a queue with a completion channel of its own
    */
   public CompletionQueue receiveCompletionQueue() {
     return receiveQueue;
   }
 
   /**
-   * What {@link #awaitSent} took last.
+   * Returns the completions of the last {@link #awaitSent}.
    *
    * @return the same object each time
    */
@@ -153,7 +153,7 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * What {@link #awaitReceived} took last.
+   * Returns the completions of the last {@link #awaitReceived}.
    *
    * @return the same object each time
    */
@@ -162,30 +162,31 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * Prepares a rule that brings packets of this port here.
+   * Returns a builder of a flow rule whose packets this port receives.
    *
-   * @return a rule without headers, to be made
+   * @return the builder
    */
   public FlowRule.Builder flow() {
     return queuePair.flowRule(port.number());
   }
 
   /**
-   * Prepares memory for packets.
+   * Returns a builder of memory for packets.
    *
-   * @param count how many packets
-   * @return buffers without fragments, to be made
+   * @param count the number of packets
+   * @return the builder
    */
   public PacketBuffers.Builder packets(int count) {
     return new PacketBuffers.Builder(domain(), count);
   }
 
   /**
-   * Posts receives for the first time, and then lets the queue pair receive, if it did not yet.
+   * Posts receive requests, then transitions the queue pair to RTR if it is not yet.
    *
-   * @param receives what to post; their ids are set to their indices
-   * @return what posts them again
-   * @throws IllegalStateException if the queue has no room for all, or the queue pair has failed
+   * @param receives the receive requests; their ids are set to their indices
+   * @return the ring that posts them again
+   * @throws IllegalStateException if the queue cannot hold all requests, or the queue pair is in an
+   *     error state
    */
   public ReceiveRing startReceiving(ReceiveList receives) {
     raise(QueuePairState.INIT);
@@ -196,19 +197,19 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * Lets the queue pair send, if it did not yet, and then posts sends. From then on the queue pair
-   * takes them itself: {@link QueuePair#post(SendList)}.
+   * Transitions the queue pair to RTS if it is not yet, then posts send requests. After that they
+   * can be posted to the queue pair: {@link QueuePair#post(SendList)}.
    *
-   * @param sends what to post
-   * @return how many were taken; fewer than there are if the queue is full
-   * @throws IllegalStateException if the queue pair has failed
+   * @param sends the send requests
+   * @return the number of requests that were posted; less than all if the queue is full
+   * @throws IllegalStateException if the queue pair is in an error state
    */
   public int startSending(SendList sends) {
     raise(QueuePairState.RTS);
     return queuePair.post(sends);
   }
 
-  /** Moves the queue pair to a state, unless it is there or further already. */
+  /** Transitions the queue pair to a state, unless it is in this or a later one. */
   private void raise(QueuePairState target) {
     QueuePairState state = queuePair.state();
     if (state == QueuePairState.RESET) {
@@ -224,35 +225,36 @@ public final class PacketPort implements AutoCloseable {
       (queuePair.type() == QueuePairType.UD ? last.sendPsn(0) : last).apply();
     }
     if (state == QueuePairState.ERR) {
-      throw new IllegalStateException(queuePair + " has failed: reset it, and start again");
+      throw new IllegalStateException(
+          queuePair + " is in an error state: reset it and start again");
     }
   }
 
   /**
-   * Waits a while for sends to complete: spins shortly, then sleeps.
+   * Waits for completions of send requests: polls for some time, then waits for an event.
    *
-   * @param timeout how long at most
-   * @return how many completions are in {@link #sent}; 0 if none came in time
+   * @param timeout the maximum time to wait
+   * @return the number of completions in {@link #sent}; 0 if the timeout elapsed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the port is closed, be it during the wait
+   * @throws IllegalStateException if the port is closed, also during the wait
    */
   public int awaitSent(Duration timeout) throws InterruptedException {
     return sendWaiter.poll(sent, timeout);
   }
 
   /**
-   * Waits a while for packets: spins shortly, then sleeps.
+   * Waits for packets: polls for some time, then waits for an event.
    *
-   * @param timeout how long at most
-   * @return how many completions are in {@link #received}; 0 if none came in time
+   * @param timeout the maximum time to wait
+   * @return the number of completions in {@link #received}; 0 if the timeout elapsed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the port is closed, be it during the wait
+   * @throws IllegalStateException if the port is closed, also during the wait
    */
   public int awaitReceived(Duration timeout) throws InterruptedException {
     return receiveWaiter.poll(received, timeout);
   }
 
-  /** Closes the device as this port has opened it, and all that was made on it. */
+  /** Closes the device as it was opened by this port, and everything that was created from it. */
   @Override
   public void close() {
     context().close();

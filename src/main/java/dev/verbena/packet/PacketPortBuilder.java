@@ -16,10 +16,9 @@ import dev.verbena.verbs.QueuePairType;
 import java.util.Objects;
 
 /**
- * What can be asked for when a port is opened for packets. By default that is the least: room for
- * one send and one receive of one entry each. {@link PacketPort#DEVICE_MAXIMUM} stands for what the
- * device can do; what was given is to be read from the queue pair's capacity and from those of the
- * completion queues.
+ * A builder of a packet port. The defaults are the minimum: one send and one receive request with
+ * one SGE each. {@link PacketPort#DEVICE_MAXIMUM} selects the maximum of the device; the actual
+ * values are those of the capacities of the queue pair and the completion queues.
  */
 public final class PacketPortBuilder {
   private final Device device;
@@ -50,7 +49,7 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * Opens a port that is not active too, which is refused otherwise.
+   * Also opens a port that is not active.
    *
    * @return this
    */
@@ -60,7 +59,7 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * How many sends may be under way.
+   * Sets the maximum number of outstanding send requests.
    *
    * @param requests a number, or {@link PacketPort#DEVICE_MAXIMUM}
    * @return this
@@ -71,7 +70,7 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * How many receives may be posted.
+   * Sets the maximum number of outstanding receive requests.
    *
    * @param requests a number, or {@link PacketPort#DEVICE_MAXIMUM}
    * @return this
@@ -82,10 +81,10 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * Of how many fragments a packet may be made.
+   * Sets the maximum number of fragments of a packet.
    *
-   * @param ofSend entries of a send, or {@link PacketPort#DEVICE_MAXIMUM}
-   * @param ofReceive entries of a receive, or {@link PacketPort#DEVICE_MAXIMUM}
+   * @param ofSend the number of SGEs of a send request, or {@link PacketPort#DEVICE_MAXIMUM}
+   * @param ofReceive the number of SGEs of a receive request, or {@link PacketPort#DEVICE_MAXIMUM}
    * @return this
    */
   public PacketPortBuilder entries(int ofSend, int ofReceive) {
@@ -95,7 +94,7 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * How many completions may wait to be polled; by default as many as there are requests.
+   * Sets the capacities of the completion queues. The default is the number of work requests.
    *
    * @param ofSends a number, or {@link PacketPort#DEVICE_MAXIMUM}
    * @param ofReceives a number, or {@link PacketPort#DEVICE_MAXIMUM}
@@ -108,12 +107,12 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * What the queues announce on their channels once the port is open; by default the first
-   * completion. {@link PacketPort#awaitReceived} and {@link PacketPort#awaitSent} ask for
-   * announcements themselves: this is for who waits on a channel.
+   * Sets the completions for which the queues generate the first completion event. The default is
+   * any completion. {@link PacketPort#awaitReceived} and {@link PacketPort#awaitSent} request
+   * notifications themselves: this is for programs that wait on a completion channel.
    *
-   * @param sends of the queue for sends
-   * @param receives of the queue for receives
+   * @param sends for the completion queue of send requests
+   * @param receives for the completion queue of receive requests
    * @return this
    */
   public PacketPortBuilder announce(Announcement sends, Announcement receives) {
@@ -123,9 +122,9 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * Chooses the processor that is told of completions, as the device counts. For experts.
+   * Sets the completion vector. The default is 0.
    *
-   * @param vector from 0, which is the default, to {@link Context#completionVectors} - 1
+   * @param vector the vector, 0 to {@link Context#completionVectors} - 1
    * @return this
    */
   public PacketPortBuilder vector(int vector) {
@@ -134,9 +133,9 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * How many bytes of a send may be copied into it. For experts.
+   * Sets the maximum size of inline data. The default is 0.
    *
-   * @param size 0 by default
+   * @param size the size in bytes
    * @return this
    */
   public PacketPortBuilder inlineData(int size) {
@@ -145,26 +144,27 @@ public final class PacketPortBuilder {
   }
 
   /**
-   * Chooses another type of queue pair. For experts: datagrams work alike on devices without raw
-   * packets, which is good for tests.
+   * Sets the type of the queue pair. The default is RAW_PACKET; UD is useful for tests on devices
+   * without raw packets.
    *
-   * @param type one without a single peer
+   * @param type an unconnected type
    * @return this
    */
   public PacketPortBuilder type(QueuePairType type) {
     if (type != QueuePairType.RAW_PACKET && type != QueuePairType.UD) {
-      throw new IllegalArgumentException(type + " queue pairs carry no packets");
+      throw new IllegalArgumentException(type + " queue pairs are connected: use RAW_PACKET or UD");
     }
     this.type = type;
     return this;
   }
 
   /**
-   * Opens the device and makes all that it takes. The queue pair is in state INIT then.
+   * Opens the device and creates the objects of the port. The queue pair is in state INIT.
    *
    * @return the port, to be closed
    * @throws IllegalStateException if the port is not active
-   * @throws VerbsException if the device has no raw packets, or the process may not have them
+   * @throws VerbsException if the device does not support raw packets, or the process has no
+   *     permission
    */
   public PacketPort open() {
     Context context = device.open();
@@ -206,7 +206,7 @@ public final class PacketPortBuilder {
     PortState state = port.attributes().state();
     if (!inactiveToo && state != PortState.ACTIVE) {
       throw new IllegalStateException(
-          "port %d of %s is not active but %s: set its network interface up, or ask for inactive ports too"
+          "port %d of %s is not active but %s: set its network interface up, or call inactiveToo()"
               .formatted(number, device, state.text()));
     }
   }
@@ -227,7 +227,10 @@ public final class PacketPortBuilder {
     return channel.context().completionQueue(entries).vector(vector).channel(channel).create();
   }
 
-  /** The largest queue for which there is memory: devices promise more than they can get. */
+  /**
+   * Creates the largest queue for which there is memory: the maximum that devices report may exceed
+   * it.
+   */
   private CompletionQueue largestQueue(CompletionChannel channel, int promised) {
     for (int entries = promised; ; entries /= 2) {
       try {
@@ -261,10 +264,11 @@ public final class PacketPortBuilder {
     if (e.isUnsupported()) {
       return e.explained(
           device
-              + " has no raw packets: adapters of mlx5 and mlx4 have, software devices have not");
+              + " does not support raw packets: adapters of mlx5 and mlx4 do, software devices do"
+              + " not");
     }
     return e.errno() == Errno.EPERM
-        ? e.explained("be root, or have CAP_NET_RAW as an ambient capability")
+        ? e.explained("run as root, or with CAP_NET_RAW as an ambient capability")
         : e;
   }
 

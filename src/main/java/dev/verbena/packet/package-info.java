@@ -1,8 +1,8 @@
 /**
- * Raw packets: whole Ethernet frames to and from memory, past the operating system.
+ * Raw packets: sends and receives whole Ethernet frames, past the network stack of the kernel.
  *
- * <p>{@link dev.verbena.packet.PacketPort} opens a port of a device with all that it takes, {@link
- * dev.verbena.packet.PacketBuffers} is where packets are kept. Both are made of objects of {@code
- * dev.verbena.verbs}, and give them out.
+ * <p>{@link dev.verbena.packet.PacketPort} opens a port of a device and creates the objects that it
+ * needs; {@link dev.verbena.packet.PacketBuffers} is the memory of packets. Both give access to
+ * their objects of {@code dev.verbena.verbs}.
  */
 package dev.verbena.packet;

@@ -12,8 +12,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Two numbers that count completions, the good and the failed, without telling them apart: {@code
- * struct ibv_comp_cntr}. Needs rdma-core 65.
+ * A completion counter: counts successful and failed completions without generating work
+ * completions for each of them ({@code struct ibv_comp_cntr}). Requires rdma-core 65. Get one with
+ * {@link Context#createCompletionCounter}.
  *
  * <p>Closing it calls {@code ibv_destroy_comp_cntr}.
  */
@@ -27,7 +28,7 @@ public final class CompletionCounter extends Resource {
     this.type = type;
   }
 
-  /** What is counted: {@code enum ibv_comp_cntr_type}. */
+  /** The unit of the counter: {@code enum ibv_comp_cntr_type}. */
   public enum Type implements Codes.Code {
     /** Work requests. */
     WRS(rdma_h.IBV_COMP_CNTR_TYPE_WRS()),
@@ -46,19 +47,19 @@ public final class CompletionCounter extends Resource {
     }
   }
 
-  /** Operations of a queue pair that can be counted: {@code enum ibv_qp_attach_comp_cntr_op}. */
+  /** A kind of operations that can be counted: {@code enum ibv_qp_attach_comp_cntr_op}. */
   public enum Operation implements Flags.Flag {
     /** Sends. */
     SEND(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_SEND()),
     /** Receives. */
     RECV(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RECV()),
-    /** RDMA reads that were posted here. */
+    /** Local RDMA reads. */
     RDMA_READ(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ()),
-    /** RDMA reads by the peer. */
+    /** RDMA reads of the remote side. */
     REMOTE_RDMA_READ(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ()),
-    /** RDMA writes that were posted here. */
+    /** Local RDMA writes. */
     RDMA_WRITE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE()),
-    /** RDMA writes by the peer. */
+    /** RDMA writes of the remote side. */
     REMOTE_RDMA_WRITE(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE());
 
     private final long bit;
@@ -86,22 +87,22 @@ public final class CompletionCounter extends Resource {
                   context.verbs().ibv_create_comp_cntr(context.address(), attr.address())));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " has no completion counters of " + type)
+          ? e.explained(context.device() + " does not support completion counters of type " + type)
           : e;
     }
   }
 
   /**
-   * Lets the counter count operations of a queue pair, until that is closed: {@code
+   * Attaches the counter to operations of a queue pair, until the queue pair is closed: {@code
    * ibv_qp_attach_comp_cntr}.
    *
    * @param queuePair a queue pair in state RESET or INIT
    * @param first an operation to count
-   * @param more more operations to count
+   * @param more further operations to count
    */
   public void attach(QueuePair queuePair, Operation first, Operation... more) {
     if (queuePair.domain().context() != context) {
-      throw new IllegalArgumentException(queuePair + " is not of " + context);
+      throw new IllegalArgumentException(queuePair + " does not belong to " + context);
     }
     Set<Operation> operations = EnumSet.of(first, more);
     try (Arena arena = Arena.ofConfined()) {
@@ -115,7 +116,7 @@ public final class CompletionCounter extends Resource {
                   .ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address()));
     } catch (VerbsException e) {
       throw e.explained(
-          "counting "
+          "cannot count "
               + operations
               + " of "
               + queuePair
@@ -124,9 +125,9 @@ public final class CompletionCounter extends Resource {
   }
 
   /**
-   * How many completed: {@code ibv_read_comp_cntr}.
+   * Returns the number of successful completions: {@code ibv_read_comp_cntr}.
    *
-   * @return the count of good completions
+   * @return the value of the counter
    */
   public long value() {
     try (Arena arena = Arena.ofConfined()) {
@@ -137,9 +138,9 @@ public final class CompletionCounter extends Resource {
   }
 
   /**
-   * How many failed: {@code ibv_read_err_comp_cntr}.
+   * Returns the number of failed completions: {@code ibv_read_err_comp_cntr}.
    *
-   * @return the count of failed completions
+   * @return the value of the error counter
    */
   public long errors() {
     try (Arena arena = Arena.ofConfined()) {
@@ -150,54 +151,54 @@ public final class CompletionCounter extends Resource {
   }
 
   /**
-   * Sets the count of good completions: {@code ibv_set_comp_cntr}. Nothing should complete
-   * meanwhile.
+   * Sets the number of successful completions: {@code ibv_set_comp_cntr}. No operation should
+   * complete during the call.
    *
-   * @param value the new count
+   * @param value the new value
    */
   public void value(long value) {
     whileOpen(() -> context.verbs().ibv_set_comp_cntr(address(), value));
   }
 
   /**
-   * Sets the count of failed completions: {@code ibv_set_err_comp_cntr}. Nothing should complete
-   * meanwhile.
+   * Sets the number of failed completions: {@code ibv_set_err_comp_cntr}. No operation should
+   * complete during the call.
    *
-   * @param value the new count
+   * @param value the new value
    */
   public void errors(long value) {
     whileOpen(() -> context.verbs().ibv_set_err_comp_cntr(address(), value));
   }
 
   /**
-   * Adds to the count of good completions: {@code ibv_inc_comp_cntr}.
+   * Adds to the number of successful completions: {@code ibv_inc_comp_cntr}.
    *
-   * @param amount how many
+   * @param amount the value to add
    */
   public void add(long amount) {
     whileOpen(() -> context.verbs().ibv_inc_comp_cntr(address(), amount));
   }
 
   /**
-   * Adds to the count of failed completions: {@code ibv_inc_err_comp_cntr}.
+   * Adds to the number of failed completions: {@code ibv_inc_err_comp_cntr}.
    *
-   * @param amount how many
+   * @param amount the value to add
    */
   public void addErrors(long amount) {
     whileOpen(() -> context.verbs().ibv_inc_err_comp_cntr(address(), amount));
   }
 
   /**
-   * What is counted.
+   * Returns the unit of the counter.
    *
-   * @return requests or bytes
+   * @return work requests or bytes
    */
   public Type type() {
     return type;
   }
 
   /**
-   * The context that the counter was made from.
+   * Returns the context of the counter.
    *
    * @return the context
    */

@@ -6,11 +6,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What completion counters a device has: {@code struct ibv_comp_cntr_caps}.
+ * The completion counter capabilities of a device: {@code struct ibv_comp_cntr_caps}.
  *
- * @param maxValue how far one counts, to be read as unsigned
- * @param maxCounters how many there may be
- * @param operations what can be counted
+ * @param maxValue the maximum value of a counter, unsigned
+ * @param maxCounters the maximum number of counters
+ * @param operations the operations that can be counted
  */
 public record CompletionCounterCapabilities(
     long maxValue, int maxCounters, Set<CompletionCounter.Operation> operations) {

@@ -14,8 +14,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * How a device encrypts or decrypts the ESP packets of a flow: {@code struct
- * ibv_flow_action_esp_attr}.
+ * The encryption or decryption of the ESP packets of a flow: {@code struct
+ * ibv_flow_action_esp_attr}. Create a {@link FlowAction} with it.
  */
 public final class EspTransform {
   private Association association;
@@ -24,18 +24,18 @@ public final class EspTransform {
   private List<FlowMatch> encapsulation = List.of();
   private Integer extendedSequence;
 
-  /** A transformation about which nothing is said yet. */
+  /** Creates a transformation without attributes. */
   public EspTransform() {}
 
   /** How the transformation works: {@code enum ib_uverbs_flow_action_esp_flags}. */
   public enum Flag implements Flags.Flag {
-    /** The device adds and removes the headers too, not only the encryption. */
+    /** The device adds and removes the headers, besides the encryption. */
     FULL_OFFLOAD(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_FULL_OFFLOAD()),
     /** Transport mode instead of tunnel mode. */
     TRANSPORT(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_TRANSPORT()),
     /** Encrypts instead of decrypting. */
     ENCRYPT(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ENCRYPT()),
-    /** The extended sequence number enters a new window. */
+    /** The extended sequence number starts a new window. */
     ESN_NEW_WINDOW(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_ESN_NEW_WINDOW());
 
     private final long bit;
@@ -51,37 +51,37 @@ public final class EspTransform {
   }
 
   /**
-   * The security association: {@code struct ib_uverbs_flow_action_esp}. All but the flags counts
-   * with {@link Flag#FULL_OFFLOAD} only.
+   * The security association: {@code struct ib_uverbs_flow_action_esp}. The values other than the
+   * flags are only used with {@link Flag#FULL_OFFLOAD}.
    *
-   * @param flags how the transformation works
-   * @param index the security parameters index
+   * @param flags the flags
+   * @param index the security parameters index (SPI)
    * @param sequence the first sequence number
-   * @param padding how many bytes hide the length of the packet
-   * @param hardLimit after how many packets it ends
+   * @param padding the number of padding bytes for traffic flow confidentiality
+   * @param hardLimit the number of packets after which the association ends
    */
   public record Association(Set<Flag> flags, int index, int sequence, int padding, long hardLimit) {
-    /** Keeps the flags. */
+    /** Copies the flags. */
     public Association {
       flags = Set.copyOf(flags);
     }
   }
 
   /**
-   * A key for AES-GCM: {@code struct ib_uverbs_flow_action_esp_keymat_aes_gcm}.
+   * An AES-GCM key: {@code struct ib_uverbs_flow_action_esp_keymat_aes_gcm}.
    *
    * @param key 16, 24 or 32 bytes
    * @param salt the salt
-   * @param vector the first initialisation vector
-   * @param checkLength how many bytes the integrity check value has
+   * @param vector the first initialization vector
+   * @param checkLength the length of the integrity check value in bytes
    */
   public record AesGcm(byte[] key, int salt, long vector, int checkLength) {
     private static final Set<Integer> LENGTHS = Set.of(16, 24, 32);
 
-    /** Keeps a copy of the key. */
+    /** Copies the key. */
     public AesGcm {
       if (!LENGTHS.contains(key.length)) {
-        throw new IllegalArgumentException("an AES key of " + key.length + " bytes");
+        throw new IllegalArgumentException("AES key must have 16, 24 or 32 bytes: " + key.length);
       }
       key = key.clone();
     }
@@ -92,7 +92,7 @@ public final class EspTransform {
       return key.clone();
     }
 
-    /** Two keys are never shown to be the same, nor shown at all. */
+    /** Does not contain the key. */
     @Override
     public String toString() {
       return "AES-GCM key of " + key.length + " bytes";
@@ -100,9 +100,9 @@ public final class EspTransform {
   }
 
   /**
-   * Says which security association it is.
+   * Sets the security association.
    *
-   * @param association flags and numbers
+   * @param association the security association
    * @return this
    */
   public EspTransform association(Association association) {
@@ -111,9 +111,9 @@ public final class EspTransform {
   }
 
   /**
-   * Says which key is used.
+   * Sets the key.
    *
-   * @param key a key
+   * @param key the key
    * @return this
    */
   public EspTransform key(AesGcm key) {
@@ -122,21 +122,22 @@ public final class EspTransform {
   }
 
   /**
-   * Drops packets that were seen before, with {@link Flag#FULL_OFFLOAD}.
+   * Sets the replay window, with {@link Flag#FULL_OFFLOAD}: packets that were received before are
+   * dropped.
    *
-   * @param size how many packets back the device remembers
+   * @param size the size of the window in packets
    * @return this
    */
   public EspTransform replayWindow(int size) {
     if (size < 1) {
-      throw new IllegalArgumentException("a replay window of " + size + " packets");
+      throw new IllegalArgumentException("size of the replay window must be positive: " + size);
     }
     this.replayWindow = size;
     return this;
   }
 
   /**
-   * Says what ESP packets are wrapped in, with {@link Flag#FULL_OFFLOAD}.
+   * Sets the headers that encapsulate ESP packets, with {@link Flag#FULL_OFFLOAD}.
    *
    * @param headers the headers, outermost first
    * @return this
@@ -147,7 +148,7 @@ public final class EspTransform {
   }
 
   /**
-   * Says where the extended sequence number starts.
+   * Sets the initial extended sequence number.
    *
    * @param number its upper 32 bits
    * @return this
@@ -157,10 +158,12 @@ public final class EspTransform {
     return this;
   }
 
-  /** The C struct; a new action needs an association and a key, a change does not. */
+  /**
+   * Returns the C struct. A new action requires an association and a key, a modification does not.
+   */
   MemorySegment allocate(Arena arena, boolean complete) {
     if (complete && (association == null || key == null)) {
-      throw new IllegalStateException("ESP needs an association and a key");
+      throw new IllegalStateException("ESP requires association() and key()");
     }
     MemorySegment attr = ibv_flow_action_esp_attr.allocate(arena);
     if (association != null) {

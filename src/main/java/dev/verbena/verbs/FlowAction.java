@@ -5,10 +5,10 @@ import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
- * What flow rules do to packets besides bringing them somewhere, such as decrypting them: {@code
- * struct ibv_flow_action}.
+ * A flow action: modifies the packets of flow rules, for example decrypts them ({@code struct
+ * ibv_flow_action}). Get one with {@link Context#createFlowAction}.
  *
- * <p>Closing it calls {@code ibv_destroy_flow_action}.
+ * <p>Closing it calls {@code ibv_destroy_flow_action}. See {@code ibv_flow_action_esp(3)}.
  */
 public final class FlowAction extends Resource {
   private final Context context;
@@ -27,14 +27,16 @@ public final class FlowAction extends Resource {
               new FlowAction(
                   context, context.verbs().ibv_create_flow_action_esp(context.address(), attr)));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " does not transform ESP") : e;
+      throw e.isUnsupported()
+          ? e.explained(context.device() + " does not support ESP flow actions")
+          : e;
     }
   }
 
   /**
-   * Changes what is done, for all rules with this action: {@code ibv_modify_flow_action_esp}.
+   * Modifies the action, for all its rules: {@code ibv_modify_flow_action_esp}.
    *
-   * @param esp what to change; what it does not say stays
+   * @param esp the attributes to change; others remain
    */
   public void modify(EspTransform esp) {
     try (Arena arena = Arena.ofConfined()) {
@@ -47,7 +49,7 @@ public final class FlowAction extends Resource {
   }
 
   /**
-   * The context that the action was made from.
+   * Returns the context of the action.
    *
    * @return the context
    */

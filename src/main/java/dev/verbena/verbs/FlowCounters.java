@@ -10,10 +10,10 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 
 /**
- * Counters for the packets that flow rules match: {@code struct ibv_counters}. Each has an index
- * that is chosen when it is attached.
+ * Counters of the packets of flow rules: {@code struct ibv_counters}. Each counter has an index
+ * that is selected when it is attached. Get one with {@link Context#createFlowCounters}.
  *
- * <p>Closing it calls {@code ibv_destroy_counters}.
+ * <p>Closing it calls {@code ibv_destroy_counters}. See {@code ibv_create_counters(3)}.
  */
 public final class FlowCounters extends Resource {
   private final Context context;
@@ -23,7 +23,7 @@ public final class FlowCounters extends Resource {
     this.context = context;
   }
 
-  /** What is counted: {@code enum ibv_counter_description}. */
+  /** The unit of a counter: {@code enum ibv_counter_description}. */
   public enum Counted implements Codes.Code {
     /** Packets. */
     PACKETS(rdma_h.IBV_COUNTER_PACKETS()),
@@ -51,26 +51,28 @@ public final class FlowCounters extends Resource {
               new FlowCounters(
                   context, context.verbs().ibv_create_counters(context.address(), attr)));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " has no counters for flows") : e;
+      throw e.isUnsupported()
+          ? e.explained(context.device() + " does not support flow counters")
+          : e;
     }
   }
 
   /**
-   * Counts for the rules that will {@linkplain FlowRule.Builder#count name} these counters: {@code
-   * ibv_attach_counters_point_flow} without a flow. To be done before such a rule is made.
+   * Adds a counter for rules that {@linkplain FlowRule.Builder#count name} these counters: {@code
+   * ibv_attach_counters_point_flow} without a flow. Call it before such a rule is created.
    *
-   * @param counted what to count
-   * @param index where to count it
+   * @param counted the unit
+   * @param index the index of the counter
    */
   public void attach(Counted counted, int index) {
     attach(counted, index, 0);
   }
 
   /**
-   * Counts for a rule that exists: {@code ibv_attach_counters_point_flow}.
+   * Adds a counter for an existing rule: {@code ibv_attach_counters_point_flow}.
    *
-   * @param counted what to count
-   * @param index where to count it
+   * @param counted the unit
+   * @param index the index of the counter
    * @param rule the rule
    */
   public void attach(Counted counted, int index, FlowRule rule) {
@@ -79,7 +81,7 @@ public final class FlowCounters extends Resource {
 
   private void attach(Counted counted, int index, long flow) {
     if (index < 0) {
-      throw new IllegalArgumentException("counter " + index);
+      throw new IllegalArgumentException("index of a counter must not be negative: " + index);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_counter_attach_attr.allocate(arena);
@@ -93,7 +95,7 @@ public final class FlowCounters extends Resource {
   /**
    * Reads the counters from the device: {@code ibv_read_counters}.
    *
-   * @param count how many, from index 0 on
+   * @param count the number of counters, from index 0 on
    * @return their values
    */
   public long[] read(int count) {
@@ -101,10 +103,10 @@ public final class FlowCounters extends Resource {
   }
 
   /**
-   * Reads the counters as the driver last saw them, where it remembers: {@code ibv_read_counters}
-   * with {@code IBV_READ_COUNTERS_ATTR_PREFER_CACHED}.
+   * Reads the cached counters, if the driver caches them: {@code ibv_read_counters} with {@code
+   * IBV_READ_COUNTERS_ATTR_PREFER_CACHED}.
    *
-   * @param count how many, from index 0 on
+   * @param count the number of counters, from index 0 on
    * @return their values
    */
   public long[] readCached(int count) {
@@ -113,7 +115,7 @@ public final class FlowCounters extends Resource {
 
   private long[] read(int count, int flags) {
     if (count < 1) {
-      throw new IllegalArgumentException("reading " + count + " counters");
+      throw new IllegalArgumentException("number of counters must be positive: " + count);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, count);
@@ -123,7 +125,7 @@ public final class FlowCounters extends Resource {
   }
 
   /**
-   * The context that the counters were made from.
+   * Returns the context of the counters.
    *
    * @return the context
    */

@@ -17,9 +17,8 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * A rule that brings packets to a queue pair until it is closed: {@code struct ibv_flow}.
- *
- * <p>
+ * A flow rule: steers matching packets to a queue pair until it is closed ({@code struct
+ * ibv_flow}).
  *
  * {@snippet :
  * FlowRule rule =
@@ -31,7 +30,7 @@ import java.util.function.Consumer;
  *         .create();
  * }
  *
- * <p>Closing it calls {@code ibv_destroy_flow}.
+ * <p>Closing it calls {@code ibv_destroy_flow}. See {@code ibv_create_flow(3)}.
  */
 public final class FlowRule extends Resource {
   private final QueuePair queuePair;
@@ -41,7 +40,7 @@ public final class FlowRule extends Resource {
     this.queuePair = queuePair;
   }
 
-  /** What a rule is about, and what it does: {@code struct ibv_flow_attr} and what follows it. */
+  /** A builder of a flow rule: {@code struct ibv_flow_attr} and its specifications. */
   public static final class Builder {
     private static final int PRIORITY_BITS = 16;
     private static final int COUNT_BITS = 8;
@@ -54,7 +53,7 @@ public final class FlowRule extends Resource {
     private int priority;
     private Set<FlowFlag> flags = Set.of();
 
-    /** A header, or something to do. */
+    /** A specification: a header or an action. */
     private record Spec(long size, Consumer<MemorySegment> writer) {}
 
     Builder(QueuePair queuePair, int port) {
@@ -65,9 +64,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Chooses which packets the rule is about in the first place.
+     * Sets the type of the rule. The default is {@link FlowType#NORMAL}.
      *
-     * @param type {@link FlowType#NORMAL} by default
+     * @param type the type
      * @return this
      */
     public Builder type(FlowType type) {
@@ -76,9 +75,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Chooses which rule comes first where several match.
+     * Sets the priority of the rule among those that match a packet.
      *
-     * @param priority 0, which comes first, by default
+     * @param priority the priority; 0 is the highest and the default
      * @return this
      */
     public Builder priority(int priority) {
@@ -87,9 +86,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Chooses what is special about the rule.
+     * Sets the flags of the rule. The default is none.
      *
-     * @param flags nothing by default
+     * @param flags the flags
      * @return this
      */
     public Builder flags(FlowFlag... flags) {
@@ -98,9 +97,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Asks for the next header of the packet.
+     * Adds the next header that packets must have.
      *
-     * @param header what it must be
+     * @param header the header
      * @return this
      */
     public Builder match(FlowMatch header) {
@@ -108,18 +107,18 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Asks for the next header of the packet that is wrapped in this one.
+     * Adds the next header that the inner packet of a tunnel must have.
      *
-     * @param header what it must be
+     * @param header the header
      * @return this
      */
     public Builder matchInner(FlowMatch header) {
       return match(header, true);
     }
 
-    /** Keeps a copy: the caller may change the header for another rule. */
+    /** Copies the header: the caller may change it for another rule. */
     private Builder match(FlowMatch header, boolean inner) {
-      // An array of longs, so that C's alignments hold in it.
+      // An array of longs, so that the alignments of C hold in it.
       int longs = (int) Math.ceilDiv(header.size(), Long.BYTES);
       MemorySegment copy = MemorySegment.ofArray(new long[longs]).asSlice(0, header.size());
       header.writeTo(copy, inner);
@@ -128,9 +127,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Puts a tag on the completion of packets that match.
+     * Sets the flow tag of the completions of matching packets.
      *
-     * @param tag any number
+     * @param tag the tag
      * @return this
      */
     public Builder tag(int tag) {
@@ -141,7 +140,7 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Drops packets that match.
+     * Drops matching packets.
      *
      * @return this
      */
@@ -151,9 +150,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Lets an action change packets that match.
+     * Applies an action to matching packets.
      *
-     * @param action what to do
+     * @param action the action
      * @return this
      */
     public Builder action(FlowAction action) {
@@ -165,9 +164,9 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Counts packets that match.
+     * Counts matching packets.
      *
-     * @param counters where to count
+     * @param counters the counters
      * @return this
      */
     public Builder count(FlowCounters counters) {
@@ -191,13 +190,14 @@ public final class FlowRule extends Resource {
     }
 
     /**
-     * Puts the rule in force: {@code ibv_create_flow}.
+     * Creates the rule: {@code ibv_create_flow}.
      *
      * @return the rule, to be closed
-     * @throws IllegalArgumentException if it has more than 255 headers and things to do
+     * @throws IllegalArgumentException if it has more than 255 headers and actions
      */
     public FlowRule create() {
-      // That many fit their size as well. What were cut off would match more than was asked for.
+      // This number also fits into the size. Without the check the rule would match more packets
+      // than requested.
       Ranges.bits(specs.size(), COUNT_BITS, "the number of headers and actions of a flow rule");
       long size = ibv_flow_attr.sizeof() + specs.stream().mapToLong(Spec::size).sum();
       try (Arena arena = Arena.ofConfined()) {
@@ -210,7 +210,7 @@ public final class FlowRule extends Resource {
         ibv_flow_attr.flags(attr, (int) Flags.mask(flags));
         long at = ibv_flow_attr.sizeof();
         for (Spec spec : specs) {
-          // C has them one after the other, whatever that does to the alignment of a pointer.
+          // C stores them one after the other, without padding.
           MemorySegment aligned = arena.allocate(spec.size(), Long.BYTES);
           spec.writer().accept(aligned);
           MemorySegment.copy(aligned, 0, attr, at, spec.size());
@@ -233,16 +233,16 @@ public final class FlowRule extends Resource {
     private VerbsException explained(VerbsException e) {
       String device = queuePair.domain().context().device().toString();
       if (e.isUnsupported()) {
-        return e.explained(device + " steers no flows, or knows one of the headers not");
+        return e.explained(device + " does not support flow steering, or one of the headers");
       }
       return e.errno() == Errno.EPERM
-          ? e.explained("steering flows of " + device + " needs CAP_NET_RAW")
+          ? e.explained("flow steering on " + device + " requires CAP_NET_RAW")
           : e;
     }
   }
 
   /**
-   * Where the packets go.
+   * Returns the queue pair that receives the packets.
    *
    * @return the queue pair
    */

@@ -2,15 +2,15 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** Which packets a rule is about in the first place: {@code enum ibv_flow_attr_type}. */
+/** The type of a flow rule: {@code enum ibv_flow_attr_type}. */
 public enum FlowType implements Codes.Code {
-  /** Those that match its headers. */
+  /** Packets that match the headers of the rule. */
   NORMAL(rdma_h.IBV_FLOW_ATTR_NORMAL()),
-  /** All that no other rule takes. */
+  /** All packets that match no other rule. */
   ALL_DEFAULT(rdma_h.IBV_FLOW_ATTR_ALL_DEFAULT()),
-  /** All multicast packets that no other rule takes. */
+  /** All multicast packets that match no other rule. */
   MC_DEFAULT(rdma_h.IBV_FLOW_ATTR_MC_DEFAULT()),
-  /** A copy of all that the port sees. */
+  /** A copy of all packets of the port. */
   SNIFFER(rdma_h.IBV_FLOW_ATTR_SNIFFER());
 
   private final int code;

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * The attributes of a port, as returned by {@code ibv_query_port}: {@code struct ibv_port_attr}.
+ * The attributes of a port, as returned by {@link Port#attributes}: {@code struct ibv_port_attr}.
  * They do not change; query the port again for new values.
  */
 public final class PortAttributes {

@@ -7,7 +7,10 @@ import java.lang.foreign.ValueLayout;
 import java.util.Objects;
 import java.util.Set;
 
-/** How a queue pair chooses the work queue for a packet: {@code struct ibv_rx_hash_conf}. */
+/**
+ * The receive side scaling (RSS) hash that selects the work queue of a packet: {@code struct
+ * ibv_rx_hash_conf}.
+ */
 public final class ReceiveHash {
   private static final int MAX_KEY = 255;
 
@@ -16,22 +19,24 @@ public final class ReceiveHash {
   private final Set<ReceiveHashField> fields;
 
   /**
-   * A hash.
+   * Creates a hash configuration.
    *
-   * @param function how the hash is computed
-   * @param key the secret it depends on; 40 bytes for the Toeplitz function
-   * @param fields what of the packet it depends on; empty sends everything to the first queue
+   * @param function the hash function
+   * @param key the hash key; 40 bytes for the Toeplitz function
+   * @param fields the hashed packet fields; if empty, all packets go to the first queue
    */
   public ReceiveHash(ReceiveHashFunction function, byte[] key, Set<ReceiveHashField> fields) {
     if (key.length > MAX_KEY) {
-      throw new IllegalArgumentException("a key of " + key.length + " bytes: 255 are possible");
+      throw new IllegalArgumentException("hash key must be at most 255 bytes: " + key.length);
     }
     this.function = Objects.requireNonNull(function, "function");
     this.key = key.clone();
     this.fields = Set.copyOf(fields);
   }
 
-  /** Writes this into {@code rx_hash_conf}; the key goes to memory of the allocator. */
+  /**
+   * Writes the configuration into {@code rx_hash_conf}; the key goes to memory of the allocator.
+   */
   void writeTo(MemorySegment conf, SegmentAllocator allocator) {
     ibv_rx_hash_conf.rx_hash_function(conf, (byte) Flags.mask(function));
     ibv_rx_hash_conf.rx_hash_key_len(conf, (byte) key.length);

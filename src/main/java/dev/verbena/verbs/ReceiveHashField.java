@@ -2,9 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/**
- * A field of received packets that chooses the queue they go to: {@code enum ibv_rx_hash_fields}.
- */
+/** A packet field that is hashed to select the work queue: {@code enum ibv_rx_hash_fields}. */
 public enum ReceiveHashField implements Flags.Flag {
   /** The source IPv4 address. */
   SRC_IPV4(rdma_h.IBV_RX_HASH_SRC_IPV4()),
@@ -22,9 +20,9 @@ public enum ReceiveHashField implements Flags.Flag {
   SRC_PORT_UDP(rdma_h.IBV_RX_HASH_SRC_PORT_UDP()),
   /** The destination UDP port. */
   DST_PORT_UDP(rdma_h.IBV_RX_HASH_DST_PORT_UDP()),
-  /** The IPsec security parameter index. */
+  /** The IPsec security parameters index (SPI). */
   IPSEC_SPI(rdma_h.IBV_RX_HASH_IPSEC_SPI()),
-  /** The fields above of the inner packet, where one is wrapped in another. */
+  /** The fields of the inner packet of a tunnel. */
   INNER(rdma_h.IBV_RX_HASH_INNER());
 
   private final long bit;

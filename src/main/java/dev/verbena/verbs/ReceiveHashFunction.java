@@ -2,7 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** How the queue of a received packet is computed: {@code enum ibv_rx_hash_function_flags}. */
+/** A hash function of receive side scaling (RSS): {@code enum ibv_rx_hash_function_flags}. */
 public enum ReceiveHashFunction implements Flags.Flag {
   /** The Toeplitz hash. */
   TOEPLITZ(rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ());

@@ -10,10 +10,11 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 
 /**
- * The work queues over which a queue pair spreads what it receives, chosen by a {@linkplain
- * ReceiveHash hash}: {@code struct ibv_rwq_ind_table}.
+ * A receive work queue indirection table for receive side scaling (RSS): the work queues over which
+ * a queue pair distributes received packets by a {@linkplain ReceiveHash hash} ({@code struct
+ * ibv_rwq_ind_table}). Get one with {@link Context#createReceiveIndirectionTable}.
  *
- * <p>Closing it calls {@code ibv_destroy_rwq_ind_table}.
+ * <p>Closing it calls {@code ibv_destroy_rwq_ind_table}. See {@code ibv_create_rwq_ind_table(3)}.
  */
 public final class ReceiveIndirectionTable extends Resource {
   private final Context context;
@@ -28,11 +29,11 @@ public final class ReceiveIndirectionTable extends Resource {
   static ReceiveIndirectionTable create(Context context, List<WorkQueue> queues) {
     if (Integer.bitCount(queues.size()) != 1) {
       throw new IllegalArgumentException(
-          "a table of " + queues.size() + " entries: a power of two is needed");
+          "number of work queues must be a power of two: " + queues.size());
     }
     for (WorkQueue queue : queues) {
       if (queue.domain().context() != context) {
-        throw new IllegalArgumentException(queue + " is not of " + context);
+        throw new IllegalArgumentException(queue + " does not belong to " + context);
       }
     }
     try (Arena arena = Arena.ofConfined()) {
@@ -53,31 +54,31 @@ public final class ReceiveIndirectionTable extends Resource {
                   context.verbs().ibv_create_rwq_ind_table(context.address(), attr.address())));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " cannot spread what it receives")
+          ? e.explained(context.device() + " does not support receive side scaling (RSS)")
           : e;
     }
   }
 
   /**
-   * The queues, in the order of the table.
+   * Returns the work queues in the order of the table.
    *
-   * @return one queue for each entry
+   * @return one work queue for each index
    */
   public List<WorkQueue> queues() {
     return queues;
   }
 
   /**
-   * The table's number.
+   * Returns the number of the table.
    *
-   * @return what the device calls it by
+   * @return the number that the device assigned
    */
   public int number() {
     return ibv_rwq_ind_table.ind_tbl_num(Memory.at(address(), ibv_rwq_ind_table.sizeof()));
   }
 
   /**
-   * The context that the table was made from.
+   * Returns the context of the table.
    *
    * @return the context
    */

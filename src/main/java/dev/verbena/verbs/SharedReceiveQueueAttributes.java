@@ -4,11 +4,12 @@ import dev.verbena.raw.ibv_srq_attr;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What a shared receive queue holds: {@code struct ibv_srq_attr}.
+ * The attributes of a shared receive queue: {@code struct ibv_srq_attr}.
  *
- * @param requests how many receive requests can be outstanding
- * @param entries how many scatter/gather entries each can have
- * @param limit below how many outstanding requests an event is raised; 0 if none will be
+ * @param requests the maximum number of outstanding receive requests
+ * @param entries the maximum number of SGEs of each receive request
+ * @param limit the limit: an event is generated when the number of outstanding receive requests
+ *     falls below it; 0 for no event
  */
 public record SharedReceiveQueueAttributes(int requests, int entries, int limit) {
   static SharedReceiveQueueAttributes readFrom(MemorySegment attr) {

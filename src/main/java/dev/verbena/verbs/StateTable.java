@@ -11,13 +11,13 @@ import java.util.Set;
 import java.util.StringJoiner;
 
 /**
- * Which moves between states there are, and which attributes each needs and takes, for each
+ * The state transitions of queue pairs and the attributes that each requires and allows, for each
  * transport service: the rules of the InfiniBand specification, as the Linux kernel applies them.
  *
- * <p>The kernel answers a breach with EINVAL and nothing else; {@link #explain} says what it is.
+ * <p>The kernel returns EINVAL for an invalid transition; {@link #explain} returns the reason.
  */
 public final class StateTable {
-  /** From, to, types, what is needed, what may be given besides. */
+  /** From, to, types, required attributes, optional attributes. */
   private static final String RULES =
       """
       RESET INIT : UD : PKEY_INDEX PORT QKEY :
@@ -109,23 +109,23 @@ public final class StateTable {
   }
 
   /**
-   * Whether there is a move between two states.
+   * Returns whether there is a transition between two states.
    *
-   * @param from the state before
-   * @param to the state after; the same one to change attributes without a move
-   * @return whether the kernel can allow it
+   * @param from the current state
+   * @param to the new state; the current one to change attributes only
+   * @return whether the transition exists
    */
   public static boolean isMove(QueuePairState from, QueuePairState to) {
     return TABLE.containsKey(new Move(from, to));
   }
 
   /**
-   * What a move needs besides the state itself.
+   * Returns the attributes that a transition requires besides the state.
    *
    * @param type the transport service
-   * @param from the state before
-   * @param to the state after
-   * @return the attributes; empty for a move that there is not
+   * @param from the current state
+   * @param to the new state
+   * @return the attributes; empty if there is no such transition
    */
   public static Set<QueuePairAttribute> required(
       QueuePairType type, QueuePairState from, QueuePairState to) {
@@ -133,12 +133,12 @@ public final class StateTable {
   }
 
   /**
-   * What may be given with a move besides what it needs.
+   * Returns the attributes that a transition allows besides the required ones.
    *
    * @param type the transport service
-   * @param from the state before
-   * @param to the state after
-   * @return the attributes; empty for a move that there is not
+   * @param from the current state
+   * @param to the new state
+   * @return the attributes; empty if there is no such transition
    */
   public static Set<QueuePairAttribute> optional(
       QueuePairType type, QueuePairState from, QueuePairState to) {
@@ -150,13 +150,13 @@ public final class StateTable {
   }
 
   /**
-   * Says what is wrong with a change of a queue pair.
+   * Returns what is wrong with a modification of a queue pair.
    *
    * @param type the transport service
-   * @param from the state before
-   * @param to the state after
-   * @param given the attributes that were given
-   * @return the breach in words, or empty if there is none, or if the type is the device's own
+   * @param from the current state
+   * @param to the new state
+   * @param given the attributes
+   * @return the reason, or empty if nothing is wrong or the type is provider-specific
    */
   public static Optional<String> explain(
       QueuePairType type, QueuePairState from, QueuePairState to, Set<QueuePairAttribute> given) {
@@ -165,7 +165,7 @@ public final class StateTable {
     }
     if (!isMove(from, to)) {
       return Optional.of(
-          "there is no way from state %s to %s; from %s there is one to %s"
+          "there is no transition from state %s to %s; from %s there are transitions to %s"
               .formatted(from, to, from, destinations(from)));
     }
     Rule rule = rule(type, from, to);
@@ -177,10 +177,10 @@ public final class StateTable {
     excess.remove(QueuePairAttribute.STATE);
     StringJoiner faults = new StringJoiner("; and ");
     if (!missing.isEmpty()) {
-      faults.add("it lacks " + names(missing));
+      faults.add("required attributes are missing: " + names(missing));
     }
     if (!excess.isEmpty()) {
-      faults.add("it does not take " + names(excess));
+      faults.add("attributes are not allowed: " + names(excess));
     }
     return faults.length() == 0
         ? Optional.empty()

@@ -14,7 +14,7 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** What the kernel tells of a device below {@code /sys/class/infiniband}. */
+/** Information about a device from {@code /sys/class/infiniband}. */
 final class SystemFiles {
   private final Path device;
 
@@ -22,7 +22,7 @@ final class SystemFiles {
     this.device = Path.of(device);
   }
 
-  /** The NUMA node that the hardware is attached to; software devices have none. */
+  /** Returns the NUMA node of the hardware; empty for software devices. */
   OptionalInt numaNode() {
     return read(device.resolve("device/numa_node"))
         .map(Integer::valueOf)
@@ -31,7 +31,7 @@ final class SystemFiles {
         .orElse(OptionalInt.empty());
   }
 
-  /** The network interfaces whose packets the device also sends, in this network namespace. */
+  /** Returns the network interfaces of the device that are in this network namespace. */
   List<NetworkInterface> networkInterfaces() throws SocketException {
     List<NetworkInterface> interfaces = new ArrayList<>();
     for (String name : interfaceNames()) {
@@ -43,13 +43,13 @@ final class SystemFiles {
     return List.copyOf(interfaces);
   }
 
-  /** Whether one of the network interfaces has an address. */
+  /** Returns whether one of the network interfaces has an address. */
   boolean owns(InetAddress address) throws SocketException {
     NetworkInterface owner = NetworkInterface.getByInetAddress(address);
     return owner != null && interfaceNames().contains(owner.getName());
   }
 
-  /** What a GID is for, where only the GID itself is known. */
+  /** Returns the type and interface of a GID. */
   GidEntry gidEntry(int port, int index, Gid gid) {
     Path attributes = device.resolve("ports/" + port + "/gid_attrs");
     GidType type =
@@ -66,13 +66,14 @@ final class SystemFiles {
       NetworkInterface found = NetworkInterface.getByName(name);
       return found == null ? 0 : found.getIndex();
     } catch (SocketException e) {
-      return 0; // In another network namespace.
+      return 0; // It is in another network namespace.
     }
   }
 
   private Set<String> interfaceNames() {
     Set<String> names = new TreeSet<>();
-    // Hardware has its interfaces beside it; rxe names the one it sits on; each GID tells its own.
+    // The interfaces of hardware are below its device directory; librxe has a parent file; each GID
+    // names its interface.
     children(device.resolve("device/net"))
         .forEach(path -> names.add(path.getFileName().toString()));
     read(device.resolve("parent")).ifPresent(names::add);
@@ -84,7 +85,7 @@ final class SystemFiles {
     return names;
   }
 
-  /** The first line of a file; the files of empty GIDs exist, and fail when read. */
+  /** Returns the first line of a file. The files of empty GIDs exist, but cannot be read. */
   private static Optional<String> read(Path file) {
     try {
       return Optional.of(Files.readString(file).strip()).filter(line -> !line.isEmpty());

@@ -5,13 +5,14 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What a device can do to match received messages by tags: {@code struct ibv_tm_caps}.
+ * The tag matching (TM) capabilities of a device: {@code struct ibv_tm_caps}.
  *
- * @param rc whether reliable connections can use tag matching
- * @param maxTags how many tagged buffers a list can hold; 0 if there is no tag matching
- * @param maxOperations how many operations on a list can be under way
- * @param maxEntries how many scatter/gather entries a tagged buffer can have
- * @param maxRendezvousHeader the largest header of a rendezvous request in bytes
+ * @param rc whether RC supports tag matching
+ * @param maxTags the maximum number of tagged buffers of a tag list; 0 if tag matching is not
+ *     supported
+ * @param maxOperations the maximum number of outstanding tag operations
+ * @param maxEntries the maximum number of SGEs of a tagged buffer
+ * @param maxRendezvousHeader the maximum size of the header of a rendezvous request, in bytes
  */
 public record TagMatchingCapabilities(
     boolean rc, int maxTags, int maxOperations, int maxEntries, int maxRendezvousHeader) {

@@ -10,10 +10,8 @@ import dev.verbena.raw.rdma_h;
 import java.util.Objects;
 
 /**
- * Operations on the tagged buffers of a {@linkplain SharedReceiveQueue.Builder#tagMatching shared
- * receive queue}, to be posted together: an array of {@code struct ibv_ops_wr}.
- *
- * <p>
+ * Operations on the tag list of a {@linkplain SharedReceiveQueue.Builder#tagMatching shared receive
+ * queue} that are posted together: an array of {@code struct ibv_ops_wr}.
  *
  * {@snippet :
  * TagOperations operations = new TagOperations(2, 1);
@@ -21,8 +19,10 @@ import java.util.Objects;
  * operations.local(0, region, 0, 4096);
  * operations.synchronize(1, unexpected);
  * queue.post(operations);
- * int handle = operations.handle(0); // by which the buffer can be deleted again
+ * int handle = operations.handle(0); // identifies the buffer in a delete operation
  * }
+ *
+ * <p>Used by one thread at a time. See {@code ibv_post_srq_ops(3)}.
  */
 public final class TagOperations {
   private static final String FUNCTION = "ibv_post_srq_ops";
@@ -41,7 +41,7 @@ public final class TagOperations {
   private static final long TAG = ADD + ibv_ops_wr.tm.add.tag$offset();
   private static final long MASK = ADD + ibv_ops_wr.tm.add.mask$offset();
 
-  /** Where C leaves the address of the operation that it refused. */
+  /** The offset of the address of the operation that failed. */
   private static final long REFUSED = 0;
 
   private static final long OPERATIONS = Long.BYTES;
@@ -53,15 +53,15 @@ public final class TagOperations {
   private final MemoryRegion[] regions;
 
   /**
-   * Makes operations that are still to be formatted.
+   * Creates unformatted operations.
    *
-   * @param operations how many
-   * @param entriesEach how many scatter/gather entries a tagged buffer may have; mlx5 uses one
+   * @param operations the number of operations
+   * @param entriesEach the maximum number of SGEs of a tagged buffer; libmlx5 uses one
    */
   public TagOperations(int operations, int entriesEach) {
     if (operations < 1 || entriesEach < 0) {
       throw new IllegalArgumentException(
-          operations + " operations with " + entriesEach + " entries each");
+          operations + " operations with " + entriesEach + " SGEs each");
     }
     RequestList.requireArray(operations, entriesEach);
     this.size = operations;
@@ -72,12 +72,12 @@ public final class TagOperations {
   }
 
   /**
-   * Makes an operation one that adds a tagged buffer, without memory yet.
+   * Formats an operation that adds a tagged buffer, without memory yet: {@code IBV_WR_TAG_ADD}.
    *
-   * @param operation the index of an operation
-   * @param tag what a message's tag must be
-   * @param mask which bits of the tag count
-   * @param receiveId the number that comes back in the completion of the message
+   * @param operation the index of the operation
+   * @param tag the tag of the messages
+   * @param mask the mask of the tag bits that are compared
+   * @param receiveId the {@code wr_id} of the completion of the message
    */
   public void add(int operation, long tag, long mask, long receiveId) {
     long at = format(operation, rdma_h.IBV_WR_TAG_ADD());
@@ -89,24 +89,24 @@ public final class TagOperations {
   }
 
   /**
-   * Gives a tagged buffer more memory.
+   * Adds an SGE to a tagged buffer.
    *
-   * @param operation the index of an operation that adds
-   * @param region registered memory
-   * @param offset where in the region the memory begins
-   * @param length its length
-   * @throws IndexOutOfBoundsException if the memory leaves the region, or if there is no room for
-   *     one more entry
+   * @param operation the index of an operation that adds a buffer
+   * @param region a registered memory region
+   * @param offset the offset of the memory in the region, in bytes
+   * @param length the length in bytes
+   * @throws IndexOutOfBoundsException if the memory is not inside the region, or if the buffer has
+   *     the maximum number of SGEs
    */
   public void local(int operation, MemoryRegion region, long offset, long length) {
     long at = at(operation);
     if (!formatted[operation] || Memory.getInt(at + OPCODE) != rdma_h.IBV_WR_TAG_ADD()) {
-      throw new IllegalStateException(describe(operation) + " adds no tagged buffer");
+      throw new IllegalStateException(describe(operation) + " does not add a tagged buffer");
     }
     int entry = Objects.checkIndex(Memory.getInt(at + ENTRY_COUNT), entriesEach);
     long address = region.addressOf(offset, length);
     if (length >>> Integer.SIZE != 0) {
-      throw new IllegalArgumentException("an entry of " + length + " bytes");
+      throw new IllegalArgumentException("length of an SGE must be 0 to 2^32 - 1 bytes: " + length);
     }
     regions[operation * entriesEach + entry] = region;
     long sge = entryAt(operation, entry);
@@ -118,10 +118,10 @@ public final class TagOperations {
   }
 
   /**
-   * Makes an operation one that deletes a tagged buffer.
+   * Formats an operation that removes a tagged buffer: {@code IBV_WR_TAG_DEL}.
    *
-   * @param operation the index of an operation
-   * @param handle the {@linkplain #handle handle} of the operation that added it
+   * @param operation the index of the operation
+   * @param handle the {@linkplain #handle handle} that the add operation returned
    */
   public void delete(int operation, int handle) {
     Memory.putInt(format(operation, rdma_h.IBV_WR_TAG_DEL()) + HANDLE, handle);
@@ -129,10 +129,11 @@ public final class TagOperations {
   }
 
   /**
-   * Makes an operation one that only tells the device what it must know before it matches again.
+   * Formats an operation that only synchronizes the number of unexpected messages: {@code
+   * IBV_WR_TAG_SYNC}.
    *
-   * @param operation the index of an operation
-   * @param unexpected how many unexpected messages this side has handled, ever
+   * @param operation the index of the operation
+   * @param unexpected the total number of unexpected messages that were handled
    */
   public void synchronize(int operation, int unexpected) {
     format(operation, rdma_h.IBV_WR_TAG_SYNC());
@@ -140,11 +141,10 @@ public final class TagOperations {
   }
 
   /**
-   * Lets an operation tell the device how many unexpected messages were handled, as {@link
-   * #synchronize} does.
+   * Adds the synchronization of the number of unexpected messages to an operation.
    *
    * @param operation the index of a formatted operation
-   * @param unexpected how many unexpected messages this side has handled, ever
+   * @param unexpected the total number of unexpected messages that were handled
    */
   public void unexpected(int operation, int unexpected) {
     flag(operation, rdma_h.IBV_OPS_TM_SYNC());
@@ -153,10 +153,10 @@ public final class TagOperations {
   }
 
   /**
-   * Makes an operation leave a completion.
+   * Makes an operation signaled: it generates a completion.
    *
    * @param operation the index of a formatted operation
-   * @param id the number that comes back in it
+   * @param id the {@code wr_id} of the completion
    */
   public void signaled(int operation, long id) {
     flag(operation, rdma_h.IBV_OPS_SIGNALED());
@@ -165,10 +165,10 @@ public final class TagOperations {
   }
 
   /**
-   * By what a tagged buffer is deleted.
+   * Returns the handle of a tagged buffer, which identifies it in a delete operation.
    *
-   * @param operation the index of an operation that added one and was posted
-   * @return the handle that C gave it
+   * @param operation the index of an add operation that was posted
+   * @return the handle
    */
   public int handle(int operation) {
     int handle = Memory.getInt(at(operation) + HANDLE);
@@ -177,9 +177,9 @@ public final class TagOperations {
   }
 
   /**
-   * How many operations there are.
+   * Returns the number of operations.
    *
-   * @return the number given at creation
+   * @return the number
    */
   public int size() {
     return size;
@@ -194,7 +194,7 @@ public final class TagOperations {
     memory.keep();
   }
 
-  /** Clears an operation and sets what it does. */
+  /** Clears an operation and sets its opcode. */
   private long format(int operation, int opcode) {
     long at = at(operation);
     memory.slice(OPERATIONS + operation * SIZE, SIZE).fill((byte) 0);
@@ -217,7 +217,7 @@ public final class TagOperations {
     return "tag operation " + operation;
   }
 
-  /** Looks at every operation before C does. */
+  /** Validates all operations. */
   void validate(QueueLimits limits) {
     for (int i = 0; i < size; i++) {
       if (!formatted[i]) {
@@ -226,7 +226,7 @@ public final class TagOperations {
       int entries = Memory.getInt(at(i) + ENTRY_COUNT);
       if (entries > limits.entries()) {
         throw new IllegalArgumentException(
-            "%s has %d entries; %s takes %d"
+            "%s has %d SGEs; %s allows %d"
                 .formatted(describe(i), entries, limits.queue(), limits.entries()));
       }
       for (int entry = 0; entry < entries; entry++) {
@@ -236,7 +236,11 @@ public final class TagOperations {
         }
         if (region.domain().root() != limits.domain()) {
           throw new IllegalArgumentException(
-              describe(i) + " names " + region + " of another domain than " + limits.queue());
+              describe(i)
+                  + " names "
+                  + region
+                  + " of another protection domain than "
+                  + limits.queue());
         }
         region.requireMemory();
         region.requireLocallyWritable(describe(i));
@@ -245,24 +249,24 @@ public final class TagOperations {
     memory.keep();
   }
 
-  /** The address of the first operation, which leads to the others. */
+  /** Returns the address of the first operation, which is linked to the others. */
   long first() {
     return at(0);
   }
 
-  /** The address of the word in which C names the operation that it refuses. */
+  /** Returns the address of {@code bad_wr}. */
   long refusedWord() {
     return memory.address(REFUSED);
   }
 
   /**
-   * What became of operations that C did not take in whole.
+   * Returns the number of operations that were posted of a list that was not posted completely.
    *
-   * @return how many were taken, if a queue is full
-   * @throws VerbsException if anything else is wrong
+   * @return the number, if the queue is full
+   * @throws VerbsException if the post failed for another reason
    */
   int posted(int result, SharedReceiveQueue queue) {
-    int errno = Math.abs(result); // Some providers return it negative.
+    int errno = Math.abs(result); // Some providers return a negative value.
     long refused = Memory.getLong(refusedWord());
     Memory.putLong(refusedWord(), 0);
     memory.keep();
@@ -271,7 +275,7 @@ public final class TagOperations {
       throw new VerbsException(
           FUNCTION,
           errno,
-          "on %s; it did not say which of the %d operations it refuses".formatted(queue, size));
+          "on %s; bad_wr does not tell which of the %d operations failed".formatted(queue, size));
     }
     if (errno == Errno.ENOMEM) {
       return (int) index;

@@ -6,11 +6,11 @@ import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
- * A promise that one thread at a time works with the objects of a {@linkplain
- * ProtectionDomain#parentDomain parent domain}, so that the provider need not lock: {@code struct
- * ibv_td}.
+ * A thread domain: declares that only one thread at a time uses the objects of a {@linkplain
+ * ProtectionDomain#parentDomain parent domain}, so that the provider omits locks ({@code struct
+ * ibv_td}).
  *
- * <p>Closing it calls {@code ibv_dealloc_td}.
+ * <p>Closing it calls {@code ibv_dealloc_td}. See {@code ibv_alloc_td(3)}.
  */
 public final class ThreadDomain extends Resource {
   private final Context context;
@@ -27,12 +27,14 @@ public final class ThreadDomain extends Resource {
           List.of(context),
           () -> new ThreadDomain(context, context.verbs().ibv_alloc_td(context.address(), attr)));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " has no thread domains") : e;
+      throw e.isUnsupported()
+          ? e.explained(context.device() + " does not support thread domains")
+          : e;
     }
   }
 
   /**
-   * The context that the domain was made from.
+   * Returns the context of the domain.
    *
    * @return the context
    */

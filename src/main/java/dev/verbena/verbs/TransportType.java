@@ -2,9 +2,9 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** How a device talks to others: {@code enum ibv_transport_type}. */
+/** The transport type of a device: {@code enum ibv_transport_type}. */
 public enum TransportType implements Codes.Code {
-  /** InfiniBand, and RoCE, which carries InfiniBand's packets over Ethernet. */
+  /** InfiniBand and RoCE. */
   IB(rdma_h.IBV_TRANSPORT_IB()),
   /** iWARP. */
   IWARP(rdma_h.IBV_TRANSPORT_IWARP()),
@@ -12,9 +12,9 @@ public enum TransportType implements Codes.Code {
   USNIC(rdma_h.IBV_TRANSPORT_USNIC()),
   /** usNIC over UDP. */
   USNIC_UDP(rdma_h.IBV_TRANSPORT_USNIC_UDP()),
-  /** None of the kinds above, such as EFA. */
+  /** Another transport, such as that of EFA. */
   UNSPECIFIED(rdma_h.IBV_TRANSPORT_UNSPECIFIED()),
-  /** A kind that is newer than this library. */
+  /** A type that this library does not know. */
   UNKNOWN(rdma_h.IBV_TRANSPORT_UNKNOWN());
 
   private final int code;

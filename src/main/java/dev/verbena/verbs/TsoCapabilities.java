@@ -5,10 +5,10 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * What a device can do to cut long TCP segments: {@code struct ibv_tso_caps}.
+ * The TCP segmentation offload (TSO) capabilities of a device: {@code struct ibv_tso_caps}.
  *
- * @param maxSize the longest segment in bytes; 0 if none is cut
- * @param types for which queue pairs
+ * @param maxSize the maximum size of the data in bytes; 0 if TSO is not supported
+ * @param types the queue pair types that support TSO
  */
 public record TsoCapabilities(int maxSize, Set<QueuePairType> types) {
   /** Copies the set. */

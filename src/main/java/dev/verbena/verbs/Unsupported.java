@@ -1,26 +1,26 @@
 package dev.verbena.verbs;
 
 /**
- * Why verbs cannot be used on this machine.
+ * The reason why verbs cannot be used on this host.
  *
- * @param reason what is missing
- * @param explanation the same in words, with what to do about it
+ * @param reason the requirement that is missing
+ * @param explanation a description with advice
  */
 public record Unsupported(Reason reason, String explanation) {
 
-  /** What can be missing, in the order in which it is looked for. */
+  /** The requirements, in the order in which they are checked. */
   public enum Reason {
     /** The operating system is not Linux. */
     OPERATING_SYSTEM,
-    /** The processor is none of those whose struct layouts are known, or the JVM cannot call C. */
+    /** The processor architecture is not supported, or the JVM cannot call native functions. */
     ARCHITECTURE,
-    /** The JVM was not allowed to call C. */
+    /** Native access is not enabled for this library. */
     NATIVE_ACCESS,
-    /** The C library is not installed, or the file named is not it. */
+    /** libibverbs is not installed, or the configured file is not this library. */
     LIBRARY,
-    /** The kernel has no RDMA support loaded, or does not let this process use it. */
+    /** The kernel has no RDMA support loaded, or the process may not use it. */
     KERNEL,
-    /** All is there except a device. */
+    /** There is no RDMA device. */
     DEVICE
   }
 

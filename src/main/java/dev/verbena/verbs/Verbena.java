@@ -10,26 +10,27 @@ import dev.verbena.verbs.Unsupported.Reason;
 import java.util.Optional;
 
 /**
- * Whether this machine can use RDMA, asked without risk on any machine.
+ * Checks whether this host can use RDMA. The checks can be called on any operating system.
  *
- * <p>Nothing is loaded before one of these methods is called.
+ * <p>No library is loaded before one of these methods is called.
  */
 public final class Verbena {
   private Verbena() {}
 
   /**
-   * Whether there is a device that can be opened.
+   * Returns whether there is a device that can be opened.
    *
-   * @return false if anything is missing that {@link #unsupportedReason} can name
+   * @return false if {@link #unsupportedReason} returns a reason
    */
   public static boolean isSupported() {
     return unsupportedReason().isEmpty();
   }
 
   /**
-   * What is missing, looked for anew at each call: a device may come and go.
+   * Returns the requirement that is missing. It is checked again at each call, as devices can be
+   * added and removed.
    *
-   * @return what is missing and what to do about it; empty if nothing is
+   * @return the requirement with advice; empty if nothing is missing
    */
   public static Optional<Unsupported> unsupportedReason() {
     return unsupportedReason(Platform.current(), Provider.system());
@@ -55,7 +56,7 @@ public final class Verbena {
           ? Optional.empty()
           : because(
               Reason.DEVICE,
-              "no RDMA device: load the driver of the network card, or make a software device"
+              "no RDMA device: load the driver of the network card, or create a software device"
                   + " with: rdma link add rxe0 type rxe netdev NAME");
     } catch (VerbsException e) {
       return switch (e.errno()) {
@@ -83,15 +84,16 @@ public final class Verbena {
   }
 
   /**
-   * The rdma-core release whose libibverbs is used.
+   * Returns the rdma-core release of the installed libibverbs.
    *
-   * @return such as {@code 44.0}; empty if there is no library or its file name does not tell
+   * @return the release, such as {@code 44.0}; empty if there is no library or its file name does
+   *     not contain it
    */
   public static Optional<String> rdmaCoreRelease() {
     try {
       return Provider.system().release();
     } catch (RuntimeException | LinkageError e) {
-      return Optional.empty(); // unsupportedReason() tells why.
+      return Optional.empty(); // unsupportedReason() returns the reason.
     }
   }
 }

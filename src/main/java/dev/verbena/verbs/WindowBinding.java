@@ -5,14 +5,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
 /**
- * The part of a region that peers reach through a memory window, and what they may do: {@code
- * struct ibv_mw_bind_info}.
+ * The binding of a memory window: the range of a region that the remote side can access, and its
+ * access flags ({@code struct ibv_mw_bind_info}).
  *
  * @param region a region with {@link AccessFlag#MW_BIND}
- * @param offset where the part starts in the region
- * @param length how long it is
- * @param access {@link AccessFlag#REMOTE_READ}, {@link AccessFlag#REMOTE_WRITE}, {@link
- *     AccessFlag#REMOTE_ATOMIC}, {@link AccessFlag#ZERO_BASED}, or some of these
+ * @param offset the offset of the range in the region, in bytes
+ * @param length the length of the range in bytes
+ * @param access any of {@link AccessFlag#REMOTE_READ}, {@link AccessFlag#REMOTE_WRITE}, {@link
+ *     AccessFlag#REMOTE_ATOMIC} and {@link AccessFlag#ZERO_BASED}
  */
 public record WindowBinding(MemoryRegion region, long offset, long length, Set<AccessFlag> access) {
   private static final Set<AccessFlag> POSSIBLE =
@@ -23,10 +23,10 @@ public record WindowBinding(MemoryRegion region, long offset, long length, Set<A
           AccessFlag.ZERO_BASED);
 
   /**
-   * Checks that the region allows the binding.
+   * Creates a binding.
    *
    * @throws IllegalArgumentException if the region or the flags do not allow it
-   * @throws IndexOutOfBoundsException if the part leaves the region
+   * @throws IndexOutOfBoundsException if the range is not inside the region
    */
   public WindowBinding {
     access = Set.copyOf(access);
@@ -43,12 +43,12 @@ public record WindowBinding(MemoryRegion region, long offset, long length, Set<A
         access.contains(AccessFlag.REMOTE_WRITE) || access.contains(AccessFlag.REMOTE_ATOMIC);
     if (writes && !region.access().contains(AccessFlag.LOCAL_WRITE)) {
       throw new IllegalArgumentException(
-          access + " through a window needs LOCAL_WRITE on " + region);
+          access + " through a window requires LOCAL_WRITE on " + region);
     }
   }
 
   /**
-   * Writes this into the {@code bind_info} of a request.
+   * Writes the binding into the {@code bind_info} of a request.
    *
    * @param info a {@code struct ibv_mw_bind_info}
    */

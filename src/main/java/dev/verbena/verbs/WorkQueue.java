@@ -13,10 +13,10 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A receive queue by itself, over which a {@linkplain ReceiveIndirectionTable table} spreads
- * packets: {@code struct ibv_wq}.
+ * A receive work queue, for a {@linkplain ReceiveIndirectionTable table} over which packets are
+ * distributed: {@code struct ibv_wq}. Get one with {@link ProtectionDomain#workQueue}.
  *
- * <p>Closing it calls {@code ibv_destroy_wq}.
+ * <p>Closing it calls {@code ibv_destroy_wq}. See {@code ibv_create_wq(3)}.
  */
 public final class WorkQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
@@ -27,7 +27,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   private final int maxRequests;
   private final int maxEntries;
 
-  @SuppressWarnings("this-escape") // The limits only keep the reference.
+  @SuppressWarnings("this-escape") // The limits only store the reference.
   private WorkQueue(
       ProtectionDomain domain,
       CompletionQueue completions,
@@ -44,7 +44,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     this.maxEntries = maxEntries;
   }
 
-  /** What can be asked for when a work queue is made. */
+  /** A builder of a work queue. */
   public static final class Builder {
     private final ProtectionDomain domain;
     private CompletionQueue completions;
@@ -58,30 +58,30 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Chooses where receives complete.
+     * Sets the completion queue of the receive requests.
      *
-     * @param queue a queue of the same context
+     * @param queue a completion queue of the same context
      * @return this
      */
     public Builder completions(CompletionQueue queue) {
       if (queue.context() != domain.context()) {
-        throw new IllegalArgumentException(queue + " is not of " + domain.context());
+        throw new IllegalArgumentException(queue + " does not belong to " + domain.context());
       }
       this.completions = queue;
       return this;
     }
 
     /**
-     * How much the queue must hold; by default one request of one entry.
+     * Sets the minimum capacity. The default is one request with one SGE.
      *
-     * @param requests how many receive requests
-     * @param entries how many scatter entries each may have
+     * @param requests the number of receive requests
+     * @param entries the number of SGEs of each request
      * @return this
      */
     public Builder capacity(int requests, int entries) {
       if (requests < 1 || entries < 1) {
         throw new IllegalArgumentException(
-            "a work queue of " + requests + " requests of " + entries + " entries");
+            "numbers of requests and SGEs must be positive: " + requests + ", " + entries);
       }
       this.requests = requests;
       this.entries = entries;
@@ -89,9 +89,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Chooses what the queue does with packets.
+     * Sets the flags. The default is none.
      *
-     * @param flags nothing by default
+     * @param flags the flags
      * @return this
      */
     public Builder flags(WorkQueueFlag... flags) {
@@ -100,13 +100,13 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Makes the queue: {@code ibv_create_wq}.
+     * Creates the queue: {@code ibv_create_wq}.
      *
      * @return a queue in state RESET, to be closed
      */
     public WorkQueue create() {
       if (completions == null) {
-        throw new IllegalStateException("a work queue needs a completion queue: completions()");
+        throw new IllegalStateException("no completion queue: call completions");
       }
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = ibv_wq_init_attr.allocate(arena);
@@ -122,39 +122,42 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
         return make(List.of(domain, completions), () -> made(attr));
       } catch (VerbsException e) {
         throw e.isUnsupported()
-            ? e.explained(domain.context().device() + " has no work queues, or not with " + flags)
+            ? e.explained(
+                domain.context().device() + " does not support work queues, or not with " + flags)
             : e;
       }
     }
 
     private WorkQueue made(MemorySegment attr) {
       long wq = domain.verbs().ibv_create_wq(domain.context().address(), attr.address());
-      // The provider writes back what it really allocated.
+      // The provider writes the actual values back.
       return new WorkQueue(
           domain, completions, wq, ibv_wq_init_attr.max_wr(attr), ibv_wq_init_attr.max_sge(attr));
     }
   }
 
   /**
-   * Posts all requests of a list: {@code ibv_post_wq_recv}.
+   * Posts all receive requests of a list: {@code ibv_post_wq_recv}.
    *
    * @param list receive requests
-   * @return how many were taken, from the first: less than all if the queue is full
-   * @throws VerbsException if C refuses a request for another reason
+   * @return the number of requests that were posted, from the first one on; less than all if the
+   *     queue is full
+   * @throws VerbsException if {@code ibv_post_wq_recv} fails for another reason
    */
   public int post(ReceiveList list) {
     return post(list, 0, list.size());
   }
 
   /**
-   * Posts some requests of a list: {@code ibv_post_wq_recv}.
+   * Posts a range of receive requests of a list: {@code ibv_post_wq_recv}.
    *
    * @param list receive requests
-   * @param from the index of the first one
-   * @param count how many
-   * @return how many were taken, from the first: less than {@code count} if the queue is full
-   * @throws IllegalArgumentException if the queue cannot take a request; nothing is posted
-   * @throws VerbsException if C refuses a request for another reason
+   * @param from the index of the first request
+   * @param count the number of requests
+   * @return the number of requests that were posted, from the first one on; less than {@code count}
+   *     if the queue is full
+   * @throws IllegalArgumentException if a request does not suit the queue; nothing is posted
+   * @throws VerbsException if {@code ibv_post_wq_recv} fails for another reason
    */
   @Override
   public int post(ReceiveList list, int from, int count) {
@@ -175,13 +178,13 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Moves the queue to another state: {@code ibv_modify_wq}.
+   * Transitions the queue to another state: {@code ibv_modify_wq}.
    *
-   * @param state the state
+   * @param state the new state
    */
   public void modify(WorkQueueState state) {
     if (state == WorkQueueState.UNKNOWN) {
-      throw new IllegalArgumentException("no queue can be moved to an unknown state");
+      throw new IllegalArgumentException("UNKNOWN is not a state to transition to");
     }
     if (state == WorkQueueState.RESET) {
       completions.requireNoCursor("resetting " + this);
@@ -195,14 +198,15 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Changes what the queue does with packets: {@code ibv_modify_wq}.
+   * Changes the flags of the queue: {@code ibv_modify_wq}.
    *
-   * @param set what it is to do
-   * @param clear what it is to do no longer
+   * @param set the flags to set
+   * @param clear the flags to clear
    */
   public void modify(Set<WorkQueueFlag> set, Set<WorkQueueFlag> clear) {
     if (set.stream().anyMatch(clear::contains)) {
-      throw new IllegalArgumentException("to be both set and cleared: " + set + ", " + clear);
+      throw new IllegalArgumentException(
+          "flags must not be both set and cleared: " + set + ", " + clear);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_wq_attr.allocate(arena);
@@ -218,9 +222,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * What the queue does.
+   * Returns the state of the queue.
    *
-   * @return the state that the provider knows
+   * @return the last state that was set
    */
   public WorkQueueState state() {
     requireOpen();
@@ -228,7 +232,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * The queue's number, which its completions name.
+   * Returns the number of the queue, which its completions contain.
    *
    * @return the number
    */
@@ -238,25 +242,25 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * How many receive requests the queue holds.
+   * Returns the maximum number of outstanding receive requests.
    *
-   * @return at least what was asked for
+   * @return at least the number that was requested
    */
   public int maxRequests() {
     return maxRequests;
   }
 
   /**
-   * How many scatter entries a request may have.
+   * Returns the maximum number of SGEs of each receive request.
    *
-   * @return at least what was asked for
+   * @return at least the number that was requested
    */
   public int maxEntries() {
     return maxEntries;
   }
 
   /**
-   * Where receives complete.
+   * Returns the completion queue.
    *
    * @return the completion queue
    */
@@ -265,9 +269,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * The domain that the queue belongs to.
+   * Returns the protection domain.
    *
-   * @return the domain
+   * @return the protection domain
    */
   public ProtectionDomain domain() {
     return domain;

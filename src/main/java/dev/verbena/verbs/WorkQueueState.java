@@ -2,15 +2,15 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
 
-/** What a work queue does: {@code enum ibv_wq_state}. */
+/** The state of a work queue: {@code enum ibv_wq_state}. */
 public enum WorkQueueState implements Codes.Code {
-  /** Nothing: it is new, or was reset. */
+  /** Reset: the state after creation. */
   RESET(rdma_h.IBV_WQS_RESET()),
-  /** It receives. */
+  /** Ready: it receives packets. */
   RDY(rdma_h.IBV_WQS_RDY()),
-  /** It failed, and flushes what is posted. */
+  /** Error: posted requests are flushed. */
   ERR(rdma_h.IBV_WQS_ERR()),
-  /** A state that is newer than this library, or that the kernel does not tell. */
+  /** A state that this library does not know, or that the kernel does not report. */
   UNKNOWN(rdma_h.IBV_WQS_UNKNOWN());
 
   private final int code;

@@ -12,41 +12,39 @@ import dev.verbena.raw.rdma_h;
 import java.util.EnumSet;
 import java.util.Set;
 
-/**
- * What a send request does, and on which queue pairs it may be posted: {@code enum ibv_wr_opcode}.
- */
+/** The operation of a send request: {@code enum ibv_wr_opcode}. */
 public enum WorkRequestOpcode implements Codes.Code {
-  /** Writes to the peer's memory. */
+  /** An RDMA write. */
   RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND),
-  /** Writes to the peer's memory, then completes a receive of the peer with 32 bits of its own. */
+  /** An RDMA write with immediate data, which consumes a remote receive request. */
   RDMA_WRITE_WITH_IMM(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND),
-  /** Sends a message into a receive of the peer. */
+  /** A send. */
   SEND(rdma_h.IBV_WR_SEND(), UD, UC, RC, XRC_SEND, RAW_PACKET),
-  /** Sends a message with 32 bits more, which arrive in the completion. */
+  /** A send with immediate data. */
   SEND_WITH_IMM(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND),
-  /** Reads from the peer's memory. */
+  /** An RDMA read. */
   RDMA_READ(rdma_h.IBV_WR_RDMA_READ(), RC, XRC_SEND),
-  /** Exchanges 64 bits of the peer's memory if they have an expected value. */
+  /** An atomic compare and swap of 64 bits. */
   ATOMIC_CMP_AND_SWP(rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), RC, XRC_SEND),
-  /** Adds to 64 bits of the peer's memory. */
+  /** An atomic fetch and add of 64 bits. */
   ATOMIC_FETCH_AND_ADD(rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD(), RC, XRC_SEND),
-  /** Makes a key of the local side invalid. */
+  /** A local invalidation of a key. */
   LOCAL_INV(rdma_h.IBV_WR_LOCAL_INV(), UC, RC, XRC_SEND),
-  /** Binds a memory window of type 2 to a region. */
+  /** The binding of a memory window of type 2. */
   BIND_MW(rdma_h.IBV_WR_BIND_MW(), UC, RC, XRC_SEND),
-  /** Sends a message and makes a key of the peer invalid. */
+  /** A send that invalidates a remote key. */
   SEND_WITH_INV(rdma_h.IBV_WR_SEND_WITH_INV(), UC, RC, XRC_SEND),
-  /** Sends a stream that the device cuts into TCP segments. */
+  /** A send with TCP segmentation offload (TSO). */
   TSO(rdma_h.IBV_WR_TSO(), UD, RAW_PACKET),
-  /** An operation of the device's own. */
+  /** A provider-specific operation. */
   DRIVER1(rdma_h.IBV_WR_DRIVER1()),
-  /** Makes earlier writes visible or persistent at the peer. */
+  /** A flush of remote memory, to visibility or persistence. */
   FLUSH(rdma_h.IBV_WR_FLUSH(), RC, XRC_SEND),
-  /** Writes 64 bits to the peer's memory at once. */
+  /** An atomic write of 64 bits. */
   ATOMIC_WRITE(rdma_h.IBV_WR_ATOMIC_WRITE(), RC, XRC_SEND);
 
   private final int code;
-  private final Set<QueuePairType> types = EnumSet.of(DRIVER); // Whose rules are its device's.
+  private final Set<QueuePairType> types = EnumSet.of(DRIVER); // Its rules are provider-specific.
 
   WorkRequestOpcode(int code, QueuePairType... types) {
     this.code = code;
@@ -58,7 +56,7 @@ public enum WorkRequestOpcode implements Codes.Code {
     return code;
   }
 
-  /** Whether the device writes to the memory of the side that posts the request. */
+  /** Returns whether the operation writes to memory of the local side. */
   boolean writesLocally() {
     return switch (this) {
       case RDMA_READ, ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> true;
@@ -67,17 +65,17 @@ public enum WorkRequestOpcode implements Codes.Code {
   }
 
   /**
-   * What the operation is called: {@code ibv_wr_opcode_str}, which verbs.h declares and no library
-   * has.
+   * Returns the name of the operation: {@code ibv_wr_opcode_str}, which verbs.h declares and no
+   * library defines.
    *
-   * @return a text for people
+   * @return the name
    */
   public String text() {
     return Verbs.ibv_wr_opcode_str(code);
   }
 
   /**
-   * Whether queue pairs of a type take such requests.
+   * Returns whether requests with this opcode can be posted to queue pairs of a type.
    *
    * @param type the type of the queue pair
    * @return true if the table in {@code ibv_post_send(3)} lists the opcode for the type

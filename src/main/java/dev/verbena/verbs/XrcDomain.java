@@ -9,10 +9,11 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A domain of extended reliable connections: {@code struct ibv_xrcd}. Its shared receive queues are
- * reached through its queue pairs, from whichever process either was made.
+ * An extended reliable connection (XRC) domain: {@code struct ibv_xrcd}. Its queue pairs deliver
+ * messages to its shared receive queues, of any process that opened the domain. Get one with {@link
+ * Context#openXrcDomain()}.
  *
- * <p>Closing it calls {@code ibv_close_xrcd}.
+ * <p>Closing it calls {@code ibv_close_xrcd}. See {@code ibv_open_xrcd(3)}.
  */
 public final class XrcDomain extends Resource {
   private final Context context;
@@ -35,13 +36,13 @@ public final class XrcDomain extends Resource {
               new XrcDomain(
                   context, context.verbs().ibv_open_xrcd(context.address(), attr.address())));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " has no XRC") : e;
+      throw e.isUnsupported() ? e.explained(context.device() + " does not support XRC") : e;
     }
   }
 
   /**
-   * Makes the receiving end of a connection: {@code ibv_create_qp_ex}. It has no queues of its own:
-   * senders name the shared receive queue of this domain that takes their message.
+   * Creates an XRC_RECV queue pair: {@code ibv_create_qp_ex}. It has no send and receive queue:
+   * senders name the shared receive queue of this domain that receives their message.
    *
    * @return a queue pair in state RESET, to be closed
    */
@@ -51,10 +52,10 @@ public final class XrcDomain extends Resource {
   }
 
   /**
-   * Opens the receiving end of a connection that another process made in this domain: {@code
-   * ibv_open_qp}. It lives until the last process closed it.
+   * Opens an XRC_RECV queue pair that another process created in this domain: {@code ibv_open_qp}.
+   * It is destroyed when the last process closes it.
    *
-   * @param number the queue pair's number
+   * @param number the QPN
    * @return the queue pair, to be closed
    */
   public QueuePair openQueuePair(int number) {
@@ -62,7 +63,7 @@ public final class XrcDomain extends Resource {
   }
 
   /**
-   * The context that the domain was opened on.
+   * Returns the context of the domain.
    *
    * @return the context
    */

@@ -199,7 +199,8 @@ class PacketBuffersTest {
     UnsupportedOperationException e =
         assertThrows(UnsupportedOperationException.class, () -> packets.sendsWithChecksum(1));
     assertEquals(
-        "memory0 computes no checksums of packets: write them into the packets", e.getMessage());
+        "memory0 does not support checksum offload: write the checksums into the packets",
+        e.getMessage());
   }
 
   /** A device without capabilities. */

@@ -220,12 +220,14 @@ class PacketPortTest {
     provider.play(new Refusal(Errno.EOPNOTSUPP));
     VerbsException none = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
     assertTrue(none.isUnsupported());
-    assertTrue(none.getMessage().contains("memory0 has no raw packets"), none.getMessage());
+    assertTrue(
+        none.getMessage().contains("memory0 does not support raw packets"), none.getMessage());
     provider.play(new Refusal(Errno.EPERM));
     VerbsException denied =
         assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
     assertEquals(Errno.EPERM, denied.errno());
-    assertTrue(denied.getMessage().contains("be root, or have CAP_NET_RAW"), denied.getMessage());
+    assertTrue(
+        denied.getMessage().contains("run as root, or with CAP_NET_RAW"), denied.getMessage());
   }
 
   /** Refuses to make queue pairs. */
@@ -319,7 +321,7 @@ class PacketPortTest {
       SendList sends = packets.sends(4);
       IllegalStateException e =
           assertThrows(IllegalStateException.class, () -> port.startSending(sends));
-      assertTrue(e.getMessage().contains("reset it, and start again"), e.getMessage());
+      assertTrue(e.getMessage().contains("reset it and start again"), e.getMessage());
       port.queuePair().reset();
       assertEquals(4, port.startSending(sends));
       assertEquals(4, port.awaitSent(SOON));

@@ -38,7 +38,7 @@ class PacketsOnDeviceTest {
     Device device = Rig.a();
     VerbsException e = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
     assertTrue(e.isUnsupported(), e.getMessage());
-    assertTrue(e.getMessage().contains(device + " has no raw packets"), e.getMessage());
+    assertTrue(e.getMessage().contains(device + " does not support raw packets"), e.getMessage());
   }
 
   private static PacketPortBuilder datagrams(Device device) {

@@ -298,6 +298,6 @@ class PacketProgramsTest {
     assertEquals("", run.out());
     assertEquals(1, run.err().lines().count(), run.err());
     assertTrue(run.err().startsWith(start), run.err());
-    assertTrue(run.err().contains(Rig.a() + " has no raw packets"), run.err());
+    assertTrue(run.err().contains(Rig.a() + " does not support raw packets"), run.err());
   }
 }

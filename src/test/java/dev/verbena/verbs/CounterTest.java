@@ -129,10 +129,10 @@ class CounterTest extends FakeDeviceFixture {
   void softRoceRefusesCountersWithReason() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
-      Refusal.of(context::createFlowCounters, "no counters");
+      Refusal.of(context::createFlowCounters, "does not support flow counters");
       Refusal.of(
           () -> context.createCompletionCounter(CompletionCounter.Type.WRS),
-          "no completion counters");
+          "does not support completion counters");
       Refusal.of(context::completionCounterCapabilities);
     }
   }
@@ -147,7 +147,7 @@ class CounterTest extends FakeDeviceFixture {
       assertThrows(NullPointerException.class, builder::create);
       assertThrows(IllegalArgumentException.class, () -> builder.capacity(0, 1));
       builder.completions(cq).flags(WorkQueueFlag.CVLAN_STRIPPING);
-      Refusal.of(builder::create, "no work queues");
+      Refusal.of(builder::create, "does not support work queues");
       assertThrows(
           IllegalArgumentException.class, () -> context.createReceiveIndirectionTable(List.of()));
     }
@@ -160,7 +160,7 @@ class CounterTest extends FakeDeviceFixture {
       assertThrows(IllegalArgumentException.class, () -> loop.qp.flowRule(0));
       Refusal.of(
           () -> loop.qp.flowRule(1).match(FlowMatch.ethernet().type(0x0800)).create(),
-          "steers no flows");
+          "does not support flow steering");
     }
   }
 
@@ -173,7 +173,7 @@ class CounterTest extends FakeDeviceFixture {
           new EspTransform()
               .association(new EspTransform.Association(Set.of(), 1, 0, 0, 0))
               .key(new EspTransform.AesGcm(new byte[16], 1, 2, 16));
-      Refusal.of(() -> context.createFlowAction(esp), "does not transform ESP");
+      Refusal.of(() -> context.createFlowAction(esp), "does not support ESP");
     }
   }
 }

@@ -89,7 +89,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(64, 3));
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(64, 0));
       assertThrows(IllegalArgumentException.class, () -> context.importDeviceMemory(1, 0));
-      Refusal.of(() -> context.allocateDeviceMemory(64, 8), "no memory of its own");
+      Refusal.of(() -> context.allocateDeviceMemory(64, 8), "no device memory");
       Refusal.of(() -> context.importDeviceMemory(1, 64));
     }
   }

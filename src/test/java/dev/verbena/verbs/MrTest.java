@@ -285,7 +285,7 @@ class MrTest {
   void nullRegionsAreRefusedWithReason() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
-      Refusal.of(context.allocateProtectionDomain()::allocateNullRegion, "null regions");
+      Refusal.of(context.allocateProtectionDomain()::allocateNullRegion, "null memory regions");
     }
   }
 

@@ -156,12 +156,12 @@ class ParentDomainTest extends FakeDeviceFixture {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      Refusal.of(context::allocateThreadDomain, "no thread domains");
-      Refusal.of(() -> pd.parentDomain().create(), "no parent domains");
+      Refusal.of(context::allocateThreadDomain, "thread domains");
+      Refusal.of(() -> pd.parentDomain().create(), "parent domains");
       Refusal.of(
           () ->
               pd.parentDomain().allocator(new UnusedAllocator()).allowUnprotectedMemory().create(),
-          "no parent domains");
+          "parent domains");
       pd.close();
       assertThrows(IllegalStateException.class, pd::parentDomain);
     }

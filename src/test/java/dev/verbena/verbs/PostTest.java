@@ -527,7 +527,7 @@ class PostTest {
     device.refusal = Errno.EINVAL;
     VerbsException e = assertThrows(VerbsException.class, () -> rc.post(receives));
     assertEquals("ibv_post_recv", e.function());
-    assertTrue(e.getMessage().contains("receive 0"), e.getMessage());
+    assertTrue(e.getMessage().contains("receive request 0"), e.getMessage());
   }
 
   @Test

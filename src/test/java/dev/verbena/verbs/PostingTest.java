@@ -240,9 +240,9 @@ class PostingTest {
   void atomicsNeedAnEntry() {
     try (Posting posting = rc.startPosting()) {
       posting.fetchAndAdd(1, 8, 1);
-      assertTrue(message(IllegalStateException.class, posting::complete).contains("no entry"));
+      assertTrue(message(IllegalStateException.class, posting::complete).contains("no SGE"));
       posting.local(region, 0, 8).compareAndSwap(1, 8, 0, 1);
-      assertTrue(message(IllegalStateException.class, posting::send).contains("no entry"));
+      assertTrue(message(IllegalStateException.class, posting::send).contains("no SGE"));
       posting.local(region, 8, 8);
       assertEquals(2, posting.complete());
     }

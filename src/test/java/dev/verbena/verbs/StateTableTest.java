@@ -86,15 +86,16 @@ class StateTableTest {
                 QueuePairType.UC, INIT, RTR, Set.of(STATE, AV, PATH_MTU, DEST_QPN, MIN_RNR_TIMER))
             .orElseThrow();
     assertEquals(
-        "for UC from state INIT to RTR, it lacks IBV_QP_RQ_PSN;"
-            + " and it does not take IBV_QP_MIN_RNR_TIMER",
+        "for UC from state INIT to RTR, required attributes are missing: IBV_QP_RQ_PSN;"
+            + " and attributes are not allowed: IBV_QP_MIN_RNR_TIMER",
         fault);
   }
 
   @Test
   void explainsWhichWaysThereAre() {
     assertEquals(
-        "there is no way from state ERR to RTS; from ERR there is one to [RESET, ERR]",
+        "there is no transition from state ERR to RTS; from ERR there are transitions to [RESET,"
+            + " ERR]",
         StateTable.explain(QueuePairType.RC, ERR, RTS, Set.of(STATE)).orElseThrow());
   }
 

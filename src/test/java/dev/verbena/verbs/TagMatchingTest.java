@@ -182,7 +182,7 @@ class TagMatchingTest extends FakeDeviceFixture {
       operations.local(0, region, 8L * entry, 8);
     }
     var e = assertThrows(IllegalArgumentException.class, () -> queue.post(operations));
-    assertTrue(e.getMessage().contains("3 entries"), e.getMessage());
+    assertTrue(e.getMessage().contains("3 SGEs"), e.getMessage());
     assertTrue(posted.isEmpty());
     assertThrows(IllegalArgumentException.class, () -> new TagOperations(1 << 16, 1 << 16));
   }

@@ -246,8 +246,9 @@ class XrcTest extends FakeDeviceFixture {
   void softRoceRefusesIt() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
-      Refusal.of(pair.a.context::openXrcDomain, "has no XRC");
-      Refusal.of(() -> pair.a.context.openXrcDomain(0, XrcDomainFlag.CREAT), "has no XRC");
+      Refusal.of(pair.a.context::openXrcDomain, "does not support XRC");
+      Refusal.of(
+          () -> pair.a.context.openXrcDomain(0, XrcDomainFlag.CREAT), "does not support XRC");
       Refusal.of(() -> pair.a.builder(QueuePairType.XRC_SEND).create(), "XRC_SEND");
       SharedReceiveQueue plain = pair.a.domain.createSharedReceiveQueue(1);
       Refusal.of(plain::number);
