@@ -267,7 +267,7 @@ class MrTest {
     Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
-      Refusal.of(() -> loop.region.reregister(memory), "kernel refused", "still to be closed");
+      Refusal.of(() -> loop.region.reregister(memory), "kernel refused", "still be closed");
       Refusal.of(() -> loop.region.reregister(AccessFlag.LOCAL_WRITE), "kernel refused");
       ProtectionDomain other = loop.context.allocateProtectionDomain();
       Refusal.of(() -> loop.region.reregister(other), "kernel refused");
