@@ -432,7 +432,7 @@ public final class ConnectionId extends Resource {
     }
     nativeId.requireNobodyWaits();
     // Whichever channel is closed meanwhile closes the identifier, before C lets go of the channel.
-    setParents(parents(home.given(), source, target));
+    moveTo(parents(home.given(), source, target));
     try {
       nativeId.migrate(struct(source), struct(target), () -> channel = target);
     } catch (VerbsException e) {
@@ -442,7 +442,7 @@ public final class ConnectionId extends Resource {
       stayOn(source, e);
       throw e;
     }
-    setParents(parents(home.given(), target));
+    moveTo(parents(home.given(), target));
   }
 
   private static @Nullable NativeChannel struct(@Nullable EventChannel of) {
@@ -451,7 +451,7 @@ public final class ConnectionId extends Resource {
 
   private void stayOn(@Nullable EventChannel source, RuntimeException failure) {
     try {
-      setParents(parents(home.given(), source));
+      moveTo(parents(home.given(), source));
     } catch (IllegalStateException closed) {
       failure.addSuppressed(closed);
     }

@@ -87,7 +87,7 @@ public final class MemoryWindow extends Resource {
    */
   public void bound(QueuePair queuePair, int rkey, MemoryRegion region) {
     requireType(MemoryWindowType.TYPE_2);
-    setParents(domain, region, queuePair);
+    moveTo(domain, region, queuePair);
     ibv_mw.rkey(struct, rkey);
   }
 
@@ -97,7 +97,7 @@ public final class MemoryWindow extends Resource {
    */
   public void invalidated() {
     requireType(MemoryWindowType.TYPE_2);
-    setParents(domain);
+    moveTo(domain);
   }
 
   /**
@@ -117,7 +117,7 @@ public final class MemoryWindow extends Resource {
     }
     post(queuePair, id, binding);
     region = binding.region();
-    setParents(domain, region);
+    moveTo(domain, region);
   }
 
   /**
@@ -136,7 +136,7 @@ public final class MemoryWindow extends Resource {
     // libibverbs also accepts a binding without a region, but librxe dereferences its NULL pointer.
     post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()));
     region = null;
-    setParents(domain);
+    moveTo(domain);
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {

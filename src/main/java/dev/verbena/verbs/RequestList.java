@@ -221,7 +221,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private static RuntimeException outside(MemoryRegion region, long offset, long length) {
     if (length >= ENTRY_LIMIT) {
-      return new IllegalArgumentException("length of an SGE must be 0 to 2^32 - 1 bytes: " + length);
+      return new IllegalArgumentException(
+          "length of an SGE must be 0 to 2^32 - 1 bytes: " + length);
     }
     try {
       region.addressOf(offset, length);
@@ -312,12 +313,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /** Stores an object that a request names, so that a post can check that it is open. */
-  private void name(int request, int index, MemoryRegion region) {
-    if (named[index] != region) {
-      named[index] = region;
-      if (region != null && !isValidFor(request, region)) {
-        forgetCheck();
-      }
+  private void rename(int request, int index, MemoryRegion region) {
+    named[index] = region;
+    if (region != null && !isValidFor(request, region)) {
+      forgetCheck();
     }
   }
 

@@ -205,7 +205,7 @@ public abstract class Resource implements AutoCloseable {
    * @throws IllegalStateException if this object or one of the parents is closed; nothing is
    *     changed
    */
-  protected final synchronized void setParents(Resource... newParents) {
+  protected final synchronized void moveTo(Resource... newParents) {
     // Closing cannot begin until this is done. Locks are acquired only upwards: child, then parent.
     if (state != State.OPEN) {
       throw closedException();
@@ -239,7 +239,7 @@ public abstract class Resource implements AutoCloseable {
   final void replaceParent(Resource from, Resource to) {
     Resource[] moved = parents.stream().map(p -> p.equals(from) ? to : p).toArray(Resource[]::new);
     try {
-      setParents(moved);
+      moveTo(moved);
     } catch (IllegalStateException e) {
       close();
       throw e;

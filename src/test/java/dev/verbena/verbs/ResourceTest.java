@@ -295,7 +295,7 @@ class ResourceTest {
     Thing second = thing("second");
     Thing mr = thing("mr", first);
     mr.close();
-    var thrown = assertThrows(IllegalStateException.class, () -> mr.setParents(second));
+    var thrown = assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
     assertEquals("mr is closed", thrown.getMessage());
     assertThrows(IllegalStateException.class, () -> mr.replaceParent(first, second));
     second.close();
@@ -319,7 +319,7 @@ class ResourceTest {
             first);
     Thread closer = Thread.ofPlatform().start(mr::close);
     closing.await();
-    assertThrows(IllegalStateException.class, () -> mr.setParents(second));
+    assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
     goOn.countDown();
     closer.join();
     second.close();
