@@ -11,7 +11,6 @@ import dev.verbena.cm.HoldMain.Stage;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
@@ -20,27 +19,46 @@ import org.junit.jupiter.api.DisplayName;
 class DeadPeersTest {
   private static final int PORT = 7490;
 
-  /** Resolves, and asks for a connection to a listener that holds at a stage. */
-  private static ConnectionId asking(EventChannel channel, Program peer) throws Exception {
-    peer.says(Stage.LISTENING.name());
-    ConnectionId client =
-        RdmaCmTest.resolved(channel, Rig.addressA(), new InetSocketAddress(Rig.addressB(), PORT));
+  /** Resolves, and asks for a connection. */
+  private static ConnectionId asking(EventChannel channel) throws Exception {
+    ConnectionId client = RdmaCmTest.resolved(channel, Rig.addressA(), Host.b4().at(PORT));
     client.queues().createQueuePair(RdmaCmTest.SMALL);
     client.connect();
     return client;
   }
 
   private static Program holding(Stage stage) throws Exception {
-    return Program.start(
-        Program.java(HoldMain.class, stage.name(), Rig.addressB().getHostAddress(), "" + PORT));
+    return Program.start(Program.java(HoldMain.class, stage.name(), Host.b4().digits(), "" + PORT));
+  }
+
+  /** rdma-core's rping, which starts sooner than a JVM, once the kernel knows that it listens. */
+  private static Program listening() throws Exception {
+    Program server =
+        Program.start("rping", "-s", "-a", Host.b4().digits(), "-p", "" + PORT, "-C", "1");
+    while (!printedBy("rdma", "resource", "show", "cm_id").contains(":" + PORT)) {
+      assertTrue(server.process().isAlive(), server::text);
+    }
+    return server;
+  }
+
+  /** Stops a process: what the kernel does for it goes on, what it does itself does not. */
+  private static void stop(Program program) throws Exception {
+    printedBy("kill", "-STOP", "" + program.process().pid());
+  }
+
+  private static String printedBy(String... command) throws Exception {
+    try (Program program = Program.start(command)) {
+      return program.endsWell();
+    }
   }
 
   @DeviceTest
   @DisplayName("S2-M09: a listener that is killed before it looks at a request refuses it")
   void killedWithRequestWaiting() throws Exception {
-    try (Program peer = holding(Stage.LISTENING);
+    try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
-      asking(channel, peer);
+      stop(peer);
+      asking(channel);
       assertNull(channel.poll(Duration.ofMillis(500)), "an answer of nobody");
       peer.kill();
       RdmaCmTest.next(channel, EventType.REJECTED);
@@ -52,7 +70,8 @@ class DeadPeersTest {
   void killedBeforeAccepting() throws Exception {
     try (Program peer = holding(Stage.ASKED);
         EventChannel channel = EventChannel.open()) {
-      ConnectionId client = asking(channel, peer);
+      peer.says(HoldMain.LISTENING);
+      ConnectionId client = asking(channel);
       peer.says(Stage.ASKED.name());
       peer.kill();
       assertEquals(client, RdmaCmTest.next(channel, EventType.REJECTED).id());
@@ -62,14 +81,10 @@ class DeadPeersTest {
   @DeviceTest
   @DisplayName("S2-M09: where a listener was killed, nobody listens")
   void killedListener() throws Exception {
-    try (Program peer = holding(Stage.LISTENING);
+    try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
-      peer.says(Stage.LISTENING.name());
       peer.kill();
-      ConnectionId client =
-          RdmaCmTest.resolved(channel, Rig.addressA(), new InetSocketAddress(Rig.addressB(), PORT));
-      client.queues().createQueuePair(RdmaCmTest.SMALL);
-      client.connect();
+      asking(channel);
       assertEquals(
           RejectReason.INVALID_SERVICE_ID,
           RdmaCmTest.next(channel, EventType.REJECTED).rejectReason().orElseThrow());
@@ -115,7 +130,7 @@ class DeadPeersTest {
   @DisplayName("S2-M11: a Connection whose process is killed does not end in order")
   void connectionKilled() throws Exception {
     try (Program program = holding(Stage.MESSAGE)) {
-      program.says(Stage.LISTENING.name());
+      program.says(HoldMain.LISTENING);
       try (Connection server =
           Peer.connect(
               Host.a4().address(), Host.b4().at(PORT), ConnectionSettings.DEFAULT.messageSize())) {
@@ -145,11 +160,11 @@ class DeadPeersTest {
   @DeviceTest
   @DisplayName("S2-C18, S2-M11: a peer that is killed while it owes an answer gives it")
   void killedWhileDisconnecting() throws Exception {
-    try (Program peer = holding(Stage.CONNECTED);
+    try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
-      ConnectionId client = asking(channel, peer);
+      ConnectionId client = asking(channel);
       RdmaCmTest.next(channel, EventType.ESTABLISHED);
-      peer.says(Stage.CONNECTED.name());
+      stop(peer);
       client.disconnect();
       assertNull(channel.poll(Duration.ofMillis(500)), "an answer of nobody");
       peer.kill();

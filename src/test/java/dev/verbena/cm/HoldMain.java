@@ -5,56 +5,48 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 
 /**
- * A listener that goes so far with a peer and then does nothing more: neither accepts nor answers,
- * until it is killed.
+ * A server that goes so far with a client and then does nothing more, until it is killed.
  *
  * <p>Arguments: how far, the address, the port.
  */
 final class HoldMain {
-  /** How far; each is printed when it is reached. */
+  /** Printed when it listens. */
+  static final String LISTENING = "LISTENING";
+
+  /** How far; printed when it is reached. */
   enum Stage {
-    LISTENING,
+    /** A connection request has arrived, and is neither accepted nor rejected. */
     ASKED,
-    CONNECTED,
+    /** A {@link Connection} was accepted, and has sent a message of one byte. */
     MESSAGE
   }
 
-  private final Stage last;
-
-  private HoldMain(Stage last) {
-    this.last = last;
-  }
+  private HoldMain() {}
 
   public static void main(String[] args) throws Exception {
-    HoldMain hold = new HoldMain(Stage.valueOf(args[0]));
-    if (hold.last == Stage.MESSAGE) {
-      hold.sendMessage(new InetSocketAddress(args[1], Integer.parseInt(args[2])));
+    Stage stage = Stage.valueOf(args[0]);
+    InetAddress address = InetAddress.getByName(args[1]);
+    InetSocketAddress local = new InetSocketAddress(address, Integer.parseInt(args[2]));
+    switch (stage) {
+      case ASKED -> awaitRequest(local);
+      case MESSAGE -> sendMessage(local);
     }
+    System.out.println(stage);
+    Thread.sleep(Duration.ofDays(1));
+  }
+
+  private static void awaitRequest(InetSocketAddress local) throws Exception {
     EventChannel channel = EventChannel.open();
     ConnectionId listener = channel.createId(PortSpace.TCP);
-    InetAddress address = InetAddress.getByName(args[1]);
-    listener.bind(new InetSocketAddress(address, Integer.parseInt(args[2])));
+    listener.bind(local);
     listener.listen(4);
-    hold.reached(Stage.LISTENING);
-    ConnectionId request = RdmaCmTest.next(channel, EventType.CONNECT_REQUEST).id();
-    hold.reached(Stage.ASKED);
-    request.queues().createQueuePair(RdmaCmTest.SMALL);
-    request.accept();
-    RdmaCmTest.next(channel, EventType.ESTABLISHED);
-    hold.reached(Stage.CONNECTED);
+    System.out.println(LISTENING);
+    RdmaCmTest.next(channel, EventType.CONNECT_REQUEST);
   }
 
-  private void sendMessage(InetSocketAddress local) throws InterruptedException {
+  private static void sendMessage(InetSocketAddress local) throws InterruptedException {
     Listener listener = Listener.open(local);
-    System.out.println(Stage.LISTENING);
+    System.out.println(LISTENING);
     Connection.accept(listener).send(new byte[1]);
-    reached(Stage.MESSAGE);
-  }
-
-  private void reached(Stage stage) throws InterruptedException {
-    System.out.println(stage);
-    if (stage == last) {
-      Thread.sleep(Duration.ofMinutes(10));
-    }
   }
 }

@@ -63,11 +63,13 @@ public record Program(String name, Process process, Path output) implements Auto
     return Stream.concat(command.stream(), Stream.of(more)).toList();
   }
 
-  /** A JVM with this one's class path. */
+  /**
+   * A JVM with this one's class path. It interprets only: it ends before compiling is worth its
+   * time, which is long under emulation.
+   */
   public static List<String> java(Class<?> main, String... arguments) {
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    List<String> jvm =
-        List.of(java, "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1");
+    List<String> jvm = List.of(java, "--enable-native-access=ALL-UNNAMED", "-Xint");
     return with(with(jvm, "-cp", System.getProperty("java.class.path"), main.getName()), arguments);
   }
 

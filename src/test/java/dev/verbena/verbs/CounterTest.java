@@ -144,7 +144,7 @@ class CounterTest extends FakeDeviceFixture {
       ProtectionDomain pd = context.allocateProtectionDomain();
       CompletionQueue cq = context.createCompletionQueue(1);
       WorkQueue.Builder builder = pd.workQueue();
-      assertThrows(NullPointerException.class, builder::create);
+      assertThrows(IllegalStateException.class, builder::create);
       assertThrows(IllegalArgumentException.class, () -> builder.capacity(0, 1));
       builder.completions(cq).flags(WorkQueueFlag.CVLAN_STRIPPING);
       Refusal.of(builder::create, "does not support work queues");

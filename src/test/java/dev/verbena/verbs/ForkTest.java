@@ -12,7 +12,7 @@ import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
-import java.util.Map;
+import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
@@ -67,11 +67,11 @@ class ForkTest extends FakeDeviceFixture {
   @DeviceTest
   @DisplayName("S2-N01 to S2-N03: variables of the environment ask for the same")
   void theEnvironmentAsksForIt() {
-    for (var variable :
-        Map.of("RDMAV_FORK_SAFE", "1", "IBV_FORK_SAFE", "1", "RDMAV_HUGEPAGES_SAFE", "1")
-            .entrySet()) {
-      String said =
-          jvm().withVariable(variable.getKey(), variable.getValue()).run(Forking.class).succeeded();
+    // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.
+    ForkedJvm both =
+        jvm().withVariable("RDMAV_FORK_SAFE", "1").withVariable("RDMAV_HUGEPAGES_SAFE", "1");
+    for (ForkedJvm asked : List.of(both, jvm().withVariable("IBV_FORK_SAFE", "1"))) {
+      String said = asked.run(Forking.class).succeeded();
       assertTrue(said.contains("went on, fork "), said);
     }
   }
