@@ -189,7 +189,7 @@ final class Worker implements Runnable {
     Object[] arguments = new Object[types.length];
     for (int i = 0; i < types.length; i++) {
       arguments[i] = Restrictions.of(called, i, random, round.memory);
-      if (arguments[i] == Restrictions.FREE) {
+      if (Restrictions.FREE.equals(arguments[i])) {
         arguments[i] = values.of(types[i]);
       }
     }
@@ -211,7 +211,7 @@ final class Worker implements Runnable {
     } catch (InvocationTargetException e) {
       judge(called, receiver, arguments, e.getCause());
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(called.toString(), e);
+      throw new LinkageError(called.toString(), e);
     } finally {
       end(returned, outer);
     }
@@ -235,6 +235,7 @@ final class Worker implements Runnable {
     round.findings.add(signature, "seed " + round.seed + ", thread " + index + ": " + text, thrown);
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread writes it.
   private void begin(String text) {
     round.journal.begin(index, text);
     calls++;
@@ -340,7 +341,7 @@ final class Worker implements Runnable {
 
   /** Some object of a type: of a pool, or made for it; null if neither works. */
   private Object object(Class<?> type) {
-    if (type.isInterface() && !round.surface.isApi(type) || Callbacks.isCallback(type)) {
+    if ((type.isInterface() && !round.surface.isApi(type)) || Callbacks.isCallback(type)) {
       return callback(type);
     }
     Object found = random.nextInt(100) < 85 ? pick(type) : null;
@@ -394,7 +395,7 @@ final class Worker implements Runnable {
         default -> false;
       };
     }
-    if (Thread.currentThread() == thread && !inCallback && !inSession) {
+    if (Thread.currentThread().equals(thread) && !inCallback && !inSession) {
       inCallback = true;
       try {
         switch (random.nextInt(6)) {
