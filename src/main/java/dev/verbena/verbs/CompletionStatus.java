@@ -39,7 +39,7 @@ public enum CompletionStatus implements Codes.Code {
       "Work Request Flushed Error",
       "an earlier completion of the queue pair, perhaps on its other completion queue, has the"
           + " cause; if there is none, the connection was ended, the peer or this side set state"
-          + " IBV_QPS_ERR, or an asynchronous event such as IBV_EVENT_QP_FATAL tells"),
+          + " IBV_QPS_ERR, or see the asynchronous events, such as IBV_EVENT_QP_FATAL"),
   /** A memory window could not be bound. */
   MW_BIND_ERR(
       rdma_h.IBV_WC_MW_BIND_ERR(),

@@ -26,11 +26,11 @@ import java.net.Inet6Address;
 import java.util.Arrays;
 
 /**
- * One header of the packets that a {@linkplain FlowRule rule} is about, and what its fields must
- * be: a {@code struct ibv_flow_spec}.
+ * A header that the packets of a {@linkplain FlowRule flow rule} must have, and the values of its
+ * fields: {@code struct ibv_flow_spec}.
  *
- * <p>A field that nothing is said about, or that is said to be 0, may be anything; the forms with a
- * mask can ask for zeros too. Numbers are values: C has them in network byte order.
+ * <p>A field that is not set, or set to 0, matches any value; use the methods with a mask to match
+ * zeros. Numbers are in Java's byte order.
  */
 public abstract sealed class FlowMatch {
   private static final int ALL = -1;
@@ -46,7 +46,7 @@ public abstract sealed class FlowMatch {
     this.val = val;
     this.mask = mask;
     this.filterSize = filter.byteSize();
-    // An array of longs, so that C's alignments hold in it.
+    // An array of longs, so that the alignments of C hold in it.
     this.spec =
         MemorySegment.ofArray(new long[(int) Math.ceilDiv(layout.byteSize(), Long.BYTES)])
             .asSlice(0, layout.byteSize());
@@ -58,7 +58,7 @@ public abstract sealed class FlowMatch {
     return spec.byteSize();
   }
 
-  /** Writes the spec, for the packet itself or for one that is wrapped in it. */
+  /** Writes the specification, for the packet itself or for the inner packet of a tunnel. */
   void writeTo(MemorySegment target, boolean inner) {
     target.copyFrom(spec);
     ibv_flow_spec_eth.type(target, inner ? type | rdma_h.IBV_FLOW_SPEC_INNER() : type);
@@ -68,12 +68,12 @@ public abstract sealed class FlowMatch {
     return type;
   }
 
-  /** The fields alone, without type, size and mask. */
+  /** Returns the fields, without type, size and mask. */
   MemorySegment values() {
     return spec.asSlice(val, filterSize);
   }
 
-  /** Asks for the bits of a number that a mask has; the highest byte goes first. */
+  /** Sets the bits of a number that are in a mask, in network byte order. */
   final void number(long field, int bytes, int value, int bits) {
     for (int i = 0; i < bytes; i++) {
       int shift = Byte.SIZE * (bytes - 1 - i);
@@ -82,7 +82,7 @@ public abstract sealed class FlowMatch {
     }
   }
 
-  /** Asks for a number unless it is 0. */
+  /** Sets a number unless it is 0. */
   final void number(long field, int bytes, int value, String what) {
     if (bytes < Integer.BYTES) {
       Ranges.bits(value, bytes * Byte.SIZE, what);
@@ -95,7 +95,7 @@ public abstract sealed class FlowMatch {
     MemorySegment.copy(bits, 0, spec, ValueLayout.JAVA_BYTE, mask + field, bits.length);
   }
 
-  /** Asks for bytes unless they are all 0. */
+  /** Sets bytes unless all are 0. */
   final void bytes(long field, byte[] value, int length, String what) {
     if (value.length != length) {
       throw new IllegalArgumentException(what + " has " + length + " bytes, not " + value.length);
@@ -108,81 +108,83 @@ public abstract sealed class FlowMatch {
   }
 
   /**
-   * An Ethernet header.
+   * Returns a match of an Ethernet header.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Ethernet ethernet() {
     return new Ethernet();
   }
 
   /**
-   * An IPv4 header.
+   * Returns a match of an IPv4 header.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Ipv4 ipv4() {
     return new Ipv4();
   }
 
   /**
-   * An IPv6 header.
+   * Returns a match of an IPv6 header.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Ipv6 ipv6() {
     return new Ipv6();
   }
 
   /**
-   * A UDP header. To match every UDP packet, ask for the protocol of the IP header instead.
+   * Returns a match of a UDP header. To match every UDP packet, match the protocol of the IP header
+   * instead.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Ports udp() {
     return new Ports(rdma_h.IBV_FLOW_SPEC_UDP());
   }
 
   /**
-   * A TCP header. To match every TCP packet, ask for the protocol of the IP header instead.
+   * Returns a match of a TCP header. To match every TCP packet, match the protocol of the IP header
+   * instead.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Ports tcp() {
     return new Ports(rdma_h.IBV_FLOW_SPEC_TCP());
   }
 
   /**
-   * An ESP header.
+   * Returns a match of an ESP header.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Esp esp() {
     return new Esp();
   }
 
   /**
-   * A VXLAN header.
+   * Returns a match of a VXLAN header.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Vxlan vxlan() {
     return new Vxlan();
   }
 
   /**
-   * A GRE header.
+   * Returns a match of a GRE header.
    *
-   * @return a match of every such header
+   * @return a match of all such headers
    */
   public static Gre gre() {
     return new Gre();
   }
 
   /**
-   * An MPLS label.
+   * Returns a match of an MPLS label.
    *
-   * @return a match of every such label
+   * @return a match of all MPLS labels
    */
   public static Mpls mpls() {
     return new Mpls();
@@ -202,7 +204,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination.
+     * Matches the destination address.
      *
      * @param address a MAC address of 6 bytes
      * @return this
@@ -213,7 +215,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source.
+     * Matches the source address.
      *
      * @param address a MAC address of 6 bytes
      * @return this
@@ -224,7 +226,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for an EtherType.
+     * Matches the EtherType.
      *
      * @param type such as 0x0800
      * @return this
@@ -235,7 +237,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a VLAN tag.
+     * Matches the VLAN tag.
      *
      * @param tag priority (3 bits), CFI (1), identifier (12)
      * @return this
@@ -246,10 +248,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a part of the VLAN tag.
+     * Matches some bits of the VLAN tag.
      *
      * @param tag priority (3 bits), CFI (1), identifier (12)
-     * @param mask which bits count
+     * @param mask the mask of the bits that are compared
      * @return this
      */
     public Ethernet vlan(int tag, int mask) {
@@ -259,7 +261,10 @@ public abstract sealed class FlowMatch {
     }
   }
 
-  /** An IPv4 header: {@code struct ibv_flow_spec_ipv4}, or {@code _ext} where more is asked for. */
+  /**
+   * An IPv4 header: {@code struct ibv_flow_spec_ipv4}, or {@code struct ibv_flow_spec_ipv4_ext} if
+   * fields that only it has are matched.
+   */
   public static final class Ipv4 extends FlowMatch {
     private boolean addressesOnly = true;
 
@@ -273,7 +278,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source.
+     * Matches the source address.
      *
      * @param address such as 0x0a000123
      * @return this
@@ -284,7 +289,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source.
+     * Matches the source address.
      *
      * @param address an address
      * @return this
@@ -294,10 +299,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source network.
+     * Matches the source network.
      *
      * @param address an address of it
-     * @param prefix how many bits count
+     * @param prefix the length of the network prefix in bits
      * @return this
      */
     public Ipv4 source(Inet4Address address, int prefix) {
@@ -306,7 +311,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination.
+     * Matches the destination address.
      *
      * @param address such as 0x0a000123
      * @return this
@@ -317,7 +322,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination.
+     * Matches the destination address.
      *
      * @param address an address
      * @return this
@@ -327,10 +332,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination network.
+     * Matches the destination network.
      *
      * @param address an address of it
-     * @param prefix how many bits count
+     * @param prefix the length of the network prefix in bits
      * @return this
      */
     public Ipv4 destination(Inet4Address address, int prefix) {
@@ -343,7 +348,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a protocol.
+     * Matches the protocol.
      *
      * @param protocol such as 17 for UDP
      * @return this
@@ -353,7 +358,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a type of service.
+     * Matches the type of service.
      *
      * @param tos the byte of DSCP and ECN
      * @return this
@@ -363,9 +368,9 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a time to live.
+     * Matches the time to live.
      *
-     * @param ttl how many hops are left
+     * @param ttl the number of remaining hops
      * @return this
      */
     public Ipv4 timeToLive(int ttl) {
@@ -373,7 +378,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for flags.
+     * Matches the flags.
      *
      * @param flags the 3 bits before the fragment offset
      * @return this
@@ -398,7 +403,7 @@ public abstract sealed class FlowMatch {
       return addressesOnly ? ibv_flow_spec_ipv4.sizeof() : super.size();
     }
 
-    /** Every device knows the short form, which has the same fields in front. */
+    /** Every device supports the short form, which begins with the same fields. */
     @Override
     void writeTo(MemorySegment target, boolean inner) {
       if (!addressesOnly) {
@@ -430,7 +435,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source.
+     * Matches the source address.
      *
      * @param address an address
      * @return this
@@ -440,10 +445,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source network.
+     * Matches the source network.
      *
      * @param address an address of it
-     * @param prefix how many bits count
+     * @param prefix the length of the network prefix in bits
      * @return this
      */
     public Ipv6 source(Inet6Address address, int prefix) {
@@ -453,7 +458,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination.
+     * Matches the destination address.
      *
      * @param address an address
      * @return this
@@ -463,10 +468,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination network.
+     * Matches the destination network.
      *
      * @param address an address of it
-     * @param prefix how many bits count
+     * @param prefix the length of the network prefix in bits
      * @return this
      */
     public Ipv6 destination(Inet6Address address, int prefix) {
@@ -476,7 +481,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a flow label.
+     * Matches the flow label.
      *
      * @param label 20 bits
      * @return this
@@ -489,7 +494,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a next header.
+     * Matches the next header.
      *
      * @param protocol such as 17 for UDP
      * @return this
@@ -500,7 +505,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a traffic class.
+     * Matches the traffic class.
      *
      * @param trafficClass the byte of DSCP and ECN
      * @return this
@@ -512,9 +517,9 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a hop limit.
+     * Matches the hop limit.
      *
-     * @param limit how many hops are left
+     * @param limit the number of remaining hops
      * @return this
      */
     public Ipv6 hopLimit(int limit) {
@@ -547,7 +552,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a destination port.
+     * Matches the destination port.
      *
      * @param port the port
      * @return this
@@ -558,7 +563,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a source port.
+     * Matches the source port.
      *
      * @param port the port
      * @return this
@@ -581,7 +586,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a security parameters index.
+     * Matches the security parameters index.
      *
      * @param index the index
      * @return this
@@ -592,7 +597,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a sequence number.
+     * Matches the sequence number.
      *
      * @param number the number
      * @return this
@@ -615,7 +620,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a network.
+     * Matches the network.
      *
      * @param identifier the VNI
      * @return this
@@ -638,7 +643,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a protocol.
+     * Matches the protocol.
      *
      * @param protocol an EtherType
      * @return this
@@ -649,7 +654,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a key.
+     * Matches the key.
      *
      * @param key the key
      * @return this
@@ -660,10 +665,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for flags and version: the first 16 bits of the header.
+     * Matches flags and version: the first 16 bits of the header.
      *
-     * @param flags what they are to be
-     * @param mask which bits count
+     * @param flags the flags and version
+     * @param mask the mask of the bits that are compared
      * @return this
      */
     public Gre flags(int flags, int mask) {
@@ -688,7 +693,7 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a label.
+     * Matches the label.
      *
      * @param label its 20 bits
      * @return this
@@ -699,10 +704,10 @@ public abstract sealed class FlowMatch {
     }
 
     /**
-     * Asks for a part of the whole entry.
+     * Matches some bits of the MPLS label entry.
      *
      * @param entry label (20 bits), traffic class (3), bottom of stack (1), time to live (8)
-     * @param mask which bits count
+     * @param mask the mask of the bits that are compared
      * @return this
      */
     public Mpls entry(int entry, int mask) {

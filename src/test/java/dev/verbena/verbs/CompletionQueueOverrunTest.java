@@ -65,7 +65,8 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
     assertEquals(1, messages.size());
     String message = messages.getFirst();
     assertTrue(message.startsWith("WARNING: completion queue of "), message);
-    for (String part : List.of("holds 64", fourth.toString(), "72 requests", "IBV_EVENT_CQ_ERR")) {
+    for (String part :
+        List.of("holds 64", fourth.toString(), "72 work requests", "IBV_EVENT_CQ_ERR")) {
       assertTrue(message.contains(part), message);
     }
   }

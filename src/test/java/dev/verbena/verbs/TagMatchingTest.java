@@ -169,7 +169,7 @@ class TagMatchingTest extends FakeDeviceFixture {
     namesRefused = false; // Nor may it be taken for the one that was refused before.
     VerbsException e = assertThrows(VerbsException.class, () -> queue.post(operations));
     assertEquals(Errno.ENOMEM, e.errno());
-    assertTrue(e.getMessage().contains("did not say which of the 2"), e.getMessage());
+    assertTrue(e.getMessage().contains("bad_wr does not tell which of the 2"), e.getMessage());
   }
 
   @Test
