@@ -16,6 +16,7 @@ final class Pool {
   private final Map<Class<?>, List<Object>> objects = new HashMap<>();
 
   /** Adds an object that is not there yet; returns one that has to leave for it, or null. */
+  @SuppressWarnings("ReferenceEquality") // Records that are equal are different arguments, too.
   synchronized Object add(Object object, Random random) {
     List<Object> same = objects.computeIfAbsent(object.getClass(), c -> new ArrayList<>());
     for (Object other : same) {

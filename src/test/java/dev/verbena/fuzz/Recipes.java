@@ -71,7 +71,7 @@ final class Recipes {
   /** One of the recipes. */
   void one() {
     if (worker.round().pool.open(Context.class) < 1
-        || random().nextInt(10) == 0 && worker.round().pool.open(Context.class) < CONTEXTS) {
+        || (random().nextInt(10) == 0 && worker.round().pool.open(Context.class) < CONTEXTS)) {
       worker.perform("recipe: open a device", () -> keep(device().open()));
     }
     boolean cm = !worker.round().target.addresses().isEmpty();

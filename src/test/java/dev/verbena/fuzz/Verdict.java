@@ -97,10 +97,10 @@ final class Verdict {
   private static boolean contains(Object[] arguments, Property property) {
     for (Object argument : arguments) {
       if (property.of(argument)
-          || argument instanceof Collection<?> c && contains(c.toArray(), property)
-          || argument != null
+          || (argument instanceof Collection<?> c && contains(c.toArray(), property))
+          || (argument != null
               && argument.getClass().isArray()
-              && contains(elements(argument), property)) {
+              && contains(elements(argument), property))) {
         return true;
       }
     }

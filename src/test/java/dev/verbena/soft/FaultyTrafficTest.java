@@ -73,7 +73,7 @@ class FaultyTrafficTest {
   }
 
   private static byte content(int request, long at) {
-    return (byte) (request * 13 + at);
+    return (byte) (request * 13L + at);
   }
 
   private void post(SoftPair pair, int request, Random random) {
