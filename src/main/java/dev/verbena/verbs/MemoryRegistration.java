@@ -184,9 +184,19 @@ public final class MemoryRegistration {
       throw AccessRules.explained(e, length, access, domain);
     }
     if (arena != null) {
-      Memory.beforeFree(arena, region::close);
+      closeBeforeArena(region);
     }
     return region;
+  }
+
+  private void closeBeforeArena(MemoryRegion region) {
+    try {
+      Memory.beforeFree(arena, region::close);
+    } catch (IllegalStateException e) {
+      region.close(); // Another thread has closed the arena: its memory is gone.
+      throw new IllegalStateException(
+          "the arena of the memory was closed while the memory was being registered", e);
+    }
   }
 
   private long startAddress() {

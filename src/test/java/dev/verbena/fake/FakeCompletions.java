@@ -120,7 +120,12 @@ final class FakeCompletions {
         throw new VerbsException("ibv_get_cq_event", (int) -read);
       }
       synchronized (device) {
-        Cq cq = device.completionQueues.at(event.get(ValueLayout.JAVA_LONG, 0));
+        long source = event.get(ValueLayout.JAVA_LONG, 0);
+        if (!device.completionQueues.contains(source)) {
+          // The kernel discards the events of a queue that is destroyed.
+          throw new VerbsException("ibv_get_cq_event", Errno.EAGAIN);
+        }
+        Cq cq = device.completionQueues.at(source);
         cq.unacknowledged++;
         Memory.putLong(cqOut, cq.struct.address());
         Memory.putLong(contextOut, cq.struct.getLong("cq_context"));

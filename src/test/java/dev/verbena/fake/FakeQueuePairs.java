@@ -70,7 +70,9 @@ final class FakeQueuePairs {
           || asked.getInt("cap.max_recv_wr") > FakeDevice.MAX_WR
           || asked.getInt("cap.max_send_sge") > FakeDevice.MAX_SGE
           || asked.getInt("cap.max_recv_sge") > FakeDevice.MAX_SGE
-          || asked.getInt("cap.max_inline_data") > FakeDevice.MAX_INLINE) {
+          || asked.getInt("cap.max_inline_data") > FakeDevice.MAX_INLINE
+          || asked.getLong("send_cq") == 0
+          || asked.getLong("recv_cq") == 0) {
         throw new VerbsException("ibv_create_qp", Errno.EINVAL);
       }
       CStruct init = CStruct.in(device.arena, ibv_qp_init_attr.layout());

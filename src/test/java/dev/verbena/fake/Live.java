@@ -26,6 +26,10 @@ final class Live<T> {
     return object;
   }
 
+  boolean contains(long address) {
+    return objects.containsKey(address);
+  }
+
   void remove(long address) {
     at(address);
     objects.remove(address);
