@@ -95,7 +95,7 @@ class MrTest {
           Set.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.HUGETLB)) {
         var thrown =
             assertThrows(IllegalArgumentException.class, () -> pd.registerMemory(memory, flag));
-        assertTrue(thrown.getMessage().startsWith(flag + " needs "), thrown.getMessage());
+        assertTrue(thrown.getMessage().startsWith(flag + " requires "), thrown.getMessage());
       }
       assertThrows(
           IllegalArgumentException.class,

@@ -188,10 +188,10 @@ class QpTest {
         qp -> {
           var noWay =
               refusal(qp, QueuePairAttributes.builder().state(QueuePairState.RTS).sendPsn(0));
-          assertTrue(noWay.contains("no way from state RESET to RTS"), noWay);
+          assertTrue(noWay.contains("no transition from state RESET to RTS"), noWay);
           var lacking =
               refusal(qp, QueuePairAttributes.builder().state(QueuePairState.INIT).port(1));
-          assertTrue(lacking.contains("lacks IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX"), lacking);
+          assertTrue(lacking.contains("missing: IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX"), lacking);
           assertEquals(QueuePairState.RESET, qp.state(), "nothing was changed");
         });
   }
