@@ -19,6 +19,7 @@ public abstract class ConfiguredDevices {
    *
    * @param description what the property or the variable says
    * @throws IllegalArgumentException if the description is wrong
+   * @return the provider of the devices
    */
   protected abstract Provider create(String description);
 
