@@ -39,8 +39,13 @@ final class Round {
   void keepOfHelper(AutoCloseable made) {
     Object leaving = pool.add(made, new Random(seed));
     if (leaving instanceof AutoCloseable closeable) {
-      late.add(closeable);
+      closeLater(closeable);
     }
+  }
+
+  /** Closes an object that left the pool at the end of the round. */
+  void closeLater(AutoCloseable object) {
+    late.add(object);
   }
 
   void end() {

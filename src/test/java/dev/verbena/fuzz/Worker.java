@@ -319,8 +319,8 @@ final class Worker implements Runnable {
 
   private void close(AutoCloseable object) {
     if (inSession) {
-      // Others may need the lock that this thread holds before they let the object go.
-      Object _ = round.pool.add(object, random);
+      // Closing may wait for a thread that needs the lock which this thread holds.
+      round.closeLater(object);
       return;
     }
     perform("close " + name(object), object::close);
