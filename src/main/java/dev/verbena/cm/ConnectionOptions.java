@@ -52,7 +52,7 @@ public final class ConnectionOptions {
    * @param exponent 0 to 31, for 4.096 microseconds times two to the power of it; 0 is for ever
    * @return this
    */
-  public ConnectionOptions acknowledgeTimeout(int exponent) {
+  public ConnectionOptions ackTimeout(int exponent) {
     return setByte(
         rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT(), Arguments.range("timeout exponent", exponent, 0, 31));
   }

@@ -28,7 +28,7 @@ import java.util.Objects;
  *         .fragment(1024, 0)
  *         .create();
  * ReceiveList receives = packets.receives(256); // of the first 256 packets
- * packets.point(receives, 0, 256); // the first receive request now uses packet 256
+ * packets.setPacket(receives, 0, 256); // the first receive request now uses packet 256
  * }
  *
  * <p>Closing it deregisters the memory that was registered here; all posted requests must be
@@ -249,7 +249,7 @@ public final class PacketBuffers implements AutoCloseable {
     ReceiveList list = new ReceiveList(checked(requests), fragments.length);
     for (int i = 0; i < requests; i++) {
       list.id(i, i);
-      point(list, i, i);
+      setPacket(list, i, i);
     }
     return list;
   }
@@ -291,7 +291,7 @@ public final class PacketBuffers implements AutoCloseable {
       if (checksum) {
         send.checksum();
       }
-      point(list, i, i);
+      setPacket(list, i, i);
     }
     return list;
   }
@@ -311,7 +311,7 @@ public final class PacketBuffers implements AutoCloseable {
    * @param request the index of the request
    * @param packet the index of the packet
    */
-  public void point(RequestList requests, int request, int packet) {
+  public void setPacket(RequestList requests, int request, int packet) {
     for (int i = 0; i < fragments.length; i++) {
       Fragment fragment = fragments[i];
       requests.local(request, i, fragment.region(), offset(packet, i), fragment.length());

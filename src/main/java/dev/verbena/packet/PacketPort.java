@@ -24,7 +24,7 @@ import java.time.Duration;
  * <p>
  *
  * {@snippet :
- * try (PacketPort port = PacketPort.on(device, 1).receives(256).entries(1, 2).open();
+ * try (PacketPort port = PacketPort.on(device, 1).receives(256).sendSges(1).receiveSges(2).open();
  *     PacketBuffers packets = port.packets(256).fragment(42, 22).fragment(1024, 0).create();
  *     FlowRule rule =
  *         port.flow()

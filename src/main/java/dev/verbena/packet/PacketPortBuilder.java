@@ -23,17 +23,17 @@ import java.util.Objects;
 public final class PacketPortBuilder {
   private final Device device;
   private final int number;
-  private boolean inactiveToo;
+  private boolean allowInactive;
   private int sends = 1;
   private int receives = 1;
-  private int sendEntries = 1;
-  private int receiveEntries = 1;
+  private int sendSges = 1;
+  private int receiveSges = 1;
   private int inlineData;
   private int sendCompletions;
   private int receiveCompletions;
   private int vector;
-  private Announcement ofSends = Announcement.ANY;
-  private Announcement ofReceives = Announcement.ANY;
+  private CompletionNotification sendNotification = CompletionNotification.ANY;
+  private CompletionNotification receiveNotification = CompletionNotification.ANY;
   private QueuePairType type = QueuePairType.RAW_PACKET;
 
   PacketPortBuilder(Device device, int number) {
@@ -43,7 +43,8 @@ public final class PacketPortBuilder {
 
   private static int checked(int number, int least, String what) {
     if (number < least && number != PacketPort.DEVICE_MAXIMUM) {
-      throw new IllegalArgumentException(number + " " + what);
+      throw new IllegalArgumentException(
+          "number of " + what + " must be at least " + least + ", or DEVICE_MAXIMUM: " + number);
     }
     return number;
   }
@@ -53,8 +54,8 @@ public final class PacketPortBuilder {
    *
    * @return this
    */
-  public PacketPortBuilder inactiveToo() {
-    this.inactiveToo = true;
+  public PacketPortBuilder allowInactive() {
+    this.allowInactive = true;
     return this;
   }
 
@@ -65,7 +66,7 @@ public final class PacketPortBuilder {
    * @return this
    */
   public PacketPortBuilder sends(int requests) {
-    this.sends = checked(requests, 0, "sends");
+    this.sends = checked(requests, 0, "send requests");
     return this;
   }
 
@@ -76,48 +77,81 @@ public final class PacketPortBuilder {
    * @return this
    */
   public PacketPortBuilder receives(int requests) {
-    this.receives = checked(requests, 0, "receives");
+    this.receives = checked(requests, 0, "receive requests");
     return this;
   }
 
   /**
-   * Sets the maximum number of fragments of a packet.
+   * Sets the maximum number of SGEs of each send request, one for each fragment of a packet. The
+   * default is 1.
    *
-   * @param ofSend the number of SGEs of a send request, or {@link PacketPort#DEVICE_MAXIMUM}
-   * @param ofReceive the number of SGEs of a receive request, or {@link PacketPort#DEVICE_MAXIMUM}
+   * @param sges a number, or {@link PacketPort#DEVICE_MAXIMUM}
    * @return this
    */
-  public PacketPortBuilder entries(int ofSend, int ofReceive) {
-    this.sendEntries = checked(ofSend, 0, "entries of a send");
-    this.receiveEntries = checked(ofReceive, 0, "entries of a receive");
+  public PacketPortBuilder sendSges(int sges) {
+    this.sendSges = checked(sges, 0, "SGEs of a send request");
     return this;
   }
 
   /**
-   * Sets the capacities of the completion queues. The default is the number of work requests.
+   * Sets the maximum number of SGEs of each receive request, one for each fragment of a packet. The
+   * default is 1.
    *
-   * @param ofSends a number, or {@link PacketPort#DEVICE_MAXIMUM}
-   * @param ofReceives a number, or {@link PacketPort#DEVICE_MAXIMUM}
+   * @param sges a number, or {@link PacketPort#DEVICE_MAXIMUM}
    * @return this
    */
-  public PacketPortBuilder completions(int ofSends, int ofReceives) {
-    this.sendCompletions = checked(ofSends, 1, "completions of sends");
-    this.receiveCompletions = checked(ofReceives, 1, "completions of receives");
+  public PacketPortBuilder receiveSges(int sges) {
+    this.receiveSges = checked(sges, 0, "SGEs of a receive request");
     return this;
   }
 
   /**
-   * Sets the completions for which the queues generate the first completion event. The default is
-   * any completion. {@link PacketPort#awaitReceived} and {@link PacketPort#awaitSent} request
-   * notifications themselves: this is for programs that wait on a completion channel.
+   * Sets the capacity of the completion queue of the send requests. The default is their maximum
+   * number.
    *
-   * @param sends for the completion queue of send requests
-   * @param receives for the completion queue of receive requests
+   * @param capacity a number, or {@link PacketPort#DEVICE_MAXIMUM}
    * @return this
    */
-  public PacketPortBuilder announce(Announcement sends, Announcement receives) {
-    this.ofSends = Objects.requireNonNull(sends, "sends");
-    this.ofReceives = Objects.requireNonNull(receives, "receives");
+  public PacketPortBuilder sendCompletions(int capacity) {
+    this.sendCompletions = checked(capacity, 1, "completions of send requests");
+    return this;
+  }
+
+  /**
+   * Sets the capacity of the completion queue of the receive requests. The default is their maximum
+   * number.
+   *
+   * @param capacity a number, or {@link PacketPort#DEVICE_MAXIMUM}
+   * @return this
+   */
+  public PacketPortBuilder receiveCompletions(int capacity) {
+    this.receiveCompletions = checked(capacity, 1, "completions of receive requests");
+    return this;
+  }
+
+  /**
+   * Sets the completions for which the completion queue of the send requests generates its first
+   * completion event. The default is any completion. {@link PacketPort#awaitSent} requests
+   * notifications itself: this is for programs that wait on a completion channel.
+   *
+   * @param notification the completions
+   * @return this
+   */
+  public PacketPortBuilder sendNotification(CompletionNotification notification) {
+    this.sendNotification = Objects.requireNonNull(notification, "notification");
+    return this;
+  }
+
+  /**
+   * Sets the completions for which the completion queue of the receive requests generates its first
+   * completion event. The default is any completion. {@link PacketPort#awaitReceived} requests
+   * notifications itself: this is for programs that wait on a completion channel.
+   *
+   * @param notification the completions
+   * @return this
+   */
+  public PacketPortBuilder receiveNotification(CompletionNotification notification) {
+    this.receiveNotification = Objects.requireNonNull(notification, "notification");
     return this;
   }
 
@@ -188,8 +222,8 @@ public final class PacketPortBuilder {
         QueuePairCapacity.of(0)
             .withSendRequests(real(sends, limits.maxQueuePairRequests()))
             .withReceiveRequests(real(receives, limits.maxQueuePairRequests()))
-            .withSendSges(real(sendEntries, limits.maxScatterGatherEntries()))
-            .withReceiveSges(real(receiveEntries, limits.maxScatterGatherEntries()))
+            .withSendSges(real(sendSges, limits.maxSges()))
+            .withReceiveSges(real(receiveSges, limits.maxSges()))
             .withMaxInlineData(inlineData);
     ProtectionDomain domain = context.allocateProtectionDomain();
     CompletionQueue sendQueue = queue(context, limits, sendCompletions, capacity.sendRequests());
@@ -197,16 +231,16 @@ public final class PacketPortBuilder {
         queue(context, limits, receiveCompletions, capacity.receiveRequests());
     QueuePair queuePair = queuePair(domain, sendQueue, receiveQueue, capacity);
     queuePair.setup().port(number).init();
-    announce(sendQueue, ofSends);
-    announce(receiveQueue, ofReceives);
+    request(sendNotification, sendQueue);
+    request(receiveNotification, receiveQueue);
     return new PacketPort(port, queuePair, sendQueue, receiveQueue);
   }
 
   private void requireActive(Port port) {
     PortState state = port.attributes().state();
-    if (!inactiveToo && state != PortState.ACTIVE) {
+    if (!allowInactive && state != PortState.ACTIVE) {
       throw new IllegalStateException(
-          "port %d of %s is not active but %s: set its network interface up, or call inactiveToo()"
+          "port %d of %s is not active but %s: set its network interface up, or call allowInactive()"
               .formatted(number, device, state.text()));
     }
   }
@@ -231,8 +265,8 @@ public final class PacketPortBuilder {
    * Creates the largest queue for which there is memory: the maximum that devices report may exceed
    * it.
    */
-  private CompletionQueue largestQueue(CompletionChannel channel, int promised) {
-    for (int entries = promised; ; entries /= 2) {
+  private CompletionQueue largestQueue(CompletionChannel channel, int maximum) {
+    for (int entries = maximum; ; entries /= 2) {
       try {
         return queue(channel, entries);
       } catch (VerbsException e) {
@@ -272,8 +306,8 @@ public final class PacketPortBuilder {
         : e;
   }
 
-  private static void announce(CompletionQueue queue, Announcement announcement) {
-    switch (announcement) {
+  private static void request(CompletionNotification notification, CompletionQueue queue) {
+    switch (notification) {
       case NONE -> {}
       case SOLICITED -> queue.requestSolicitedNotification();
       case ANY -> queue.requestNotification();

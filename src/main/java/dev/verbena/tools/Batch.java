@@ -57,11 +57,11 @@ final class Batch implements Callable<Integer> {
     int rkey = there.region().rkey();
     long address = there.region().start();
     try (Posting posting = here.queuePair().startPosting()) {
-      posting.id(1).write(rkey, address).local(here.region(), 0, HALF);
+      posting.id(1).write(address, rkey).local(here.region(), 0, HALF);
       posting
           .id(2)
           .signaled()
-          .writeWithImmediate(rkey, address + HALF, NUMBER)
+          .writeWithImmediate(address + HALF, rkey, NUMBER)
           .local(here.region(), HALF, HALF);
       return posting.complete();
     }

@@ -59,8 +59,8 @@ final class DeviceReport {
     tree.put("page_size_cap", hex(attributes.pageSizes()));
     tree.put("max_qp", attributes.maxQueuePairs());
     tree.put("max_qp_wr", attributes.maxQueuePairRequests());
-    tree.put("max_sge", attributes.maxScatterGatherEntries());
-    tree.put("max_sge_rd", attributes.maxReadScatterGatherEntries());
+    tree.put("max_sge", attributes.maxSges());
+    tree.put("max_sge_rd", attributes.maxReadSges());
     tree.put("max_cq", attributes.maxCompletionQueues());
     tree.put("max_cqe", attributes.maxCompletionQueueEntries());
     tree.put("max_mr", attributes.maxMemoryRegions());
@@ -83,7 +83,7 @@ final class DeviceReport {
     tree.put("max_map_per_fmr", attributes.maxMapsOfFastMemoryRegion());
     tree.put("max_srq", attributes.maxSharedReceiveQueues());
     tree.put("max_srq_wr", attributes.maxSharedReceiveQueueRequests());
-    tree.put("max_srq_sge", attributes.maxSharedReceiveQueueEntries());
+    tree.put("max_srq_sge", attributes.maxSharedReceiveQueueSges());
     tree.put("max_pkeys", attributes.maxPkeys());
     tree.put("local_ca_ack_delay", attributes.localAckDelay());
     tree.put("max_wq_type_rq", attributes.maxReceiveWorkQueues());
@@ -115,7 +115,7 @@ final class DeviceReport {
             "rc", attributes.tagMatching().rc(),
             "max_num_tags", attributes.tagMatching().maxTags(),
             "max_ops", attributes.tagMatching().maxOperations(),
-            "max_sge", attributes.tagMatching().maxEntries(),
+            "max_sge", attributes.tagMatching().maxSges(),
             "max_rndv_hdr_size", attributes.tagMatching().maxRendezvousHeader()));
     tree.put(
         "cq_moderation_caps",

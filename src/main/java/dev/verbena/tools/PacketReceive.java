@@ -84,8 +84,9 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
     PacketPortBuilder asked =
         PacketPort.on(device.device(), device.port())
             .receives(receives)
-            .entries(1, header == 0 ? 1 : 2);
-    try (PacketPort port = (inactive ? asked.inactiveToo() : asked).open();
+            .sendSges(1)
+            .receiveSges(header == 0 ? 1 : 2);
+    try (PacketPort port = (inactive ? asked.allowInactive() : asked).open();
         PacketBuffers memory = memory(port, receives);
         FlowRule rule = selectors.rule(port)) {
       posted = receives;

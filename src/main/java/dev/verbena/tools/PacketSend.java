@@ -110,7 +110,7 @@ final class PacketSend implements Callable<Integer> {
             destinationPort,
             size);
     PacketPortBuilder asked = PacketPort.on(device.device(), device.port()).sends(sends);
-    try (PacketPort port = (inactive ? asked.inactiveToo() : asked).open();
+    try (PacketPort port = (inactive ? asked.allowInactive() : asked).open();
         PacketBuffers packets = port.packets(sends).fragment(size, 0).create()) {
       SendList list = offload ? packets.sendsWithChecksum(sends) : packets.sends(sends);
       for (int i = 0; i < sends; i++) {

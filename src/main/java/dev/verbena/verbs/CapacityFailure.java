@@ -29,8 +29,8 @@ final class CapacityFailure {
     StringJoiner faults = new StringJoiner(", ");
     atMost(faults, "send requests", capacity.sendRequests(), device.maxQueuePairRequests());
     atMost(faults, "receive requests", capacity.receiveRequests(), device.maxQueuePairRequests());
-    atMost(faults, "send SGEs", capacity.sendSges(), device.maxScatterGatherEntries());
-    atMost(faults, "receive SGEs", capacity.receiveSges(), device.maxScatterGatherEntries());
+    atMost(faults, "send SGEs", capacity.sendSges(), device.maxSges());
+    atMost(faults, "receive SGEs", capacity.receiveSges(), device.maxSges());
     return faults.length() == 0
         ? "the type is not supported, or " + capacity + " exceeds the device in total"
         : "more than the maximum of the device: " + faults;

@@ -157,7 +157,7 @@ public final class DeviceAttributes {
    *
    * @return the maximum
    */
-  public int maxScatterGatherEntries() {
+  public int maxSges() {
     return ibv_device_attr.max_sge(basic);
   }
 
@@ -166,7 +166,7 @@ public final class DeviceAttributes {
    *
    * @return the maximum
    */
-  public int maxReadScatterGatherEntries() {
+  public int maxReadSges() {
     return ibv_device_attr.max_sge_rd(basic);
   }
 
@@ -378,7 +378,7 @@ public final class DeviceAttributes {
    *
    * @return the maximum
    */
-  public int maxSharedReceiveQueueEntries() {
+  public int maxSharedReceiveQueueSges() {
     return ibv_device_attr.max_srq_sge(basic);
   }
 

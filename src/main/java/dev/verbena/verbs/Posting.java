@@ -24,8 +24,8 @@ import java.util.stream.Stream;
  *
  * {@snippet :
  * try (Posting posting = queuePair.startPosting()) {
- *   posting.write(rkey, address).local(region, 0, 4096);
- *   posting.id(7).signaled().writeWithImmediate(rkey, address + 4096, 1).local(region, 4096, 64);
+ *   posting.write(address, rkey).local(region, 0, 4096);
+ *   posting.id(7).signaled().writeWithImmediate(address + 4096, rkey, 1).local(region, 4096, 64);
  *   posting.complete();
  * }
  * }
@@ -36,10 +36,10 @@ import java.util.stream.Stream;
  * ibv_wr_post(3)}.
  */
 public final class Posting extends DataPathUser implements AutoCloseable {
-  private static final long ENTRY = ibv_sge.sizeof();
+  private static final long SGE = ibv_sge.sizeof();
   private static final long BIND_INFO = 0;
   private static final long ATOMIC_VALUE = BIND_INFO + ibv_mw_bind_info.sizeof();
-  private static final long ENTRIES = ATOMIC_VALUE + Long.BYTES;
+  private static final long SGES = ATOMIC_VALUE + Long.BYTES;
 
   private final QueuePair queuePair;
   private final QueueLimits limits;
@@ -54,7 +54,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /** The request that was built last; null before the first one. */
   private WorkRequestOpcode opcode;
 
-  private int entries;
+  private int sges;
   private boolean inlined;
   private boolean inline;
   private boolean addressed;
@@ -64,7 +64,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     this.queuePair = queuePair;
     this.limits = limits;
     this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
-    this.memory = new Block(ENTRIES + limits.entries() * ENTRY);
+    this.memory = new Block(SGES + limits.sges() * SGE);
     queuePair.context().criticalCalls().end();
   }
 
@@ -128,7 +128,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
 
   private void forgetRequest() {
     opcode = null;
-    entries = 0;
+    sges = 0;
     inlined = false;
     inline = false;
     addressed = false;
@@ -238,14 +238,14 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     if (BoundsChecks.ON) {
       requireWhole();
     }
-    if (entries == 1) {
-      long at = memory.address(ENTRIES);
+    if (sges == 1) {
+      long at = memory.address(SGES);
       calls.ibv_wr_set_sge(
           Memory.getInt(at + ibv_sge.lkey$offset()),
           Memory.getLong(at + ibv_sge.addr$offset()),
           Memory.getInt(at + ibv_sge.length$offset()));
-    } else if (entries > 1 || (!inline && takesData(opcode))) {
-      calls.ibv_wr_set_sge_list(entries, memory.address(ENTRIES));
+    } else if (sges > 1 || (!inline && takesData(opcode))) {
+      calls.ibv_wr_set_sge_list(sges, memory.address(SGES));
     }
     memory.keep();
     forgetRequest();
@@ -264,7 +264,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
       throw new IllegalStateException(
           opcode + " has no shared receive queue number, which an XRC_SEND queue pair requires");
     }
-    if (entries == 0
+    if (sges == 0
         && (opcode == WorkRequestOpcode.ATOMIC_CMP_AND_SWP
             || opcode == WorkRequestOpcode.ATOMIC_FETCH_AND_ADD)) {
       throw new IllegalStateException(opcode + " has no SGE for the previous value: call local()");
@@ -340,11 +340,11 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Adds an RDMA write: {@code ibv_wr_rdma_write}.
    *
-   * @param rkey the remote key
    * @param address the remote address
+   * @param rkey the remote key
    * @return this
    */
-  public Posting write(int rkey, long address) {
+  public Posting write(long address, int rkey) {
     next(WorkRequestOpcode.RDMA_WRITE).ibv_wr_rdma_write(rkey, address);
     return begun(WorkRequestOpcode.RDMA_WRITE);
   }
@@ -353,12 +353,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    * Adds an RDMA write with immediate data, which consumes a remote receive request: {@code
    * ibv_wr_rdma_write_imm}.
    *
-   * @param rkey the remote key
    * @param address the remote address
+   * @param rkey the remote key
    * @param value the immediate data, in Java's byte order
    * @return this
    */
-  public Posting writeWithImmediate(int rkey, long address, int value) {
+  public Posting writeWithImmediate(long address, int rkey, int value) {
     next(WorkRequestOpcode.RDMA_WRITE_WITH_IMM)
         .ibv_wr_rdma_write_imm(rkey, address, Integer.reverseBytes(value));
     return begun(WorkRequestOpcode.RDMA_WRITE_WITH_IMM);
@@ -367,11 +367,11 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Adds an RDMA read: {@code ibv_wr_rdma_read}.
    *
-   * @param rkey the remote key
    * @param address the remote address
+   * @param rkey the remote key
    * @return this
    */
-  public Posting read(int rkey, long address) {
+  public Posting read(long address, int rkey) {
     next(WorkRequestOpcode.RDMA_READ).ibv_wr_rdma_read(rkey, address);
     return begun(WorkRequestOpcode.RDMA_READ);
   }
@@ -379,13 +379,13 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Adds an atomic compare and swap: {@code ibv_wr_atomic_cmp_swp}.
    *
-   * @param rkey the remote key
    * @param address the remote address, divisible by 8
+   * @param rkey the remote key
    * @param expected the expected value
    * @param desired the new value
    * @return this
    */
-  public Posting compareAndSwap(int rkey, long address, long expected, long desired) {
+  public Posting compareAndSwap(long address, int rkey, long expected, long desired) {
     next(WorkRequestOpcode.ATOMIC_CMP_AND_SWP)
         .ibv_wr_atomic_cmp_swp(rkey, aligned(address), expected, desired);
     return begun(WorkRequestOpcode.ATOMIC_CMP_AND_SWP);
@@ -394,12 +394,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Adds an atomic fetch and add: {@code ibv_wr_atomic_fetch_add}.
    *
-   * @param rkey the remote key
    * @param address the remote address, divisible by 8
+   * @param rkey the remote key
    * @param add the value to add
    * @return this
    */
-  public Posting fetchAndAdd(int rkey, long address, long add) {
+  public Posting fetchAndAdd(long address, int rkey, long add) {
     next(WorkRequestOpcode.ATOMIC_FETCH_AND_ADD)
         .ibv_wr_atomic_fetch_add(rkey, aligned(address), add);
     return begun(WorkRequestOpcode.ATOMIC_FETCH_AND_ADD);
@@ -408,12 +408,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Adds an atomic write of 64 bits: {@code ibv_wr_atomic_write}.
    *
-   * @param rkey the remote key
    * @param address the remote address, divisible by 8
+   * @param rkey the remote key
    * @param value the value, in the byte order of this host
    * @return this
    */
-  public Posting atomicWrite(int rkey, long address, long value) {
+  public Posting atomicWrite(long address, int rkey, long value) {
     ExtendedQueuePairCalls next = next(WorkRequestOpcode.ATOMIC_WRITE);
     Memory.putLong(memory.address(ATOMIC_VALUE), value);
     next.ibv_wr_atomic_write(rkey, aligned(address), memory.address(ATOMIC_VALUE));
@@ -424,13 +424,13 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   /**
    * Adds a flush of a range of remote memory: {@code ibv_wr_flush}.
    *
-   * @param rkey the remote key
    * @param address the remote address of the range
+   * @param rkey the remote key
    * @param length the length in bytes
    * @param placements the placement types
    * @return this
    */
-  public Posting flush(int rkey, long address, long length, Set<FlushPlacement> placements) {
+  public Posting flush(long address, int rkey, long length, Set<FlushPlacement> placements) {
     if (length < 0 || placements.isEmpty()) {
       throw new IllegalArgumentException(
           "a flush requires a placement type and a length that is not negative: "
@@ -536,24 +536,24 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     if (BoundsChecks.ON && opcode.writesLocally()) {
       region.requireLocallyWritable(opcode.toString());
     }
-    if (entries == limits.entries() || length >>> Integer.SIZE != 0) {
+    if (sges == limits.sges() || length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException(
           "SGE "
-              + entries
+              + sges
               + " of "
               + length
               + " bytes; "
               + queuePair
               + " allows "
-              + limits.entries()
+              + limits.sges()
               + " SGEs of less than 2^32 bytes");
     }
-    long at = memory.address(ENTRIES + entries * ENTRY);
+    long at = memory.address(SGES + sges * SGE);
     Memory.putLong(at + ibv_sge.addr$offset(), address);
     Memory.putInt(at + ibv_sge.length$offset(), (int) length);
     Memory.putInt(at + ibv_sge.lkey$offset(), region.lkey());
     memory.keep();
-    entries++;
+    sges++;
     return this;
   }
 

@@ -6,8 +6,8 @@ package dev.verbena.verbs;
  * @param queue the queue pair or shared receive queue
  * @param domain the root of the protection domain of the queue
  * @param type the type of the queue pair; null for receive requests, which all types allow
- * @param entries the maximum number of SGEs of a request
+ * @param sges the maximum number of SGEs of a request
  * @param inlineData the maximum size of the inline data of a request, in bytes
  */
 record QueueLimits(
-    Resource queue, ProtectionDomain domain, QueuePairType type, int entries, int inlineData) {}
+    Resource queue, ProtectionDomain domain, QueuePairType type, int sges, int inlineData) {}

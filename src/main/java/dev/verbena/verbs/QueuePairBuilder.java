@@ -159,7 +159,7 @@ public final class QueuePairBuilder {
    * @param hash the hash function and the fields it uses
    * @return this
    */
-  public QueuePairBuilder spread(ReceiveIndirectionTable table, ReceiveHash hash) {
+  public QueuePairBuilder receiveSideScaling(ReceiveIndirectionTable table, ReceiveHash hash) {
     if (table.context() != context) {
       throw new IllegalArgumentException(table + " does not belong to " + context);
     }

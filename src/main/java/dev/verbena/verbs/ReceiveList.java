@@ -23,10 +23,10 @@ public final class ReceiveList extends RequestList {
    * Creates a list of receive requests without SGEs, which can only receive immediate data.
    *
    * @param requests the number of receive requests
-   * @param entriesEach the maximum number of scatter/gather elements (SGEs) of each request
+   * @param maxSges the maximum number of scatter/gather elements (SGEs) of each request
    */
-  public ReceiveList(int requests, int entriesEach) {
-    super(requests, entriesEach, ibv_recv_wr.sizeof(), 0, 0);
+  public ReceiveList(int requests, int maxSges) {
+    super(requests, maxSges, ibv_recv_wr.sizeof(), 0, 0);
   }
 
   /**
@@ -35,11 +35,11 @@ public final class ReceiveList extends RequestList {
    * @param request the index of the request
    */
   public void clear(int request) {
-    setEntries(checked(request), 0);
+    setSges(checked(request), 0);
   }
 
   @Override
-  void requireEntries(int request) {}
+  void requireSges(int request) {}
 
   @Override
   boolean isWritten(int request) {

@@ -22,17 +22,17 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   // Requests of both kinds begin with the same fields.
   static final long ID = ibv_recv_wr.wr_id$offset();
   static final long NEXT = ibv_recv_wr.next$offset();
-  static final long ENTRIES = ibv_recv_wr.sg_list$offset();
-  static final long ENTRY_COUNT = ibv_recv_wr.num_sge$offset();
+  static final long SGES = ibv_recv_wr.sg_list$offset();
+  static final long SGE_COUNT = ibv_recv_wr.num_sge$offset();
 
-  private static final long ENTRY_ADDRESS = ibv_sge.addr$offset();
-  private static final long ENTRY_LENGTH = ibv_sge.length$offset();
+  private static final long SGE_ADDRESS = ibv_sge.addr$offset();
+  private static final long SGE_LENGTH = ibv_sge.length$offset();
 
   /** Length and key are stored at once: which of them are the lower bits. */
   private static final boolean LENGTH_THEN_KEY = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
-  private static final int ENTRY_SHIFT = Long.numberOfTrailingZeros(ibv_sge.sizeof());
-  private static final long ENTRY_LIMIT = 1L << Integer.SIZE;
+  private static final int SGE_SHIFT = Long.numberOfTrailingZeros(ibv_sge.sizeof());
+  private static final long SGE_LIMIT = 1L << Integer.SIZE;
 
   /** The offset of {@code bad_wr}, the address of the request that failed. */
   private static final long REFUSED = 0;
@@ -45,10 +45,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private static final int MOST_SCOPES = 4;
 
   final Block memory;
-  private final int entriesEach;
+  private final int maxSges;
   private final int requestShift;
   private final long requests;
-  private final long entries;
+  private final long sges;
 
   /** The number of SGEs of each request. */
   private final int[] used;
@@ -73,31 +73,31 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private int refused = -1;
 
-  RequestList(int requests, int entriesEach, long requestSize, long extra, int others) {
+  RequestList(int requests, int maxSges, long requestSize, long extra, int others) {
     if (requests < 1) {
       throw new IllegalArgumentException("number of requests must be positive: " + requests);
     }
-    if (entriesEach < 0) {
-      throw new IllegalArgumentException("number of SGEs must not be negative: " + entriesEach);
+    if (maxSges < 0) {
+      throw new IllegalArgumentException("number of SGEs must not be negative: " + maxSges);
     }
-    this.entriesEach = entriesEach;
+    this.maxSges = maxSges;
     this.requestShift = Long.numberOfTrailingZeros(requestSize);
-    requireArray(requests, (long) entriesEach + others);
-    int allEntries = requests * entriesEach;
-    this.memory = new Block(endOfEntries(requests, entriesEach, requestSize) + extra);
+    requireArray(requests, (long) maxSges + others);
+    int allSges = requests * maxSges;
+    this.memory = new Block(endOfSges(requests, maxSges, requestSize) + extra);
     this.requests = memory.address(REQUESTS);
-    this.entries = memory.address(REQUESTS + requests * requestSize);
+    this.sges = memory.address(REQUESTS + requests * requestSize);
     this.used = new int[requests];
-    this.named = new Resource[allEntries + requests * others];
+    this.named = new Resource[allSges + requests * others];
     this.end = requests - 1;
     for (int i = 0; i < requests; i++) {
-      putLong(at(i) + ENTRIES, entryAt(i * entriesEach));
+      putLong(at(i) + SGES, sgeAt(i * maxSges));
       link(i);
     }
   }
 
-  static long endOfEntries(int requests, int entriesEach, long requestSize) {
-    return REQUESTS + requests * (requestSize + entriesEach * ibv_sge.sizeof());
+  static long endOfSges(int requests, int maxSges, long requestSize) {
+    return REQUESTS + requests * (requestSize + maxSges * ibv_sge.sizeof());
   }
 
   /**
@@ -114,8 +114,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    *
    * @return the number
    */
-  public final int entriesEach() {
-    return entriesEach;
+  public final int maxSges() {
+    return maxSges;
   }
 
   /**
@@ -165,14 +165,14 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    * Sets an SGE of a request, or adds the next one.
    *
    * @param request the index of the request
-   * @param entry the index of the SGE
+   * @param sge the index of the SGE
    * @param region a registered memory region
    * @param offset the offset of the data in the region, in bytes
    * @param length the length in bytes
    * @throws IndexOutOfBoundsException if the data is not inside the region
    */
-  public final void local(int request, int entry, MemoryRegion region, long offset, long length) {
-    int index = entry(request, entry);
+  public final void local(int request, int sge, MemoryRegion region, long offset, long length) {
+    int index = sge(request, sge);
     region.requireOpen();
     // Whether the memory of a region that is named already was freed is seen when it is posted.
     if (named[index] != region) {
@@ -192,13 +192,13 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    * overwritten.
    *
    * @param request the index of the request
-   * @param entry the index of the SGE: an existing one or the next one
+   * @param sge the index of the SGE: an existing one or the next one
    * @param address the address of the data, according to the registration
    * @param length the length in bytes
    * @param lkey the local key
    */
-  public final void localUnchecked(int request, int entry, long address, int length, int lkey) {
-    int index = entry(request, entry);
+  public final void localUnchecked(int request, int sge, long address, int length, int lkey) {
+    int index = sge(request, sge);
     if (named[index] != null) {
       rename(request, index, null);
     }
@@ -209,9 +209,9 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    * Returns the number of SGEs of a request.
    *
    * @param request the index of the request
-   * @return 0 to {@link #entriesEach}
+   * @return 0 to {@link #maxSges}
    */
-  public final int entries(int request) {
+  public final int sges(int request) {
     return used[checked(request)];
   }
 
@@ -220,7 +220,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   private static RuntimeException outside(MemoryRegion region, long offset, long length) {
-    if (length >= ENTRY_LIMIT) {
+    if (length >= SGE_LIMIT) {
       return new IllegalArgumentException(
           "length of an SGE must be 0 to 2^32 - 1 bytes: " + length);
     }
@@ -233,41 +233,41 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /** Returns the index of an SGE among those of all requests. */
-  private int entry(int request, int entry) {
+  private int sge(int request, int sge) {
     int has = used[checked(request)];
-    if (entry < 0 || entry >= has) {
-      addEntry(request, entry);
+    if (sge < 0 || sge >= has) {
+      addSge(request, sge);
     }
-    return request * entriesEach + entry;
+    return request * maxSges + sge;
   }
 
-  private void addEntry(int request, int entry) {
-    if (entry != used[request] || entry >= entriesEach) {
+  private void addSge(int request, int sge) {
+    if (sge != used[request] || sge >= maxSges) {
       throw new IndexOutOfBoundsException(
           "SGE "
-              + entry
+              + sge
               + " of "
               + describe(request)
               + ", which has "
               + used[request]
               + " SGEs of at most "
-              + entriesEach);
+              + maxSges);
     }
-    requireEntries(request);
-    setEntries(request, entry + 1);
+    requireSges(request);
+    setSges(request, sge + 1);
   }
 
   /** Checks that the number of SGEs of all requests fits into a Java array. */
-  static void requireArray(int requests, long entriesEach) {
-    if (requests * entriesEach > Integer.MAX_VALUE) {
+  static void requireArray(int requests, long maxSges) {
+    if (requests * maxSges > Integer.MAX_VALUE) {
       throw new IllegalArgumentException(
           "%d requests with %d SGEs each: the maximum of a list is 2^31 - 1 SGEs"
-              .formatted(requests, entriesEach));
+              .formatted(requests, maxSges));
     }
   }
 
   /** Throws an exception if a request cannot have SGEs. */
-  abstract void requireEntries(int request);
+  abstract void requireSges(int request);
 
   /** Returns whether the device writes to the SGEs of a request. */
   abstract boolean isWritten(int request);
@@ -275,20 +275,20 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   /** Returns the kind and index of a request, for messages. */
   abstract String describe(int request);
 
-  final void setEntries(int request, int count) {
+  final void setSges(int request, int count) {
     used[request] = count;
-    setEntryCount(request, count);
+    setSgeCount(request, count);
   }
 
-  final void setEntryCount(int request, int count) {
-    putInt(at(request) + ENTRY_COUNT, count);
+  final void setSgeCount(int request, int count) {
+    putInt(at(request) + SGE_COUNT, count);
     forgetCheck();
   }
 
-  final void put(int entry, long address, int length, int lkey) {
-    long at = entryAt(entry);
-    putLong(at + ENTRY_ADDRESS, address);
-    putLong(at + ENTRY_LENGTH, LENGTH_THEN_KEY ? pair(length, lkey) : pair(lkey, length));
+  final void put(int sge, long address, int length, int lkey) {
+    long at = sgeAt(sge);
+    putLong(at + SGE_ADDRESS, address);
+    putLong(at + SGE_LENGTH, LENGTH_THEN_KEY ? pair(length, lkey) : pair(lkey, length));
   }
 
   /** Two fields of four bytes as one value. */
@@ -298,15 +298,15 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   /** Sets the first SGE of a request to inline data that the list contains. */
   final void putInline(int request, long offset, int length) {
-    put(request * entriesEach, memory.address(offset), length, 0);
+    put(request * maxSges, memory.address(offset), length, 0);
   }
 
   final int inlineLength(int request) {
-    return getInt(entryAt(request * entriesEach) + ENTRY_LENGTH);
+    return getInt(sgeAt(request * maxSges) + SGE_LENGTH);
   }
 
   final void putInlineLength(int request, int length) {
-    putInt(entryAt(request * entriesEach) + ENTRY_LENGTH, length);
+    putInt(sgeAt(request * maxSges) + SGE_LENGTH, length);
     if (length > validatedInlineData) {
       forgetCheck();
     }
@@ -367,7 +367,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   /** Stores an object that a request names besides the regions of its SGEs. */
   @SuppressWarnings("ReferenceEquality") // A resource equals itself alone.
   final void name(int request, int other, int others, Resource resource) {
-    int index = used.length * entriesEach + request * others + other;
+    int index = used.length * maxSges + request * others + other;
     if (named[index] != resource) {
       named[index] = resource;
       forgetCheck();
@@ -375,15 +375,15 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   final Resource named(int request, int other, int others) {
-    return named[used.length * entriesEach + request * others + other];
+    return named[used.length * maxSges + request * others + other];
   }
 
   final long at(int request) {
     return Block.known(requests + ((long) request << requestShift));
   }
 
-  private long entryAt(int entry) {
-    return Block.known(entries + ((long) entry << ENTRY_SHIFT));
+  private long sgeAt(int sge) {
+    return Block.known(sges + ((long) sge << SGE_SHIFT));
   }
 
   // Each access keeps the list, and so its memory, reachable until it is done.
@@ -469,7 +469,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   private void validate(QueueLimits limits, int request) {
-    if (used[request] > limits.entries()) {
+    if (used[request] > limits.sges()) {
       throw new IllegalArgumentException(
           describe(request)
               + " has "
@@ -477,10 +477,10 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
               + " SGEs; "
               + limits.queue()
               + " allows "
-              + limits.entries());
+              + limits.sges());
     }
-    for (int entry = 0; entry < used[request]; entry++) {
-      if (named[request * entriesEach + entry] instanceof MemoryRegion region) {
+    for (int sge = 0; sge < used[request]; sge++) {
+      if (named[request * maxSges + sge] instanceof MemoryRegion region) {
         validate(limits, request, region, region.domain());
         region.requireMemory();
         watch(region.scope());

@@ -89,29 +89,29 @@ public final class SendList extends RequestList {
    * Creates a list of unformatted requests without inline data.
    *
    * @param requests the number of send requests
-   * @param entriesEach the maximum number of scatter/gather elements (SGEs) of each request
+   * @param maxSges the maximum number of scatter/gather elements (SGEs) of each request
    */
-  public SendList(int requests, int entriesEach) {
-    this(requests, entriesEach, 0);
+  public SendList(int requests, int maxSges) {
+    this(requests, maxSges, 0);
   }
 
   /**
    * Creates a list of unformatted requests.
    *
    * @param requests the number of send requests
-   * @param entriesEach the maximum number of scatter/gather elements (SGEs) of each request
+   * @param maxSges the maximum number of scatter/gather elements (SGEs) of each request
    * @param inlineCapacity the maximum size of the inline data of each request, or of the headers of
    *     TSO, in bytes
    */
-  public SendList(int requests, int entriesEach, int inlineCapacity) {
+  public SendList(int requests, int maxSges, int inlineCapacity) {
     super(
         requests,
-        checkedEntries(entriesEach, inlineCapacity),
+        checkedSges(maxSges, inlineCapacity),
         SIZE,
         (long) Math.max(requests, 0) * aligned(inlineCapacity),
         OTHERS);
     this.inlineCapacity = inlineCapacity;
-    this.inlineArea = endOfEntries(requests, entriesEach, SIZE);
+    this.inlineArea = endOfSges(requests, maxSges, SIZE);
     this.opcodes = new WorkRequestOpcode[requests];
     this.inlineData = new MemorySegment[inlineCapacity == 0 ? 0 : requests];
     for (int i = 0; i < inlineData.length; i++) {
@@ -119,15 +119,15 @@ public final class SendList extends RequestList {
     }
   }
 
-  private static int checkedEntries(int entriesEach, int inlineCapacity) {
+  private static int checkedSges(int maxSges, int inlineCapacity) {
     if (inlineCapacity < 0) {
       throw new IllegalArgumentException(
           "size of inline data must not be negative: " + inlineCapacity);
     }
-    if (inlineCapacity > 0 && entriesEach == 0) {
+    if (inlineCapacity > 0 && maxSges == 0) {
       throw new IllegalArgumentException("inline data requires one SGE in each request");
     }
-    return entriesEach;
+    return maxSges;
   }
 
   private static int aligned(int capacity) {
@@ -314,7 +314,7 @@ public final class SendList extends RequestList {
     long at = at(Objects.checkIndex(request, size()));
     opcodes[request] = null;
     putLong(at + ID, 0);
-    setEntries(request, 0);
+    setSges(request, 0);
     for (long offset = OPCODE; offset < SIZE; offset += Integer.BYTES) {
       putInt(at + offset, 0);
     }
@@ -334,7 +334,7 @@ public final class SendList extends RequestList {
   /** Makes a request unformatted after a failed step. */
   void discard(int request) {
     opcodes[request] = null;
-    setEntries(request, 0);
+    setSges(request, 0);
   }
 
   // Patching
@@ -500,11 +500,11 @@ public final class SendList extends RequestList {
       case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
       case null, default -> throw unfit(request, "inline data");
     }
-    if (entries(request) > 0) {
+    if (sges(request) > 0) {
       throw new IllegalStateException(describe(request) + " already has SGEs");
     }
     putInline(request, inlineAt(request), fitting(length));
-    setEntryCount(request, 1);
+    setSgeCount(request, 1);
     flag(request, INLINE, true);
   }
 
@@ -544,7 +544,7 @@ public final class SendList extends RequestList {
   }
 
   @Override
-  void requireEntries(int request) {
+  void requireSges(int request) {
     switch (opcodes[request]) {
       case LOCAL_INV, BIND_MW -> throw unfit(request, "SGEs");
       case null -> throw unfit(request, "SGEs");

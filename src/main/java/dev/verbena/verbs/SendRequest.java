@@ -51,7 +51,7 @@ public final class SendRequest {
    */
   public SendRequest local(MemoryRegion region, long offset, long length) {
     try {
-      list.local(index, list.entries(index), region, offset, length);
+      list.local(index, list.sges(index), region, offset, length);
     } catch (RuntimeException e) {
       throw discarded(e);
     }

@@ -34,22 +34,22 @@ import java.util.stream.Stream;
 public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final SharedReceiveQueueType type;
-  private final int entries;
+  private final int maxSges;
   private final SharedReceiveQueueCalls calls;
   private final QueueLimits limits;
 
   private SharedReceiveQueue(
       ProtectionDomain domain,
       SharedReceiveQueueType type,
-      int entries,
+      int maxSges,
       long address,
       Runnable release) {
     super(address, release);
     this.domain = domain;
     this.type = type;
-    this.entries = entries;
+    this.maxSges = maxSges;
     this.calls = new SharedReceiveQueueCalls(address, domain.context().criticalCalls());
-    this.limits = new QueueLimits(this, domain.root(), null, entries, 0);
+    this.limits = new QueueLimits(this, domain.root(), null, maxSges, 0);
   }
 
   /**
@@ -58,34 +58,34 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   public static final class Builder {
     private final ProtectionDomain domain;
     private final int requests;
-    private int entries = 1;
+    private int maxSges = 1;
     private SharedReceiveQueueType type = SharedReceiveQueueType.BASIC;
     private XrcDomain xrcDomain;
     private CompletionQueue completions;
-    private int maxTags;
-    private int maxOperations;
+    private int maxTags = 1;
+    private int maxOperations = 1;
 
     Builder(ProtectionDomain domain, int requests) {
-      if (requests < 1) {
-        throw new IllegalArgumentException(
-            "number of receive requests must be positive: " + requests);
-      }
       this.domain = domain;
-      this.requests = requests;
+      this.requests = positive("receive requests", requests);
+    }
+
+    private static int positive(String what, int number) {
+      if (number < 1) {
+        throw new IllegalArgumentException("number of " + what + " must be positive: " + number);
+      }
+      return number;
     }
 
     /**
      * Sets the maximum number of scatter/gather elements (SGEs) of each receive request. The
      * default is 1.
      *
-     * @param entries the number, at least 1
+     * @param sges the number, at least 1
      * @return this
      */
-    public Builder entries(int entries) {
-      if (entries < 1) {
-        throw new IllegalArgumentException("number of SGEs must be positive: " + entries);
-      }
-      this.entries = entries;
+    public Builder maxSges(int sges) {
+      this.maxSges = positive("SGEs", sges);
       return this;
     }
 
@@ -108,24 +108,39 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Enables tag matching: the device matches messages to buffers by tags.
+     * Enables tag matching: the device matches messages to buffers by tags. The defaults are one
+     * tagged buffer and one outstanding tag operation.
      *
      * @param completions the completion queue of the receive requests and tag operations
-     * @param maxTags the maximum number of tagged buffers
-     * @param maxOperations the maximum number of outstanding tag operations
      * @return this
      */
-    public Builder tagMatching(CompletionQueue completions, int maxTags, int maxOperations) {
-      if (maxTags < 1 || maxOperations < 1) {
-        throw new IllegalArgumentException(
-            "numbers of tags and operations must be positive: %d tags, %d operations"
-                .formatted(maxTags, maxOperations));
-      }
+    public Builder tagMatching(CompletionQueue completions) {
       this.type = SharedReceiveQueueType.TM;
       this.xrcDomain = null;
       this.completions = ofSameContext(completions);
-      this.maxTags = maxTags;
-      this.maxOperations = maxOperations;
+      return this;
+    }
+
+    /**
+     * Sets the maximum number of tagged buffers of a queue with tag matching. The default is 1.
+     *
+     * @param tags the number, at least 1
+     * @return this
+     */
+    public Builder maxTags(int tags) {
+      this.maxTags = positive("tags", tags);
+      return this;
+    }
+
+    /**
+     * Sets the maximum number of outstanding tag operations of a queue with tag matching. The
+     * default is 1.
+     *
+     * @param operations the number, at least 1
+     * @return this
+     */
+    public Builder maxTagOperations(int operations) {
+      this.maxOperations = positive("tag operations", operations);
       return this;
     }
 
@@ -186,7 +201,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      */
     private MemorySegment attributes(Arena arena) {
       MemorySegment init = ibv_srq_init_attr_ex.allocate(arena);
-      new SharedReceiveQueueAttributes(requests, entries, 0)
+      new SharedReceiveQueueAttributes(requests, maxSges, 0)
           .writeTo(ibv_srq_init_attr_ex.attr(init));
       writeTo(init);
       return init;
@@ -232,9 +247,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
               .formatted(
                   asked,
                   requests,
-                  entries,
+                  maxSges,
                   device.maxSharedReceiveQueueRequests(),
-                  device.maxSharedReceiveQueueEntries()));
+                  device.maxSharedReceiveQueueSges()));
     }
   }
 
@@ -273,10 +288,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @throws VerbsException if the device cannot resize the queue, or not to this number
    */
   public void resize(int requests) {
-    if (requests < 1) {
-      throw new IllegalArgumentException(
-          "number of receive requests must be positive: " + requests);
-    }
+    Builder.positive("receive requests", requests);
     modify(new SharedReceiveQueueAttributes(requests, 0, 0), rdma_h.IBV_SRQ_MAX_WR());
   }
 
@@ -335,8 +347,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    *
    * @return at least the number that was requested
    */
-  public int entries() {
-    return entries;
+  public int maxSges() {
+    return maxSges;
   }
 
   /**

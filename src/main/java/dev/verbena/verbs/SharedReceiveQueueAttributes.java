@@ -6,20 +6,20 @@ import java.lang.foreign.MemorySegment;
 /**
  * The attributes of a shared receive queue: {@code struct ibv_srq_attr}.
  *
- * @param requests the maximum number of outstanding receive requests
- * @param entries the maximum number of SGEs of each receive request
+ * @param maxRequests the maximum number of outstanding receive requests
+ * @param maxSges the maximum number of SGEs of each receive request
  * @param limit the limit: an event is generated when the number of outstanding receive requests
  *     falls below it; 0 for no event
  */
-public record SharedReceiveQueueAttributes(int requests, int entries, int limit) {
+public record SharedReceiveQueueAttributes(int maxRequests, int maxSges, int limit) {
   static SharedReceiveQueueAttributes readFrom(MemorySegment attr) {
     return new SharedReceiveQueueAttributes(
         ibv_srq_attr.max_wr(attr), ibv_srq_attr.max_sge(attr), ibv_srq_attr.srq_limit(attr));
   }
 
   void writeTo(MemorySegment attr) {
-    ibv_srq_attr.max_wr(attr, requests);
-    ibv_srq_attr.max_sge(attr, entries);
+    ibv_srq_attr.max_wr(attr, maxRequests);
+    ibv_srq_attr.max_sge(attr, maxSges);
     ibv_srq_attr.srq_limit(attr, limit);
   }
 }

@@ -115,7 +115,7 @@ public final class StateTable {
    * @param to the new state; the current one to change attributes only
    * @return whether the transition exists
    */
-  public static boolean isMove(QueuePairState from, QueuePairState to) {
+  public static boolean isTransition(QueuePairState from, QueuePairState to) {
     return TABLE.containsKey(new Move(from, to));
   }
 
@@ -163,7 +163,7 @@ public final class StateTable {
     if (type == QueuePairType.DRIVER) {
       return Optional.empty();
     }
-    if (!isMove(from, to)) {
+    if (!isTransition(from, to)) {
       return Optional.of(
           "there is no transition from state %s to %s; from %s there are transitions to %s"
               .formatted(from, to, from, destinations(from)));
@@ -195,7 +195,7 @@ public final class StateTable {
 
   private static List<QueuePairState> destinations(QueuePairState from) {
     List<QueuePairState> states = new ArrayList<>(List.of(QueuePairState.values()));
-    states.removeIf(to -> !isMove(from, to));
+    states.removeIf(to -> !isTransition(from, to));
     return states;
   }
 

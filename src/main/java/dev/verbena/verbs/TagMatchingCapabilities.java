@@ -11,11 +11,11 @@ import java.lang.foreign.MemorySegment;
  * @param maxTags the maximum number of tagged buffers of a tag list; 0 if tag matching is not
  *     supported
  * @param maxOperations the maximum number of outstanding tag operations
- * @param maxEntries the maximum number of SGEs of a tagged buffer
+ * @param maxSges the maximum number of SGEs of a tagged buffer
  * @param maxRendezvousHeader the maximum size of the header of a rendezvous request, in bytes
  */
 public record TagMatchingCapabilities(
-    boolean rc, int maxTags, int maxOperations, int maxEntries, int maxRendezvousHeader) {
+    boolean rc, int maxTags, int maxOperations, int maxSges, int maxRendezvousHeader) {
 
   static TagMatchingCapabilities readFrom(MemorySegment caps) {
     return new TagMatchingCapabilities(

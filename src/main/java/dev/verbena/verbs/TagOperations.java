@@ -27,7 +27,7 @@ import java.util.Objects;
 public final class TagOperations {
   private static final String FUNCTION = "ibv_post_srq_ops";
   private static final long SIZE = ibv_ops_wr.sizeof();
-  private static final long ENTRY = ibv_sge.sizeof();
+  private static final long SGE = ibv_sge.sizeof();
 
   private static final long OPCODE = ibv_ops_wr.opcode$offset();
   private static final long FLAGS = ibv_ops_wr.flags$offset();
@@ -36,8 +36,8 @@ public final class TagOperations {
   private static final long HANDLE = TM + ibv_ops_wr.tm.handle$offset();
   private static final long ADD = TM + ibv_ops_wr.tm.add$offset();
   private static final long RECEIVE_ID = ADD + ibv_ops_wr.tm.add.recv_wr_id$offset();
-  private static final long ENTRIES = ADD + ibv_ops_wr.tm.add.sg_list$offset();
-  private static final long ENTRY_COUNT = ADD + ibv_ops_wr.tm.add.num_sge$offset();
+  private static final long SGES = ADD + ibv_ops_wr.tm.add.sg_list$offset();
+  private static final long SGE_COUNT = ADD + ibv_ops_wr.tm.add.num_sge$offset();
   private static final long TAG = ADD + ibv_ops_wr.tm.add.tag$offset();
   private static final long MASK = ADD + ibv_ops_wr.tm.add.mask$offset();
 
@@ -48,7 +48,7 @@ public final class TagOperations {
 
   final Block memory;
   private final int size;
-  private final int entriesEach;
+  private final int maxSges;
   private final boolean[] formatted;
   private final MemoryRegion[] regions;
 
@@ -56,18 +56,17 @@ public final class TagOperations {
    * Creates unformatted operations.
    *
    * @param operations the number of operations
-   * @param entriesEach the maximum number of SGEs of a tagged buffer; libmlx5 uses one
+   * @param maxSges the maximum number of SGEs of a tagged buffer; libmlx5 uses one
    */
-  public TagOperations(int operations, int entriesEach) {
-    if (operations < 1 || entriesEach < 0) {
-      throw new IllegalArgumentException(
-          operations + " operations with " + entriesEach + " SGEs each");
+  public TagOperations(int operations, int maxSges) {
+    if (operations < 1 || maxSges < 0) {
+      throw new IllegalArgumentException(operations + " operations with " + maxSges + " SGEs each");
     }
-    RequestList.requireArray(operations, entriesEach);
+    RequestList.requireArray(operations, maxSges);
     this.size = operations;
-    this.entriesEach = entriesEach;
-    this.regions = new MemoryRegion[operations * entriesEach];
-    this.memory = new Block(OPERATIONS + operations * SIZE + regions.length * ENTRY);
+    this.maxSges = maxSges;
+    this.regions = new MemoryRegion[operations * maxSges];
+    this.memory = new Block(OPERATIONS + operations * SIZE + regions.length * SGE);
     this.formatted = new boolean[operations];
   }
 
@@ -84,7 +83,7 @@ public final class TagOperations {
     Memory.putLong(at + TAG, tag);
     Memory.putLong(at + MASK, mask);
     Memory.putLong(at + RECEIVE_ID, receiveId);
-    Memory.putLong(at + ENTRIES, entryAt(operation, 0));
+    Memory.putLong(at + SGES, sgeAt(operation, 0));
     memory.keep();
   }
 
@@ -103,17 +102,17 @@ public final class TagOperations {
     if (!formatted[operation] || Memory.getInt(at + OPCODE) != rdma_h.IBV_WR_TAG_ADD()) {
       throw new IllegalStateException(describe(operation) + " does not add a tagged buffer");
     }
-    int entry = Objects.checkIndex(Memory.getInt(at + ENTRY_COUNT), entriesEach);
+    int index = Objects.checkIndex(Memory.getInt(at + SGE_COUNT), maxSges);
     long address = region.addressOf(offset, length);
     if (length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException("length of an SGE must be 0 to 2^32 - 1 bytes: " + length);
     }
-    regions[operation * entriesEach + entry] = region;
-    long sge = entryAt(operation, entry);
+    regions[operation * maxSges + index] = region;
+    long sge = sgeAt(operation, index);
     Memory.putLong(sge + ibv_sge.addr$offset(), address);
     Memory.putInt(sge + ibv_sge.length$offset(), (int) length);
     Memory.putInt(sge + ibv_sge.lkey$offset(), region.lkey());
-    Memory.putInt(at + ENTRY_COUNT, entry + 1);
+    Memory.putInt(at + SGE_COUNT, index + 1);
     memory.keep();
   }
 
@@ -208,9 +207,8 @@ public final class TagOperations {
     return memory.address(OPERATIONS + Objects.checkIndex(operation, size) * SIZE);
   }
 
-  private long entryAt(int operation, int entry) {
-    return memory.address(
-        OPERATIONS + size * SIZE + ((long) operation * entriesEach + entry) * ENTRY);
+  private long sgeAt(int operation, int sge) {
+    return memory.address(OPERATIONS + size * SIZE + ((long) operation * maxSges + sge) * SGE);
   }
 
   private static String describe(int operation) {
@@ -223,14 +221,14 @@ public final class TagOperations {
       if (!formatted[i]) {
         throw new IllegalStateException(describe(i) + " is not formatted");
       }
-      int entries = Memory.getInt(at(i) + ENTRY_COUNT);
-      if (entries > limits.entries()) {
+      int sges = Memory.getInt(at(i) + SGE_COUNT);
+      if (sges > limits.sges()) {
         throw new IllegalArgumentException(
             "%s has %d SGEs; %s allows %d"
-                .formatted(describe(i), entries, limits.queue(), limits.entries()));
+                .formatted(describe(i), sges, limits.queue(), limits.sges()));
       }
-      for (int entry = 0; entry < entries; entry++) {
-        MemoryRegion region = regions[i * entriesEach + entry];
+      for (int sge = 0; sge < sges; sge++) {
+        MemoryRegion region = regions[i * maxSges + sge];
         if (!region.isOpen()) {
           throw new IllegalStateException(describe(i) + " names " + region + ", which is closed");
         }

@@ -25,7 +25,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   private final QueueLimits limits;
   private final WorkQueueCalls calls;
   private final int maxRequests;
-  private final int maxEntries;
+  private final int maxSges;
 
   @SuppressWarnings("this-escape") // The limits only store the reference.
   private WorkQueue(
@@ -33,15 +33,15 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       CompletionQueue completions,
       long address,
       int maxRequests,
-      int maxEntries) {
+      int maxSges) {
     super(address, () -> domain.verbs().ibv_destroy_wq(address));
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
-    this.limits = new QueueLimits(this, domain.root(), null, maxEntries, 0);
+    this.limits = new QueueLimits(this, domain.root(), null, maxSges, 0);
     this.calls = new WorkQueueCalls(address, domain.context().criticalCalls());
     this.maxRequests = maxRequests;
-    this.maxEntries = maxEntries;
+    this.maxSges = maxSges;
   }
 
   /** A builder of a work queue. */
@@ -49,7 +49,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     private final ProtectionDomain domain;
     private CompletionQueue completions;
     private int requests = 1;
-    private int entries = 1;
+    private int sges = 1;
     private Set<WorkQueueFlag> flags = Set.of();
 
     Builder(ProtectionDomain domain) {
@@ -72,20 +72,32 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     }
 
     /**
-     * Sets the minimum capacity. The default is one request with one SGE.
+     * Sets the minimum number of receive requests that the queue can hold. The default is 1.
      *
-     * @param requests the number of receive requests
-     * @param entries the number of SGEs of each request
+     * @param requests the number, at least 1
      * @return this
      */
-    public Builder capacity(int requests, int entries) {
-      if (requests < 1 || entries < 1) {
-        throw new IllegalArgumentException(
-            "numbers of requests and SGEs must be positive: " + requests + ", " + entries);
-      }
-      this.requests = requests;
-      this.entries = entries;
+    public Builder maxRequests(int requests) {
+      this.requests = positive("requests", requests);
       return this;
+    }
+
+    /**
+     * Sets the minimum number of SGEs that each receive request can have. The default is 1.
+     *
+     * @param sges the number, at least 1
+     * @return this
+     */
+    public Builder maxSges(int sges) {
+      this.sges = positive("SGEs", sges);
+      return this;
+    }
+
+    private static int positive(String what, int number) {
+      if (number < 1) {
+        throw new IllegalArgumentException("number of " + what + " must be positive: " + number);
+      }
+      return number;
     }
 
     /**
@@ -112,7 +124,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
         MemorySegment attr = ibv_wq_init_attr.allocate(arena);
         ibv_wq_init_attr.wq_type(attr, rdma_h.IBV_WQT_RQ());
         ibv_wq_init_attr.max_wr(attr, requests);
-        ibv_wq_init_attr.max_sge(attr, entries);
+        ibv_wq_init_attr.max_sge(attr, sges);
         ibv_wq_init_attr.pd(attr, domain.segment());
         ibv_wq_init_attr.cq(attr, completions.segment());
         if (!flags.isEmpty()) {
@@ -255,8 +267,8 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    *
    * @return at least the number that was requested
    */
-  public int maxEntries() {
-    return maxEntries;
+  public int maxSges() {
+    return maxSges;
   }
 
   /**

@@ -343,7 +343,7 @@ class RdmaCmTest {
       ConnectionId id = channel.createId(PortSpace.TCP);
       id.options().reuseAddress(true).addressFamilyOnly(false);
       assertThrows(IllegalArgumentException.class, () -> id.options().typeOfService(256));
-      assertThrows(IllegalArgumentException.class, () -> id.options().acknowledgeTimeout(32));
+      assertThrows(IllegalArgumentException.class, () -> id.options().ackTimeout(32));
       var unknown = assertThrows(VerbsException.class, () -> id.options().set(7, 7, new byte[4]));
       assertTrue(unknown.errno() == Errno.ENOSYS || unknown.errno() == Errno.EINVAL);
       // Both may have the port, since both said that they share.
@@ -366,7 +366,7 @@ class RdmaCmTest {
       ConnectionId listener = listening(passive, Rig.addressB());
       ConnectionId client = active.createId(PortSpace.TCP);
       // A timeout that the device's own delay does not lengthen.
-      client.options().typeOfService(96).acknowledgeTimeout(20);
+      client.options().typeOfService(96).ackTimeout(20);
       client.resolveAddress(
           new InetSocketAddress(Rig.addressA(), 0), at(listener, Rig.addressB()), SOON);
       next(active, EventType.ADDR_RESOLVED);

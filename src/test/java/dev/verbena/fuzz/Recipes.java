@@ -161,7 +161,8 @@ final class Recipes {
   }
 
   private void packets() {
-    PacketPort port = keep(PacketPort.on(device(), 1).sends(16).receives(16).entries(2, 2).open());
+    PacketPort port =
+        keep(PacketPort.on(device(), 1).sends(16).receives(16).sendSges(2).receiveSges(2).open());
     keep(port.packets(16).fragment(64, 0).create());
     keep(port.queuePair());
   }
@@ -183,7 +184,7 @@ final class Recipes {
     }
     try (Posting posting = queuePair.startPosting()) {
       posting.id(1).signaled().send().local(region, 0, 8);
-      posting.signaled().write(region.rkey(), region.start()).local(region, 0, 8);
+      posting.signaled().write(region.start(), region.rkey()).local(region, 0, 8);
       posting.complete();
     }
   }

@@ -36,9 +36,9 @@ class PacketBuffersTest {
   private final Arena arena = Arena.ofShared();
   private final FakeProvider provider = new FakeProvider();
   private final PacketPort port =
-      PacketPort.on(FakeDevices.of(provider), 1).sends(8).entries(3, 3).open();
+      PacketPort.on(FakeDevices.of(provider), 1).sends(8).sendSges(3).receiveSges(3).open();
   private final PacketPort peer =
-      PacketPort.on(FakeDevices.of(provider), 2).receives(8).entries(3, 3).open();
+      PacketPort.on(FakeDevices.of(provider), 2).receives(8).sendSges(3).receiveSges(3).open();
 
   @AfterEach
   void close() {
@@ -63,8 +63,8 @@ class PacketBuffersTest {
         packets.region(0).start() + 9 * 64, packets.fragment(9, 0).address(), "its own memory");
     ReceiveList receives = packets.receives(3);
     assertEquals(3, receives.size());
-    assertEquals(2, receives.entriesEach());
-    assertEquals(2, receives.entries(2));
+    assertEquals(2, receives.maxSges());
+    assertEquals(2, receives.sges(2));
     assertEquals(2, receives.id(2));
     packets.close();
     packets.close();
@@ -119,7 +119,7 @@ class PacketBuffersTest {
     assertEquals(mine.address() + 64, packets.fragment(1, 0).address());
     assertEquals(registered.start() + 100, packets.fragment(1, 1).address());
     SendList sends = packets.sends(5);
-    assertEquals(2, sends.entries(4));
+    assertEquals(2, sends.sges(4));
     packets.close();
     assertFalse(packets.region(0).isOpen());
     assertTrue(registered.isOpen());
@@ -150,7 +150,7 @@ class PacketBuffersTest {
     assertThrows(IllegalArgumentException.class, () -> packets.sends(6));
     assertThrows(IllegalArgumentException.class, () -> packets.receives(0));
     ReceiveList receives = packets.receives(1);
-    assertThrows(IndexOutOfBoundsException.class, () -> packets.point(receives, 0, 5));
+    assertThrows(IndexOutOfBoundsException.class, () -> packets.setPacket(receives, 0, 5));
   }
 
   @Test
@@ -236,7 +236,7 @@ class PacketBuffersTest {
     for (int round = 0; round < 5 && allocated != 0; round++) {
       long before = threads.getCurrentThreadAllocatedBytes();
       for (int i = 0; i < 20_000; i++) {
-        packets.point(receives, i & 3, i & 7);
+        packets.setPacket(receives, i & 3, i & 7);
       }
       allocated = threads.getCurrentThreadAllocatedBytes() - before;
     }

@@ -184,7 +184,7 @@ class PacketLoopTest {
       if (posted == wanted) {
         return false;
       }
-      packets.point(receives, request, posted);
+      packets.setPacket(receives, request, posted);
       posted++;
       return true;
     }

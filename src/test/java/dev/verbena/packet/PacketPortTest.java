@@ -67,8 +67,10 @@ class PacketPortTest {
         PacketPort.on(device, 1)
             .sends(8)
             .receives(16)
-            .entries(2, 3)
-            .completions(32, 64)
+            .sendSges(2)
+            .receiveSges(3)
+            .sendCompletions(32)
+            .receiveCompletions(64)
             .inlineData(18)
             .open()) {
       assertEquals(
@@ -98,21 +100,24 @@ class PacketPortTest {
         PacketPort.on(device, 1)
             .sends(maximum)
             .receives(maximum)
-            .entries(maximum, maximum)
-            .completions(maximum, maximum)
+            .sendSges(maximum)
+            .receiveSges(maximum)
+            .sendCompletions(maximum)
+            .receiveCompletions(maximum)
             .open()) {
       DeviceAttributes limits = port.context().deviceAttributes();
       QueuePairCapacity capacity = port.queuePair().capacity();
       assertEquals(limits.maxQueuePairRequests(), capacity.sendRequests());
       assertEquals(limits.maxQueuePairRequests(), capacity.receiveRequests());
-      assertEquals(limits.maxScatterGatherEntries(), capacity.sendSges());
-      assertEquals(limits.maxScatterGatherEntries(), capacity.receiveSges());
+      assertEquals(limits.maxSges(), capacity.sendSges());
+      assertEquals(limits.maxSges(), capacity.receiveSges());
       assertEquals(65_536, limits.maxCompletionQueueEntries());
       assertEquals(8192, port.sendCompletionQueue().capacity(), "what there is memory for");
       assertEquals(8192, port.receiveCompletionQueue().capacity());
     }
     provider.device().completionMemory(0);
-    PacketPortBuilder none = PacketPort.on(device, 1).completions(maximum, maximum);
+    PacketPortBuilder none =
+        PacketPort.on(device, 1).sendCompletions(maximum).receiveCompletions(maximum);
     assertEquals(Errno.ENOMEM, assertThrows(VerbsException.class, none::open).errno());
   }
 
@@ -149,7 +154,7 @@ class PacketPortTest {
     IllegalStateException e =
         assertThrows(IllegalStateException.class, () -> PacketPort.on(down, 1).open());
     assertTrue(e.getMessage().startsWith("port 1 of memory0 is not active but down:"));
-    try (PacketPort port = PacketPort.on(down, 1).inactiveToo().open()) {
+    try (PacketPort port = PacketPort.on(down, 1).allowInactive().open()) {
       assertEquals(QueuePairState.INIT, port.queuePair().state());
     }
   }
@@ -167,15 +172,25 @@ class PacketPortTest {
   @Test
   @DisplayName("S0-09, S0-10: what the queues announce after opening")
   void announcements() throws InterruptedException {
-    assertTrue(isAnnounced(PacketPort.on(device, 1)));
-    assertTrue(isAnnounced(PacketPort.on(device, 1).announce(Announcement.ANY, Announcement.NONE)));
+    assertTrue(raisesEvent(PacketPort.on(device, 1)));
+    assertTrue(
+        raisesEvent(
+            PacketPort.on(device, 1)
+                .sendNotification(CompletionNotification.ANY)
+                .receiveNotification(CompletionNotification.NONE)));
     assertFalse(
-        isAnnounced(PacketPort.on(device, 1).announce(Announcement.SOLICITED, Announcement.ANY)));
+        raisesEvent(
+            PacketPort.on(device, 1)
+                .sendNotification(CompletionNotification.SOLICITED)
+                .receiveNotification(CompletionNotification.ANY)));
     assertFalse(
-        isAnnounced(PacketPort.on(device, 1).announce(Announcement.NONE, Announcement.ANY)));
+        raisesEvent(
+            PacketPort.on(device, 1)
+                .sendNotification(CompletionNotification.NONE)
+                .receiveNotification(CompletionNotification.ANY)));
   }
 
-  private static boolean isAnnounced(PacketPortBuilder builder) throws InterruptedException {
+  private static boolean raisesEvent(PacketPortBuilder builder) throws InterruptedException {
     try (PacketPort port = builder.open();
         PacketBuffers packets = port.packets(1).fragment(64, 0).create()) {
       assertEquals(1, port.startSending(packets.sends(1)));
@@ -202,14 +217,17 @@ class PacketPortTest {
   @Test
   @DisplayName("S0-15: a failure carries the errno, and leaves nothing open")
   void failures() {
-    PacketPortBuilder tooMuch = PacketPort.on(device, 1).entries(17, 1);
+    PacketPortBuilder tooMuch = PacketPort.on(device, 1).sendSges(17).receiveSges(1);
     VerbsException e = assertThrows(VerbsException.class, tooMuch::open);
     assertEquals(Errno.EINVAL, e.errno());
     assertTrue(e.getMessage().contains("17 send SGEs of 16"), e.getMessage());
     assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 3).open());
     assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).sends(-2));
-    assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).entries(1, -2));
-    assertThrows(IllegalArgumentException.class, () -> PacketPort.on(device, 1).completions(0, 1));
+    assertThrows(
+        IllegalArgumentException.class, () -> PacketPort.on(device, 1).sendSges(1).receiveSges(-2));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> PacketPort.on(device, 1).sendCompletions(0).receiveCompletions(1));
     assertThrows(
         IllegalArgumentException.class, () -> PacketPort.on(device, 1).type(QueuePairType.RC));
   }

@@ -42,7 +42,12 @@ class PacketsOnDeviceTest {
   }
 
   private static PacketPortBuilder datagrams(Device device) {
-    return PacketPort.on(device, 1).type(QueuePairType.UD).sends(4).receives(4).entries(1, 2);
+    return PacketPort.on(device, 1)
+        .type(QueuePairType.UD)
+        .sends(4)
+        .receives(4)
+        .sendSges(1)
+        .receiveSges(2);
   }
 
   private static AddressVector path(QueuePair from, QueuePair to) {

@@ -22,7 +22,7 @@ final class Wire implements AutoCloseable {
 
   /** Prepares to open the other port, with room for all that a test posts. */
   PacketPortBuilder other() {
-    return PacketPort.on(device, 2).receives(DEPTH).entries(1, 4);
+    return PacketPort.on(device, 2).receives(DEPTH).sendSges(1).receiveSges(4);
   }
 
   void send(byte[]... frames) throws InterruptedException {

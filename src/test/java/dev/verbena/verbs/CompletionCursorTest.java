@@ -222,7 +222,8 @@ class CompletionCursorTest {
     Completions completions = new Completions(4);
     QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();
     WorkQueue work = domain.workQueue().completions(queue).create();
-    SharedReceiveQueue shared = domain.sharedReceiveQueue(8).tagMatching(queue, 1, 1).create();
+    SharedReceiveQueue shared =
+        domain.sharedReceiveQueue(8).tagMatching(queue).maxTags(1).maxTagOperations(1).create();
     List<Executable> uses =
         List.of(
             () -> queue.poll(completions),

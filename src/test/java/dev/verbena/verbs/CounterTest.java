@@ -145,7 +145,7 @@ class CounterTest extends FakeDeviceFixture {
       CompletionQueue cq = context.createCompletionQueue(1);
       WorkQueue.Builder builder = pd.workQueue();
       assertThrows(IllegalStateException.class, builder::create);
-      assertThrows(IllegalArgumentException.class, () -> builder.capacity(0, 1));
+      assertThrows(IllegalArgumentException.class, () -> builder.maxRequests(0).maxSges(1));
       builder.completions(cq).flags(WorkQueueFlag.CVLAN_STRIPPING);
       Refusal.of(builder::create, "does not support work queues");
       assertThrows(

@@ -63,7 +63,7 @@ class DeviceQueriesTest {
       assertEquals(Rig.a().guid(), device.nodeGuid());
       assertTrue(device.maxQueuePairs() > 1000);
       assertTrue(device.maxQueuePairRequests() >= 1000);
-      assertTrue(device.maxScatterGatherEntries() >= 4);
+      assertTrue(device.maxSges() >= 4);
       assertTrue(device.maxCompletionQueueEntries() >= 1000);
       assertTrue(device.maxMemoryRegionSize() != 0);
       assertEquals(128, device.maxReadsAsTarget());

@@ -127,7 +127,7 @@ class FormattingTest {
     assertThrows(RuntimeException.class, () -> failure.accept(list));
     Throwable refused = assertThrows(IllegalStateException.class, () -> queuePair.post(list));
     assertTrue(refused.getMessage().contains("is not formatted"), refused.getMessage());
-    assertEquals(0, list.entries(0));
+    assertEquals(0, list.sges(0));
     list.send(0).local(region, 0, 8);
     assertEquals(WorkRequestOpcode.SEND, list.opcode(0));
   }
@@ -140,6 +140,6 @@ class FormattingTest {
     assertThrows(NullPointerException.class, () -> list.local(0, null, 0, 8));
     assertThrows(IllegalArgumentException.class, () -> list.immediate(0, 1));
     assertEquals(WorkRequestOpcode.RDMA_WRITE, list.opcode(0));
-    assertEquals(1, list.entries(0));
+    assertEquals(1, list.sges(0));
   }
 }

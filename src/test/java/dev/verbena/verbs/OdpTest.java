@@ -296,7 +296,7 @@ class OdpTest {
       for (int i = 1; i <= ROUNDS; i++) {
         Pages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting().signaled();
-        posting.atomicWrite(to.rkey(), to.start(), i);
+        posting.atomicWrite(to.start(), to.rkey(), i);
         assertEquals(1, posting.complete());
         pair.a.completion(CompletionStatus.SUCCESS);
         assertEquals(i, to.memory().get(ValueLayout.JAVA_LONG, 0));
@@ -328,11 +328,11 @@ class OdpTest {
         pair.a.memory.memory().fill((byte) 6);
         Pages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting();
-        posting.write(to.rkey(), to.start()).local(pair.a.memory, 0, SIZE).signaled();
+        posting.write(to.start(), to.rkey()).local(pair.a.memory, 0, SIZE).signaled();
         if (whole) {
           posting.flushRegion(to.rkey(), global);
         } else {
-          posting.flush(to.rkey(), to.start(), SIZE, global);
+          posting.flush(to.start(), to.rkey(), SIZE, global);
         }
         assertEquals(2, posting.complete());
         pair.a.completion(CompletionStatus.SUCCESS);

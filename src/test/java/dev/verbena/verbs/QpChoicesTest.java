@@ -134,7 +134,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   void spreadingOverWorkQueues() {
     WorkQueue queue = pd.workQueue().completions(context.createCompletionQueue(4)).create();
     ReceiveIndirectionTable table = context.createReceiveIndirectionTable(List.of(queue));
-    QueuePair qp = pd.queuePair(QueuePairType.RAW_PACKET).spread(table, HASH).create();
+    QueuePair qp = pd.queuePair(QueuePairType.RAW_PACKET).receiveSideScaling(table, HASH).create();
     assertEquals(table.segment(), ibv_qp_init_attr_ex.rwq_ind_tbl(attr));
     assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.recv_cq(attr));
     assertEquals(
@@ -148,7 +148,7 @@ class QpChoicesTest extends FakeDeviceFixture {
     assertEquals(40, hashKey.length);
     hasNoQueues(qp);
     // Even where it is given completion queues, which mlx5 then finds full for ever.
-    hasNoQueues(builder(QueuePairType.RAW_PACKET).spread(table, HASH).create());
+    hasNoQueues(builder(QueuePairType.RAW_PACKET).receiveSideScaling(table, HASH).create());
     table.close();
     assertFalse(qp.isOpen(), "closed before its table");
   }

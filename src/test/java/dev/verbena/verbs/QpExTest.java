@@ -139,7 +139,7 @@ class QpExTest {
           () -> received.flags(0).toString());
       assertEquals(rkey, received.invalidatedKey(0));
       Posting write = pair.a.queuePair.startPosting().signaled();
-      write.write(rkey, pair.b.memory.start()).local(pair.a.memory, 0, 8);
+      write.write(pair.b.memory.start(), rkey).local(pair.a.memory, 0, 8);
       run(pair.a, write, CompletionStatus.REM_ACCESS_ERR);
     }
   }
@@ -168,7 +168,7 @@ class QpExTest {
       for (int i = 0; i < ROUNDS; i++) {
         pair.a.memory.memory().fill((byte) (i + 1));
         Posting posting = pair.a.queuePair.startPosting().signaled();
-        posting.write(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, SIZE);
+        posting.write(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, SIZE);
         assertEquals(CompletionOpcode.RDMA_WRITE, run(pair.a, posting).opcode(0));
         assertArrived(pair, 0, SIZE);
       }
@@ -180,7 +180,7 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       pair.a.memory.memory().fill((byte) 1);
       Posting posting = pair.a.queuePair.startPosting().signaled();
-      posting.write(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, 0);
+      posting.write(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, 0);
       run(pair.a, posting);
       assertEquals(0, pair.b.memory.memory().get(ValueLayout.JAVA_BYTE, 0));
     }
@@ -194,7 +194,7 @@ class QpExTest {
       pair.b.receive(9);
       Posting posting = pair.a.queuePair.startPosting().signaled();
       posting
-          .writeWithImmediate(pair.b.memory.rkey(), pair.b.memory.start() + SIZE, 0xcafe)
+          .writeWithImmediate(pair.b.memory.start() + SIZE, pair.b.memory.rkey(), 0xcafe)
           .local(pair.a.memory, 0, SIZE);
       run(pair.a, posting);
       Completions received = pair.b.completion(CompletionStatus.SUCCESS);
@@ -215,7 +215,7 @@ class QpExTest {
         pair.b.receive(i);
         pair.b.receive(i);
         try (Posting posting = pair.a.queuePair.startPosting()) {
-          posting.writeWithImmediate(target.rkey(), target.start(), i);
+          posting.writeWithImmediate(target.start(), target.rkey(), i);
           posting.signaled().sendWithImmediate(100 + i);
           assertEquals(2, posting.complete());
         }
@@ -235,7 +235,7 @@ class QpExTest {
       for (int i = 0; i < ROUNDS; i++) {
         pair.b.memory.memory().fill((byte) (i + 1));
         Posting posting = pair.a.queuePair.startPosting().signaled();
-        posting.read(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, SIZE);
+        posting.read(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, SIZE);
         assertEquals(CompletionOpcode.RDMA_READ, run(pair.a, posting).opcode(0));
         assertArrived(pair, 0, SIZE);
       }
@@ -247,7 +247,7 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
       pair.b.memory.memory().fill((byte) 1);
       Posting posting = pair.a.queuePair.startPosting().signaled();
-      posting.read(pair.b.memory.rkey(), pair.b.memory.start()).local(pair.a.memory, 0, 0);
+      posting.read(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, 0);
       run(pair.a, posting);
       assertEquals(0, pair.a.memory.memory().get(ValueLayout.JAVA_BYTE, 0));
     }
@@ -264,7 +264,7 @@ class QpExTest {
       for (long expected : new long[] {41, 41}) {
         Posting posting = pair.a.queuePair.startPosting().signaled();
         posting
-            .compareAndSwap(pair.b.memory.rkey(), pair.b.memory.start(), expected, 42)
+            .compareAndSwap(pair.b.memory.start(), pair.b.memory.rkey(), expected, 42)
             .local(pair.a.memory, 0, Long.BYTES);
         assertEquals(CompletionOpcode.ATOMIC_CMP_AND_SWP, run(pair.a, posting).opcode(0));
         assertEquals(42, counter.get(ValueLayout.JAVA_LONG, 0));
@@ -282,7 +282,7 @@ class QpExTest {
       for (int i = 0; i < ROUNDS; i++) {
         Posting posting = pair.a.queuePair.startPosting().signaled();
         posting
-            .fetchAndAdd(pair.b.memory.rkey(), pair.b.memory.start(), 5)
+            .fetchAndAdd(pair.b.memory.start(), pair.b.memory.rkey(), 5)
             .local(pair.a.memory, 0, Long.BYTES);
         assertEquals(CompletionOpcode.ATOMIC_FETCH_AND_ADD, run(pair.a, posting).opcode(0));
         assertEquals(1000 + i * 5L, pair.a.memory.memory().get(ValueLayout.JAVA_LONG, 0));
@@ -297,7 +297,7 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.ATOMIC_WRITE)) {
       boolean known = !Rig.labGuest().equals(Optional.of("bookworm"));
       Posting posting = pair.a.queuePair.startPosting().signaled();
-      posting.atomicWrite(pair.b.memory.rkey(), pair.b.memory.start() + 8, 0x0102_0304_0506_0708L);
+      posting.atomicWrite(pair.b.memory.start() + 8, pair.b.memory.rkey(), 0x0102_0304_0506_0708L);
       Completions written =
           run(pair.a, posting, known ? CompletionStatus.SUCCESS : CompletionStatus.LOC_QP_OP_ERR);
       if (known) {
@@ -344,8 +344,8 @@ class QpExTest {
                 var placements = Set.of(FlushPlacement.GLOBAL);
                 pair.a.memory.memory().fill((byte) 3);
                 Posting posting = pair.a.queuePair.startPosting();
-                posting.write(target.rkey(), target.start()).local(pair.a.memory, 0, SIZE);
-                posting.signaled().flush(target.rkey(), target.start(), SIZE, placements);
+                posting.write(target.start(), target.rkey()).local(pair.a.memory, 0, SIZE);
+                posting.signaled().flush(target.start(), target.rkey(), SIZE, placements);
                 assertEquals(2, posting.complete());
                 Completions flushed = pair.a.completion(CompletionStatus.SUCCESS);
                 assertEquals(CompletionOpcode.FLUSH, flushed.opcode(0));
@@ -366,7 +366,7 @@ class QpExTest {
                 MemoryRegion target = flushable(pair);
                 Posting posting = pair.a.queuePair.startPosting().signaled();
                 posting.flush(
-                    target.rkey(), target.start(), SIZE, Set.of(FlushPlacement.PERSISTENT));
+                    target.start(), target.rkey(), SIZE, Set.of(FlushPlacement.PERSISTENT));
                 run(pair.a, posting, CompletionStatus.REM_ACCESS_ERR);
               }
             });
@@ -381,10 +381,10 @@ class QpExTest {
       MemoryRegion region = pair.b.page(bindable()).register();
       int writable = bind(pair.b, region, AccessFlag.REMOTE_WRITE);
       Posting allowed = pair.a.queuePair.startPosting().signaled();
-      run(pair.a, allowed.write(writable, region.start()).local(pair.a.memory, 0, 8));
+      run(pair.a, allowed.write(region.start(), writable).local(pair.a.memory, 0, 8));
       int readOnly = bind(pair.b, region);
       Posting refused = pair.a.queuePair.startPosting().id(0x124).signaled();
-      refused.write(readOnly, region.start()).local(pair.a.memory, 0, 8);
+      refused.write(region.start(), readOnly).local(pair.a.memory, 0, 8);
       run(pair.a, refused, CompletionStatus.REM_ACCESS_ERR);
     }
   }
@@ -401,13 +401,13 @@ class QpExTest {
       MemoryRegion region = pair.b.page(bindable()).register();
       int rkey = bind(pair.b, region, AccessFlag.REMOTE_WRITE);
       Posting posting = pair.b.queuePair.startPosting();
-      posting.read(pair.a.memory.rkey(), pair.a.memory.start()).local(region, 0, 8);
+      posting.read(pair.a.memory.start(), pair.a.memory.rkey()).local(region, 0, 8);
       posting.fenced().signaled().localInvalidate(rkey);
       assertEquals(2, posting.complete());
       assertEquals(
           CompletionOpcode.LOCAL_INV, pair.b.completion(CompletionStatus.SUCCESS).opcode(0));
       Posting late = pair.a.queuePair.startPosting().signaled();
-      late.write(rkey, region.start()).local(pair.a.memory, 0, 8);
+      late.write(region.start(), rkey).local(pair.a.memory, 0, 8);
       run(pair.a, late, CompletionStatus.REM_ACCESS_ERR);
     }
   }
@@ -440,11 +440,11 @@ class QpExTest {
       MemoryRegion target = pair.b.memory;
       pair.b.receive(5);
       try (Posting posting = pair.a.queuePair.startPosting()) {
-        posting.id(1).write(target.rkey(), target.start()).local(pair.a.memory, 0, SIZE);
+        posting.id(1).write(target.start(), target.rkey()).local(pair.a.memory, 0, SIZE);
         posting
             .id(2)
             .signaled()
-            .writeWithImmediate(target.rkey(), target.start() + SIZE, 0x1234)
+            .writeWithImmediate(target.start() + SIZE, target.rkey(), 0x1234)
             .local(pair.a.memory, SIZE, SIZE);
         assertEquals(2, posting.complete());
       }
@@ -506,7 +506,7 @@ class QpExTest {
       SendList list = new SendList(1, 1);
       list.write(0).local(pair.a.memory, 8, 8).remote(target.start() + 8, target.rkey()).signaled();
       try (Posting posting = pair.a.queuePair.startPosting()) {
-        posting.signaled().write(target.rkey(), target.start()).local(pair.a.memory, 0, 8);
+        posting.signaled().write(target.start(), target.rkey()).local(pair.a.memory, 0, 8);
         assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
       }
       pair.a.run(list);

@@ -82,7 +82,7 @@ class QpTest {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();
       int requests = device.maxQueuePairRequests() + 1;
-      int entries = device.maxScatterGatherEntries() + 1;
+      int entries = device.maxSges() + 1;
       for (QueuePairCapacity capacity :
           Arrays.asList(
               QueuePairCapacity.of(requests).withReceiveRequests(1),

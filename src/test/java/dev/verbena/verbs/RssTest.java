@@ -70,14 +70,15 @@ class RssTest extends FakeDeviceFixture {
     WorkQueue queue =
         pd.workQueue()
             .completions(cq)
-            .capacity(8, 2)
+            .maxRequests(8)
+            .maxSges(2)
             .flags(WorkQueueFlag.CVLAN_STRIPPING, WorkQueueFlag.SCATTER_FCS)
             .create();
     assertEquals(cq.segment().address(), ibv_wq_init_attr.cq(attr).address());
     assertEquals(pd.segment().address(), ibv_wq_init_attr.pd(attr).address());
     assertEquals(3, ibv_wq_init_attr.create_flags(attr));
     assertEquals(9, queue.maxRequests());
-    assertEquals(2, queue.maxEntries());
+    assertEquals(2, queue.maxSges());
     assertEquals(5, queue.number());
     assertSame(WorkQueueState.RESET, queue.state());
     queue.modify(WorkQueueState.RDY);

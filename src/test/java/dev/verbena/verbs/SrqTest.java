@@ -19,10 +19,10 @@ class SrqTest {
   @DisplayName("S2-V25, S2-V40: holds at least what was asked for")
   void makesAndQueries() {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).entries(3).create();
+      SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).maxSges(3).create();
       SharedReceiveQueueAttributes now = srq.query();
-      assertTrue(now.requests() >= 100, now.toString());
-      assertTrue(now.entries() >= 3, now.toString());
+      assertTrue(now.maxRequests() >= 100, now.toString());
+      assertTrue(now.maxSges() >= 3, now.toString());
       assertEquals(0, now.limit());
       assertEquals(SharedReceiveQueueType.BASIC, srq.type());
       pair.a.domain.close();
@@ -66,7 +66,7 @@ class SrqTest {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
       srq.resize(200);
-      assertTrue(srq.query().requests() >= 200, srq.query().toString());
+      assertTrue(srq.query().maxRequests() >= 200, srq.query().toString());
       int tooMany = pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1;
       var thrown = assertThrows(VerbsException.class, () -> srq.resize(tooMany));
       assertTrue(thrown.getMessage().contains("shared receive queue"), thrown.getMessage());
@@ -108,11 +108,13 @@ class SrqTest {
     try (Pair pair = new Pair()) {
       assertThrows(IllegalArgumentException.class, () -> pair.a.domain.createSharedReceiveQueue(0));
       var builder = pair.a.domain.sharedReceiveQueue(1);
-      assertThrows(IllegalArgumentException.class, () -> builder.entries(0));
+      assertThrows(IllegalArgumentException.class, () -> builder.maxSges(0));
       assertThrows(
-          IllegalArgumentException.class, () -> builder.tagMatching(pair.a.completionQueue, 0, 1));
+          IllegalArgumentException.class,
+          () -> builder.tagMatching(pair.a.completionQueue).maxTags(0).maxTagOperations(1));
       assertThrows(
-          IllegalArgumentException.class, () -> builder.tagMatching(pair.b.completionQueue, 1, 1));
+          IllegalArgumentException.class,
+          () -> builder.tagMatching(pair.b.completionQueue).maxTags(1).maxTagOperations(1));
       var tooMany =
           pair.a.domain.sharedReceiveQueue(
               pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1);
@@ -142,7 +144,12 @@ class SrqTest {
           IllegalArgumentException.class,
           () -> pair.a.context.openXrcDomain(-1, XrcDomainFlag.CREAT));
       var tagMatching =
-          pair.a.domain.sharedReceiveQueue(1).tagMatching(pair.a.completionQueue, 8, 8);
+          pair.a
+              .domain
+              .sharedReceiveQueue(1)
+              .tagMatching(pair.a.completionQueue)
+              .maxTags(8)
+              .maxTagOperations(8);
       assertThrows(VerbsException.class, tagMatching::create);
     }
   }
@@ -173,7 +180,7 @@ class SrqTest {
         }
         assertEquals(0, srq.query().limit(), "an event disarms the limit");
         srq.resize(32 << round);
-        assertTrue(srq.query().requests() >= 32 << round, srq.query().toString());
+        assertTrue(srq.query().maxRequests() >= 32 << round, srq.query().toString());
       }
     }
   }

@@ -63,20 +63,20 @@ class StateTableTest {
   @EnumSource(names = "UNKNOWN", mode = EnumSource.Mode.EXCLUDE)
   @DisplayName("S2-Q07: every state can be left for RESET, and all but RESET for ERR")
   void resetAndErrorAreAlwaysReached(QueuePairState from) {
-    assertTrue(StateTable.isMove(from, RESET));
-    assertEquals(from != RESET, StateTable.isMove(from, ERR));
+    assertTrue(StateTable.isTransition(from, RESET));
+    assertEquals(from != RESET, StateTable.isTransition(from, ERR));
   }
 
   @Test
   void thereIsNoMoveOutOfOrder() {
-    assertFalse(StateTable.isMove(RESET, RTR));
-    assertFalse(StateTable.isMove(INIT, RTS));
-    assertFalse(StateTable.isMove(ERR, INIT));
-    assertFalse(StateTable.isMove(RTR, SQD));
-    assertFalse(StateTable.isMove(UNKNOWN, RESET));
-    assertTrue(StateTable.isMove(RTS, SQD));
-    assertTrue(StateTable.isMove(SQD, RTS));
-    assertTrue(StateTable.isMove(SQE, RTS));
+    assertFalse(StateTable.isTransition(RESET, RTR));
+    assertFalse(StateTable.isTransition(INIT, RTS));
+    assertFalse(StateTable.isTransition(ERR, INIT));
+    assertFalse(StateTable.isTransition(RTR, SQD));
+    assertFalse(StateTable.isTransition(UNKNOWN, RESET));
+    assertTrue(StateTable.isTransition(RTS, SQD));
+    assertTrue(StateTable.isTransition(SQD, RTS));
+    assertTrue(StateTable.isTransition(SQE, RTS));
   }
 
   @Test

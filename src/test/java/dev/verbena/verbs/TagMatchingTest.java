@@ -62,7 +62,12 @@ class TagMatchingTest extends FakeDeviceFixture {
 
   private SharedReceiveQueue queue() {
     CompletionQueue completions = context.createCompletionQueue(4);
-    return pd.sharedReceiveQueue(8).entries(2).tagMatching(completions, 16, 4).create();
+    return pd.sharedReceiveQueue(8)
+        .maxSges(2)
+        .tagMatching(completions)
+        .maxTags(16)
+        .maxTagOperations(4)
+        .create();
   }
 
   @Test
@@ -223,7 +228,13 @@ class TagMatchingTest extends FakeDeviceFixture {
       ProtectionDomain domain = real.allocateProtectionDomain();
       CompletionQueue completions = real.createCompletionQueue(4);
       Refusal.of(
-          () -> domain.sharedReceiveQueue(8).tagMatching(completions, 16, 4).create(),
+          () ->
+              domain
+                  .sharedReceiveQueue(8)
+                  .tagMatching(completions)
+                  .maxTags(16)
+                  .maxTagOperations(4)
+                  .create(),
           "TM",
           "not supported");
     }

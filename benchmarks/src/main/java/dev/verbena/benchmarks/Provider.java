@@ -295,7 +295,7 @@ public final class Provider {
             posting
                 .id(id++)
                 .signaled()
-                .write(region.rkey(), region.start())
+                .write(region.start(), region.rkey())
                 .local(region, offset(), BUFFER_SIZE);
           }
           all(posting.complete(), batch);
