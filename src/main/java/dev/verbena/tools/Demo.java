@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.soft.SoftNetwork;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
@@ -8,6 +9,8 @@ import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -24,13 +27,13 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Shows RDMA working, on this machine's device or on the lab's. */
+/** Shows RDMA on this machine's device, on software devices or in the lab. */
 @Command(
     name = "demo",
-    header = "See RDMA work, from start to end, on this machine.",
+    header = "Show RDMA at work on this machine, step by step.",
     description = {
-      "Uses the machine's RDMA device. Without one it starts the lab: a small virtual machine with"
-          + " two software devices, set up the first time it is needed."
+      "Uses the machine's RDMA device; without one, two software devices in this process, which"
+          + " need nothing but the JDK."
     })
 final class Demo implements Callable<Integer> {
   private static final String LAB_DEVICE = "rxa";
@@ -49,7 +52,11 @@ final class Demo implements Callable<Integer> {
 
   @Mixin private PairOptions devices;
 
-  @Option(names = "--lab", description = "Use the lab even if this machine has a device.")
+  @Option(
+      names = "--lab",
+      description =
+          "Use Soft-RoCE, the kernel's software device, in a small virtual machine, which is set up"
+              + " the first time it is needed.")
   private boolean lab;
 
   @Option(
@@ -64,13 +71,28 @@ final class Demo implements Callable<Integer> {
   @Override
   public Integer call() throws IOException, InterruptedException {
     out = spec.commandLine().getOut();
-    Optional<Unsupported> missing = Verbena.unsupportedReason();
-    if (lab || (missing.isPresent() && !devices.isNamed())) {
-      missing.ifPresent(because -> out.println("No RDMA on this machine: " + because));
+    if (lab) {
       return runInLab();
     }
-    show(devices.device(), devices.peerDevice());
+    Optional<Unsupported> missing = Verbena.unsupportedReason();
+    if (missing.isPresent() && !devices.isNamed()) {
+      showOnSoftwareDevices(missing.get());
+    } else {
+      show("libibverbs of rdma-core " + release(), devices.device(), devices.peerDevice());
+    }
     return 0;
+  }
+
+  private void showOnSoftwareDevices(Unsupported missing)
+      throws UnknownHostException, InterruptedException {
+    out.println("No RDMA on this machine: " + missing);
+    out.println("The demo runs on two software devices in this JVM. --lab shows the kernel's.");
+    try (SoftNetwork network = SoftNetwork.create()) {
+      show(
+          "software devices",
+          network.addDevice("soft0", InetAddress.getByName("192.0.2.1")),
+          network.addDevice("soft1", InetAddress.getByName("192.0.2.2")));
+    }
   }
 
   private int runInLab() throws IOException, InterruptedException {
@@ -78,7 +100,7 @@ final class Demo implements Callable<Integer> {
     Path program = home == null ? null : Path.of(home, "src/lab/lab");
     if (program == null || !Files.isExecutable(program)) {
       throw new UnsupportedOperationException(
-          "no RDMA device here, and no lab: run ./verbena demo in a clone of the repository");
+          "no lab here: run ./verbena demo --lab in a clone of the repository");
     }
     out.println(
         "Starting the lab: a virtual machine with a stock kernel and two software devices.");
@@ -106,9 +128,9 @@ final class Demo implements Callable<Integer> {
     return process.start().waitFor();
   }
 
-  private void show(Device device, Device peerDevice) throws InterruptedException {
+  private void show(String library, Device device, Device peerDevice) throws InterruptedException {
     begin("Libraries and devices");
-    tell("Java " + Runtime.version() + ", libibverbs of rdma-core " + release());
+    tell("Java " + Runtime.version() + ", " + library);
     tell("this end uses " + device + ", the other end " + peerDevice);
     Counters counters = Counters.of(device);
     begin("Connect two queue pairs (RC)");

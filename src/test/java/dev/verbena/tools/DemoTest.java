@@ -1,18 +1,22 @@
 package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the demo makes of the lab's end, with a lab that only ends. */
+/** The demo on software devices, and what it makes of the exit status of the lab. */
 @Tag("host")
 class DemoTest {
   @TempDir private Path home;
@@ -35,5 +39,16 @@ class DemoTest {
     System.setProperty("verbena.home", home.toString());
     assertEquals(status, Run.of("demo", "--lab").status());
     assertEquals(starts, Files.readAllLines(runs).size());
+  }
+
+  @Test
+  void showsEveryStepOnSoftwareDevices() {
+    assumeTrue(Verbena.unsupportedReason().isPresent(), "this machine has an RDMA device");
+    Run run = Run.of("demo", "-n", "200").succeeded();
+    assertTrue(run.out().contains("two software devices in this JVM"), run.out());
+    for (int step = 1; step <= 10; step++) {
+      assertTrue(run.out().contains("\n" + step + ". "), run.out());
+    }
+    assertTrue(run.out().contains("It works."), run.out());
   }
 }
