@@ -5,7 +5,7 @@ import dev.verbena.verbs.MemoryRegion;
 import java.net.InetSocketAddress;
 
 /**
- * RDMA CM: connects to CmServer by its IP address, and writes into its memory.
+ * RDMA CM: connects to CmServer by its IP address, and writes to its memory.
  *
  * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar CmClient.java}
  */

@@ -6,7 +6,7 @@ import dev.verbena.verbs.MemoryRegion;
 import java.net.InetSocketAddress;
 
 /**
- * RDMA CM: serves one client of CmClient, which writes into the memory of this program.
+ * RDMA CM: accepts one CmClient, which writes to the memory of this program.
  *
  * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar CmServer.java}
  */

@@ -10,7 +10,7 @@ import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
 
 /**
- * RDMA write: one queue pair writes into the memory of another ({@code IBV_WR_RDMA_WRITE}).
+ * RDMA write: one queue pair writes to the memory of another ({@code IBV_WR_RDMA_WRITE}).
  *
  * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar RcWrite.java}
  */

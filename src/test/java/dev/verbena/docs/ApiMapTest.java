@@ -46,10 +46,10 @@ class ApiMapTest {
       Generated from the javadoc by `ApiMapTest`, which fails for a function without a member: \
       `mvn verify -Dtest=ApiMapTest -Dverbena.apiMap=write`.
 
-      - **kernel**: seen working on a real kernel (Soft-RoCE, in the lab).
-      - **stand-in**: not seen there, because Soft-RoCE lacks it, or because something newer is called where it can be; \
-      tested against a software device in plain Java.
-      - **Java**: nothing but arithmetic or text, which needs no device.
+      - **kernel**: tested on a kernel (Soft-RoCE, in the lab).
+      - **fake**: not tested there, because Soft-RoCE does not support it or a newer function is called where available; \
+      tested with a fake, many also on the software device.
+      - **Java**: implemented in Java; needs no device.
 
       """;
 
@@ -115,20 +115,19 @@ class ApiMapTest {
       if (!mark.equals(IN_JAVA)) {
         boolean isSeen = !mark.isEmpty() || isSeen(function.name(), seen);
         kernel += isSeen ? 1 : 0;
-        mark = isSeen ? "kernel" : "stand-in";
+        mark = isSeen ? "kernel" : "fake";
       }
       rows.computeIfAbsent(function.library(), library -> new ArrayList<>())
           .add(row(function.name(), map.of(function.name()), mark));
     }
     StringBuilder page = new StringBuilder(HEAD);
     page.append(
-        "%d functions, %d of them seen on a real kernel.%n"
-            .formatted(CFunction.all().size(), kernel));
+        "%d functions, %d of them tested on a kernel.%n".formatted(CFunction.all().size(), kernel));
     rows.forEach(
         (library, lines) ->
             page.append("\n## ")
                 .append(library)
-                .append("\n\n| C | Java | seen |\n|---|---|---|\n")
+                .append("\n\n| C | Java | tested on |\n|---|---|---|\n")
                 .append(String.join("", lines)));
     return page.toString();
   }

@@ -81,7 +81,7 @@ class PagesTest {
     Path page = Path.of("README.md");
     assertFalse(leadsSomewhere(page, first(LINK, "[a](docs/nowhere.md)")));
     assertFalse(leadsSomewhere(page, first(LINK, "[a](docs/errors.md#no-such-heading)")));
-    assertTrue(leadsSomewhere(page, first(LINK, "[a](docs/errors.md#watching-the-calls)")));
+    assertTrue(leadsSomewhere(page, first(LINK, "[a](docs/errors.md#tracing-calls)")));
     assertEquals("LOCAL_LENGTH_ERROR", first(NAME, "the `LOCAL_LENGTH_ERROR`").group(1));
     assertEquals("--jason", first(OPTION, "with `--jason=FILE`").group(1));
   }

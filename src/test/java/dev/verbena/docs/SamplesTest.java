@@ -24,13 +24,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every piece of Java in README.md and docs compiles. */
+/** Java code of README.md and docs compiles, or is quoted from a file of examples. */
 @Tag("host")
 class SamplesTest {
-  private static final Pattern BLOCK = Pattern.compile("(?s)```java\n(.*?)```");
+  /** A block, and the file that it quotes. */
+  private static final Pattern BLOCK =
+      Pattern.compile("(?s)(?:<!-- (examples/\\w+\\.java) -->\n)?```java\n(.*?)```");
+
   private static final Pattern CLASS = Pattern.compile("(?m)^public class (\\w+)");
 
-  /** What a fragment may use without saying where it comes from; its own names come first. */
+  /** The variables that a fragment may use without declaring them. It may hide them. */
   private static final String FRAGMENT =
       """
       import dev.verbena.*;
@@ -60,7 +63,7 @@ class SamplesTest {
         static ReceiveList receives;
         static long peerAddress;
         static int peerKey;
-        static int taken;
+        static int posted;
         static Socket socket;
         static DataOutputStream out;
         static DataInputStream in;
@@ -74,15 +77,23 @@ class SamplesTest {
   @TempDir private static Path folder;
 
   @TestFactory
-  Stream<DynamicTest> everySampleCompiles() throws IOException {
+  Stream<DynamicTest> everySampleCompilesOrIsAQuotation() throws IOException {
     List<DynamicTest> tests = new ArrayList<>();
     for (Path page : pages()) {
       Matcher block = BLOCK.matcher(Files.readString(page));
       for (int number = 1; block.find(); number++) {
-        String sample = block.group(1);
+        String quoted = block.group(1);
+        String sample = block.group(2);
         tests.add(
             DynamicTest.dynamicTest(
-                page + " " + number, () -> assertEquals("", faultsOf(sample), sample)));
+                page + " " + number,
+                () -> {
+                  if (quoted == null) {
+                    assertEquals("", faultsOf(sample), sample);
+                  } else {
+                    assertTrue(quotes(sample, Path.of(quoted)), () -> quoted + ":\n" + sample);
+                  }
+                }));
       }
     }
     assertTrue(tests.size() > 10, "samples found");
@@ -92,6 +103,22 @@ class SamplesTest {
   @Test
   void aSampleWithAMistakeIsFound() throws IOException {
     assertFalse(faultsOf("queuePair.frobnicate();").isEmpty());
+  }
+
+  @Test
+  void aQuotationThatDiffersIsFound() throws IOException {
+    Path example = Path.of("examples/RcWrite.java");
+    assertTrue(quotes("sends.write(0)", example));
+    assertFalse(quotes("sends.write(1)", example));
+  }
+
+  /** Whether lines are consecutive in a file, at any indentation and however they are wrapped. */
+  private static boolean quotes(String lines, Path file) throws IOException {
+    return withoutSpace(Files.readString(file)).contains(withoutSpace(lines));
+  }
+
+  private static String withoutSpace(String code) {
+    return code.replaceAll("\\s+", " ").strip();
   }
 
   private static List<Path> pages() throws IOException {
