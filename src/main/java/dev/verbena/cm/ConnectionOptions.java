@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.Arguments;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.verbs.AckTimeout;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -46,15 +47,13 @@ public final class ConnectionOptions {
   }
 
   /**
-   * Sets how long the queue pair waits for an acknowledgement before it sends again: {@code
-   * RDMA_OPTION_ID_ACK_TIMEOUT}.
+   * Sets the local ACK timeout of the queue pair: {@code RDMA_OPTION_ID_ACK_TIMEOUT}.
    *
-   * @param exponent 0 to 31, for 4.096 microseconds times two to the power of it; 0 is for ever
+   * @param timeout the local ACK timeout
    * @return this
    */
-  public ConnectionOptions ackTimeout(int exponent) {
-    return setByte(
-        rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT(), Arguments.range("timeout exponent", exponent, 0, 31));
+  public ConnectionOptions ackTimeout(AckTimeout timeout) {
+    return setByte(rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT(), timeout.code());
   }
 
   /**

@@ -43,23 +43,10 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
   public QueuePair createQueuePair(QueuePairCapacity capacity) {
-    return createQueuePair(capacity, false);
-  }
-
-  /**
-   * Makes a queue pair on the identifier, with completion queues of its own: {@code
-   * rdma_create_qp}.
-   *
-   * @param capacity how much the queues must hold: at least one request in each direction
-   * @param signalAll whether every send completes, flagged or not
-   * @return the queue pair, which is closed with the identifier
-   * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
-   */
-  public QueuePair createQueuePair(QueuePairCapacity capacity, boolean signalAll) {
     requireRoomForQueuePair();
     long pd = home.get().segment().address();
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment attr = attributes(arena, capacity, signalAll);
+      MemorySegment attr = attributes(arena, capacity);
       ibv_qp_init_attr.qp_type(attr, rdma_cm_id.qp_type(id.struct()));
       id.call(
           "creating the queue pair",
@@ -70,14 +57,13 @@ public final class ConnectionQueues {
   }
 
   /** What librdmacm is asked for; it makes the completion queues, which must hold something. */
-  static MemorySegment attributes(Arena arena, QueuePairCapacity capacity, boolean signalAll) {
+  static MemorySegment attributes(Arena arena, QueuePairCapacity capacity) {
     if (capacity.sendRequests() < 1 || capacity.receiveRequests() < 1) {
       throw new IllegalArgumentException(
           "a queue pair needs completion queues of at least one entry: " + capacity);
     }
     MemorySegment attr = ibv_qp_init_attr.allocate(arena);
     capacity.writeTo(ibv_qp_init_attr.cap(attr));
-    ibv_qp_init_attr.sq_sig_all(attr, signalAll ? 1 : 0);
     return attr;
   }
 

@@ -17,7 +17,7 @@ import java.lang.foreign.ValueLayout;
  *
  * <ol>
  *   <li>Each side moves its queue pair to INIT, with {@link #attributesFor}.
- *   <li>The active side connects with {@link ConnectionParameters#withQueuePair}.
+ *   <li>The active side connects with {@link ConnectionParameters#withQueuePairNumber}.
  *   <li>The passive side moves its queue pair to RTR and RTS, and accepts likewise.
  *   <li>At {@link EventType#CONNECT_RESPONSE} the active side moves its queue pair to RTR and RTS,
  *       and {@linkplain #establish establishes}; the passive side gets {@link

@@ -54,9 +54,7 @@ public final class SynchronousMode {
     Librdmacm rdmacm = Provider.system().rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr =
-          capacity == null
-              ? MemorySegment.NULL
-              : ConnectionQueues.attributes(arena, capacity, false);
+          capacity == null ? MemorySegment.NULL : ConnectionQueues.attributes(arena, capacity);
       MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
       long pd = domain == null ? 0 : domain.segment().address();
       try {

@@ -81,14 +81,7 @@ record AlternatePort(int number, int lid) {
         queuePair.query(
             QueuePairAttribute.AV, QueuePairAttribute.PKEY_INDEX, QueuePairAttribute.TIMEOUT);
     AddressVector path = now.path().orElseThrow();
-    AddressVector alternate =
-        new AddressVector(
-            number,
-            path.route(),
-            remoteLid,
-            path.serviceLevel(),
-            path.sourcePathBits(),
-            path.rate());
+    AddressVector alternate = path.withPort(number).withLid(remoteLid);
     queuePair.modify(
         QueuePairAttributes.builder()
             .alternatePath(new AlternatePath(alternate, now.pkeyIndex(), now.ackTimeout()))

@@ -115,7 +115,8 @@ final class Rping implements Callable<Integer> {
   }
 
   private ConnectionSettings settings() {
-    ConnectionSettings settings = ConnectionSettings.DEFAULT.withMessages(RpingBuffer.SIZE, 2);
+    ConnectionSettings settings =
+        ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2);
     return source == null ? settings : settings.from(new InetSocketAddress(source, 0));
   }
 

@@ -13,34 +13,28 @@ import java.util.Optional;
  * }
  *
  * <p>See {@code ibv_create_ah(3)}.
- *
- * @param port the local port number
- * @param route the fields of the global routing header (GRH); required on Ethernet
- * @param lid the LID of the destination, or of the router to it; 0 on Ethernet
- * @param serviceLevel the service level, 0 to 15
- * @param sourcePathBits the low bits of the local LID
- * @param rate the maximum static rate
  */
-public record AddressVector(
-    int port,
-    Optional<GlobalRoute> route,
-    int lid,
-    int serviceLevel,
-    int sourcePathBits,
-    Rate rate) {
+public final class AddressVector {
+  private final int port;
+  private final Optional<GlobalRoute> route;
+  private final int lid;
+  private final int serviceLevel;
+  private final int sourcePathBits;
+  private final Rate rate;
 
-  /**
-   * Creates an address vector.
-   *
-   * @throws IllegalArgumentException if a number is out of the range of its field
-   */
-  public AddressVector {
-    Ranges.port(port);
-    Objects.requireNonNull(route, "route");
-    Ranges.bits(lid, Short.SIZE, "a LID");
-    Ranges.bits(serviceLevel, 4, "a service level");
-    Ranges.bits(sourcePathBits, 7, "source path bits");
-    Objects.requireNonNull(rate, "rate");
+  private AddressVector(
+      int port,
+      Optional<GlobalRoute> route,
+      int lid,
+      int serviceLevel,
+      int sourcePathBits,
+      Rate rate) {
+    this.port = Ranges.port(port);
+    this.route = route;
+    this.lid = Ranges.bits(lid, Short.SIZE, "a LID");
+    this.serviceLevel = Ranges.bits(serviceLevel, 4, "a service level");
+    this.sourcePathBits = Ranges.bits(sourcePathBits, 7, "source path bits");
+    this.rate = Objects.requireNonNull(rate, "rate");
   }
 
   /**
@@ -66,6 +60,26 @@ public record AddressVector(
   }
 
   /**
+   * Returns this path from another port.
+   *
+   * @param port the local port number, 1 to 255
+   * @return the path
+   */
+  public AddressVector withPort(int port) {
+    return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, rate);
+  }
+
+  /**
+   * Returns this path with a LID, for a GID that is reached through a router of the subnet.
+   *
+   * @param lid the LID of the router, or of the destination
+   * @return the path
+   */
+  public AddressVector withLid(int lid) {
+    return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, rate);
+  }
+
+  /**
    * Returns this path with another service level.
    *
    * @param level 0 to 15; on Ethernet the VLAN priority
@@ -76,6 +90,16 @@ public record AddressVector(
   }
 
   /**
+   * Returns this path with other source path bits.
+   *
+   * @param bits the low bits of the local LID, 0 to 127
+   * @return the path
+   */
+  public AddressVector withSourcePathBits(int bits) {
+    return new AddressVector(port, route, lid, serviceLevel, bits, rate);
+  }
+
+  /**
    * Returns this path with a rate limit.
    *
    * @param limit the maximum static rate
@@ -83,6 +107,76 @@ public record AddressVector(
    */
   public AddressVector withRate(Rate limit) {
     return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, limit);
+  }
+
+  /**
+   * Returns the local port number: {@code port_num}.
+   *
+   * @return 1 to 255
+   */
+  public int port() {
+    return port;
+  }
+
+  /**
+   * Returns the fields of the global routing header (GRH): {@code grh}.
+   *
+   * @return the fields; empty without a GRH, which Ethernet requires
+   */
+  public Optional<GlobalRoute> route() {
+    return route;
+  }
+
+  /**
+   * Returns the LID of the destination, or of the router to it: {@code dlid}.
+   *
+   * @return 0 to 65535; 0 on Ethernet
+   */
+  public int lid() {
+    return lid;
+  }
+
+  /**
+   * Returns the service level: {@code sl}.
+   *
+   * @return 0 to 15
+   */
+  public int serviceLevel() {
+    return serviceLevel;
+  }
+
+  /**
+   * Returns the low bits of the local LID: {@code src_path_bits}.
+   *
+   * @return 0 to 127
+   */
+  public int sourcePathBits() {
+    return sourcePathBits;
+  }
+
+  /**
+   * Returns the maximum static rate: {@code static_rate}.
+   *
+   * @return the rate
+   */
+  public Rate rate() {
+    return rate;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof AddressVector that
+        && that.port == port
+        && that.route.equals(route)
+        && that.lid == lid
+        && that.serviceLevel == serviceLevel
+        && that.sourcePathBits == sourcePathBits
+        && that.rate == rate;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(port, route, lid, serviceLevel, sourcePathBits, rate);
   }
 
   @Override

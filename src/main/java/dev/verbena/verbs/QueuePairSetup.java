@@ -5,7 +5,6 @@ import java.security.SecureRandom;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -366,15 +365,16 @@ public final class QueuePairSetup {
                     fault + "; set a local GID of the same address family: setup().gid(index)");
               });
     }
-    Optional<GlobalRoute> route =
-        global
-            ? Optional.of(
-                new GlobalRoute(remote.gid(), local.index())
-                    .withFlowLabel(flowLabel)
-                    .withHopLimit(hopLimit)
-                    .withTrafficClass(trafficClass))
-            : Optional.empty();
-    return new AddressVector(port().number(), route, remote.lid(), serviceLevel, 0, Rate.MAX);
+    int number = port().number();
+    if (!global) {
+      return AddressVector.local(number, remote.lid()).withServiceLevel(serviceLevel);
+    }
+    GlobalRoute route =
+        new GlobalRoute(remote.gid(), local.index())
+            .withFlowLabel(flowLabel)
+            .withHopLimit(hopLimit)
+            .withTrafficClass(trafficClass);
+    return AddressVector.global(number, route).withLid(remote.lid()).withServiceLevel(serviceLevel);
   }
 
   private QueuePairAttributes.Builder local() {

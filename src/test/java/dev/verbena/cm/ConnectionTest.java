@@ -197,8 +197,8 @@ class ConnectionTest {
           Pair.between(
               Rig.addressA(),
               Rig.addressB(),
-              ConnectionSettings.DEFAULT.withMessages(sizes[0], 4),
-              ConnectionSettings.DEFAULT.withMessages(sizes[1], 4))) {
+              ConnectionSettings.DEFAULT.withMessageSize(sizes[0]).withReceives(4),
+              ConnectionSettings.DEFAULT.withMessageSize(sizes[1]).withReceives(4))) {
         assertEquals(100, pair.client.messageSize());
         assertEquals(100, pair.server.messageSize());
         pair.client.send(new byte[100]);
@@ -242,7 +242,10 @@ class ConnectionTest {
             Rig.addressA(),
             Rig.addressB(),
             ConnectionSettings.DEFAULT.withParameters(patient),
-            ConnectionSettings.DEFAULT.withParameters(patient).withMessages(4096, 2))) {
+            ConnectionSettings.DEFAULT
+                .withParameters(patient)
+                .withMessageSize(4096)
+                .withReceives(2))) {
       for (int i = 0; i < 2; i++) {
         pair.client.send(new byte[] {(byte) i}, SOON);
       }
@@ -266,7 +269,7 @@ class ConnectionTest {
                 Rig.addressA(),
                 Rig.addressB(),
                 ConnectionSettings.DEFAULT.withSends(8),
-                ConnectionSettings.DEFAULT.withMessages(4096, 8));
+                ConnectionSettings.DEFAULT.withMessageSize(4096).withReceives(8));
         Arena arena = Arena.ofShared()) {
       FutureTask<Integer> receiving =
           inBackground(

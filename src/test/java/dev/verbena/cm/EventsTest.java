@@ -86,7 +86,15 @@ class EventsTest {
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
     rdma_cm_event.listen_id(event, connection.segment());
     MemorySegment conn = rdma_cm_event.param.conn(rdma_cm_event.param(event));
-    new ConnectionParameters(4, 5, true, 6, 7, true, 0x123456).writeTo(conn);
+    ConnectionParameters.DEFAULT
+        .withResponderResources(4)
+        .withInitiatorDepth(5)
+        .withFlowControl()
+        .withRetryCount(6)
+        .withRnrRetryCount(7)
+        .withSharedReceiveQueue()
+        .withQueuePairNumber(0x123456)
+        .writeTo(conn);
     MemorySegment data = cm.bytes((byte) 1, (byte) 2, (byte) 0);
     rdma_conn_param.private_data(conn, data);
     rdma_conn_param.private_data_len(conn, (byte) 3);
@@ -95,7 +103,14 @@ class EventsTest {
     assertEquals(asking.address(), request.id().segment().address());
     assertEquals(connection, request.listener().orElseThrow());
     assertEquals(
-        new ConnectionParameters(4, 5, true, 6, 7, true, 0x123456),
+        ConnectionParameters.DEFAULT
+            .withResponderResources(4)
+            .withInitiatorDepth(5)
+            .withFlowControl()
+            .withRetryCount(6)
+            .withRnrRetryCount(7)
+            .withSharedReceiveQueue()
+            .withQueuePairNumber(0x123456),
         request.connection().orElseThrow());
     data.fill((byte) 9);
     assertArrayEquals(new byte[] {1, 2, 0}, request.privateData());

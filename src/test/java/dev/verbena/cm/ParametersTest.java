@@ -19,7 +19,14 @@ class ParametersTest {
   @DisplayName("S2-T34: connection parameters")
   void connectionParameters() {
     ConnectionParameters asked =
-        new ConnectionParameters(200, 3, true, 5, 6, true, 0xfedcba98).withReadDepth(254);
+        ConnectionParameters.DEFAULT
+            .withReadDepth(254)
+            .withInitiatorDepth(3)
+            .withFlowControl()
+            .withRetryCount(5)
+            .withRnrRetryCount(6)
+            .withSharedReceiveQueue()
+            .withQueuePairNumber(0xfedcba98);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment param = rdma_conn_param.allocate(arena);
       asked.writeTo(param);
@@ -70,11 +77,11 @@ class ParametersTest {
   @Test
   void settings() {
     ConnectionSettings usual = ConnectionSettings.DEFAULT;
-    assertThrows(IllegalArgumentException.class, () -> usual.withMessages(0, 1));
-    assertThrows(IllegalArgumentException.class, () -> usual.withMessages(1, 0));
+    assertThrows(IllegalArgumentException.class, () -> usual.withMessageSize(0));
+    assertThrows(IllegalArgumentException.class, () -> usual.withReceives(0));
     assertThrows(IllegalArgumentException.class, () -> usual.withSends(0));
     assertEquals(6, usual.parameters().rnrRetryCount(), "7 is without end");
-    assertEquals(3, usual.withSends(3).withMessages(1, 2).sends());
+    assertEquals(3, usual.withSends(3).withMessageSize(1).withReceives(2).sends());
     byte[] data = {1};
     ConnectionSettings mine = usual.withPrivateData(data);
     data[0] = 2;

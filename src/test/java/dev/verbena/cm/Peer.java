@@ -38,7 +38,8 @@ interface Peer {
       throws Exception {
     ConnectionSettings settings =
         ConnectionSettings.DEFAULT
-            .withMessages(messageSize, 16)
+            .withMessageSize(messageSize)
+            .withReceives(16)
             .from(new InetSocketAddress(from, 0))
             .within(SOON);
     return asSoonAsSomebodyListens(() -> Connection.connect(to, settings));
@@ -69,7 +70,8 @@ interface Peer {
 
   static Connection accept(Listener listener, int messageSize) throws Exception {
     return Connection.accept(
-        request(listener), ConnectionSettings.DEFAULT.withMessages(messageSize, 16).within(SOON));
+        request(listener),
+        ConnectionSettings.DEFAULT.withMessageSize(messageSize).withReceives(16).within(SOON));
   }
 
   static Endpoint request(Listener listener) throws Exception {

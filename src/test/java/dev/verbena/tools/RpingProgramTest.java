@@ -143,7 +143,8 @@ class RpingProgramTest {
     return Connection.connect(
         new InetSocketAddress(Rig.addressB(), Integer.parseInt(port)),
         ConnectionSettings.DEFAULT
-            .withMessages(RpingBuffer.SIZE, 2)
+            .withMessageSize(RpingBuffer.SIZE)
+            .withReceives(2)
             .from(new InetSocketAddress(Rig.addressA(), 0)));
   }
 
@@ -188,7 +189,8 @@ class RpingProgramTest {
 
   /** A server of one ping, which writes back what differs in one byte. */
   private static void answerWithOtherBytes(Endpoint request) throws Exception {
-    ConnectionSettings settings = ConnectionSettings.DEFAULT.withMessages(RpingBuffer.SIZE, 2);
+    ConnectionSettings settings =
+        ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2);
     try (Arena arena = Arena.ofShared();
         Connection client = Connection.accept(request, settings)) {
       RemoteMemory source = RpingBuffer.of(client.receive());

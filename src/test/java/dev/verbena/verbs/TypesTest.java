@@ -219,7 +219,12 @@ class TypesTest extends FakeDeviceFixture {
     MemorySegment struct = arena.allocate(ibv_ah_attr.layout());
     GlobalRoute route =
         new GlobalRoute(Gid.parse("fd00::1"), 3).withFlowLabel(0xabcde).withTrafficClass(0x60);
-    AddressVector global = new AddressVector(1, Optional.of(route), 0xc001, 5, 6, Rate.GBPS_10);
+    AddressVector global =
+        AddressVector.global(1, route)
+            .withLid(0xc001)
+            .withServiceLevel(5)
+            .withSourcePathBits(6)
+            .withRate(Rate.GBPS_10);
     global.writeTo(struct);
     assertEquals(1, ibv_ah_attr.is_global(struct));
     assertEquals((short) 0xc001, ibv_ah_attr.dlid(struct));
