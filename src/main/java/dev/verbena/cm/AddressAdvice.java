@@ -7,16 +7,16 @@ import java.net.NetworkInterface;
 import java.net.SocketException;
 import org.jspecify.annotations.Nullable;
 
-/** What an errno of binding or resolution means for an IP address, and what to do about it. */
+/** Explains an errno of binding to or resolving an IP address, with the remedy. */
 final class AddressAdvice {
   private AddressAdvice() {}
 
   /**
-   * The advice for an errno.
+   * Returns the explanation of an errno.
    *
-   * @param errno what the kernel reported
-   * @param address the address that was bound to or resolved; null if it is not known
-   * @return a clause that begins with a semicolon, or nothing
+   * @param errno the errno of the kernel
+   * @param address the address to bind to or to resolve; null if unknown
+   * @return a clause that begins with a semicolon, or an empty string
    */
   static String on(int errno, @Nullable InetSocketAddress address) {
     return switch (errno) {
@@ -25,21 +25,21 @@ final class AddressAdvice {
               + " 'ip route get' shows the route, 'rdma link' the interfaces";
       case Errno.ENODEV, Errno.ENOENT ->
           isLoopback(address)
-              ? "; no RDMA device serves the loopback address: use the address of a network"
+              ? "; RDMA devices have no loopback address: use the address of a network"
                   + " interface that 'rdma link' lists"
               : "; the network interface of that address has no RDMA device: 'rdma link' lists"
                   + " those that have one";
       case Errno.EADDRNOTAVAIL ->
           "; no network interface of this host has that address: 'ip address' lists them";
-      case Errno.EADDRINUSE -> "; another identifier, perhaps of another process, has that port";
+      case Errno.EADDRINUSE -> "; another identifier, possibly of another process, uses that port";
       case Errno.EACCES -> "; ports below 1024 need the capability CAP_NET_BIND_SERVICE";
       default -> "";
     };
   }
 
   /**
-   * Refuses to listen where nobody can connect to: the kernel takes the loopback address for a
-   * wildcard address, without a word.
+   * Throws for a loopback address without a device: the kernel would treat it as a wildcard
+   * address.
    */
   static void requireReachable(InetSocketAddress local) {
     if (isLoopback(local) && !isLoopbackServed()) {
@@ -57,7 +57,7 @@ final class AddressAdvice {
         && address.getAddress().isLoopbackAddress();
   }
 
-  /** A software device may sit on the loopback interface. */
+  /** Returns whether a software RDMA device has the loopback address. */
   private static boolean isLoopbackServed() {
     return Device.list().stream()
         .flatMap(device -> device.networkInterfaces().stream())
@@ -68,7 +68,7 @@ final class AddressAdvice {
     try {
       return candidate.isLoopback();
     } catch (SocketException e) {
-      return false; // It was removed meanwhile.
+      return false; // The device was removed meanwhile.
     }
   }
 }

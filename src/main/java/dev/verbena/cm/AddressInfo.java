@@ -14,8 +14,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What a name was resolved to: {@code struct rdma_addrinfo}, copied from C. An {@link AddressQuery}
- * asks for it, {@link SynchronousMode#createEndpoint} takes it.
+ * A result of address resolution: a copy of {@code struct rdma_addrinfo}. {@link AddressQuery}
+ * returns it, {@link SynchronousMode#createEndpoint} accepts it.
  */
 public final class AddressInfo {
   private final int flags;
@@ -48,7 +48,7 @@ public final class AddressInfo {
         : Memory.at(pointer.address(), length).toArray(ValueLayout.JAVA_BYTE);
   }
 
-  /** Copies a list that C made. */
+  /** Copies a list of librdmacm. */
   static List<AddressInfo> copyAll(long list) {
     List<AddressInfo> all = new ArrayList<>();
     for (long at = list; at != 0; ) {
@@ -59,7 +59,7 @@ public final class AddressInfo {
     return List.copyOf(all);
   }
 
-  /** The struct as C had it, without a successor. */
+  /** Writes the C struct, without a successor. */
   MemorySegment write(Arena arena) {
     MemorySegment info = rdma_addrinfo.allocate(arena);
     rdma_addrinfo.ai_flags(info, flags);
@@ -96,34 +96,35 @@ public final class AddressInfo {
   }
 
   /**
-   * What kind of answer this is.
+   * Returns the flags of the result.
    *
-   * @return {@link AddressInfoFlag#PASSIVE} for one to listen on
+   * @return the flags; {@link AddressInfoFlag#PASSIVE} for an address to listen on
    */
   public Set<AddressInfoFlag> flags() {
     return AddressInfoFlag.of(flags);
   }
 
   /**
-   * Whether one can listen on the answer.
+   * Returns whether this is an address to listen on.
    *
-   * @return true for an answer to a {@linkplain AddressQuery#passive passive} query
+   * @return true for a result of a {@linkplain AddressQuery#passive passive} query
    */
   public boolean isPassive() {
     return flags().contains(AddressInfoFlag.PASSIVE);
   }
 
   /**
-   * The family of the addresses, as Linux numbers it.
+   * Returns the address family, in Linux's numbers.
    *
-   * @return 2 for IPv4, 10 for IPv6, 27 for InfiniBand's own
+   * @return 2 for IPv4 ({@code AF_INET}), 10 for IPv6 ({@code AF_INET6}), 27 for InfiniBand ({@code
+   *     AF_IB})
    */
   public int family() {
     return family;
   }
 
   /**
-   * The kind of service.
+   * Returns the port space.
    *
    * @return the port space
    */
@@ -132,34 +133,34 @@ public final class AddressInfo {
   }
 
   /**
-   * The type of queue pair of the service, as C numbers it.
+   * Returns the queue pair type of the service, in C's numbers.
    *
-   * @return {@code IBV_QPT_RC}, {@code IBV_QPT_UD} or another
+   * @return the value of {@code IBV_QPT_RC}, {@code IBV_QPT_UD} or another constant
    */
   public int queuePairType() {
     return queuePairType;
   }
 
   /**
-   * The own address.
+   * Returns the source address.
    *
-   * @return the address, or empty if there is none or it is not of IP
+   * @return the address, or empty if there is none or it is no IP address
    */
   public Optional<InetSocketAddress> source() {
     return address(source);
   }
 
   /**
-   * The peer's address.
+   * Returns the destination address.
    *
-   * @return the address, or empty if there is none or it is not of IP
+   * @return the address, or empty if there is none or it is no IP address
    */
   public Optional<InetSocketAddress> destination() {
     return address(destination);
   }
 
   /**
-   * The own address as C has it, of whatever family.
+   * Returns the source address as a C struct, of any family.
    *
    * @return the bytes of the {@code sockaddr}; empty if there is none
    */
@@ -168,7 +169,7 @@ public final class AddressInfo {
   }
 
   /**
-   * The peer's address as C has it, of whatever family.
+   * Returns the destination address as a C struct, of any family.
    *
    * @return the bytes of the {@code sockaddr}; empty if there is none
    */
@@ -177,25 +178,25 @@ public final class AddressInfo {
   }
 
   /**
-   * The own host's official name.
+   * Returns the canonical name of the source.
    *
-   * @return the name, if C asked for it
+   * @return the name, or empty if librdmacm did not resolve it
    */
   public Optional<String> sourceName() {
     return Optional.ofNullable(sourceName);
   }
 
   /**
-   * The peer host's official name.
+   * Returns the canonical name of the destination.
    *
-   * @return the name, if C asked for it
+   * @return the name, or empty if librdmacm did not resolve it
    */
   public Optional<String> destinationName() {
     return Optional.ofNullable(destinationName);
   }
 
   /**
-   * The route, where one was looked for and found.
+   * Returns the route.
    *
    * @return {@code struct ibv_path_data}s, for {@link ConnectionOptions#path}; empty if there is
    *     none
@@ -205,9 +206,9 @@ public final class AddressInfo {
   }
 
   /**
-   * What must precede the private data of a connection request.
+   * Returns the data that must precede the private data of a connection request.
    *
-   * @return the bytes; mostly none
+   * @return the bytes; usually empty
    */
   public byte[] connectData() {
     return connect.clone();

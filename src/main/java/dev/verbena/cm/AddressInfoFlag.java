@@ -5,19 +5,19 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** How a name is resolved: the {@code RAI_*} flags. */
+/** Flags of address resolution: {@code RAI_*}. */
 public enum AddressInfoFlag {
-  /** For listening: the name is of this machine. */
+  /** The address is for listening: the name is one of this host. */
   PASSIVE(rdma_h.RAI_PASSIVE()),
-  /** The name is an address in digits: no name service is asked. */
+  /** The name is a numeric address: no name resolution. */
   NUMERICHOST(rdma_h.RAI_NUMERICHOST()),
-  /** No route is looked for. */
+  /** No route resolution. */
   NOROUTE(rdma_h.RAI_NOROUTE()),
-  /** Only addresses of the family that the hints name. */
+  /** Only addresses of the family in the hints. */
   FAMILY(rdma_h.RAI_FAMILY()),
-  /** The subnet administrator is asked for an InfiniBand service; rdma-core 60. */
+  /** Resolution of an InfiniBand service by the subnet administrator; rdma-core 60. */
   SA(rdma_h.RAI_SA()),
-  /** Name services are asked, as without hints; rdma-core 60. */
+  /** Resolution by name servers, as without hints; rdma-core 60. */
   DNS(rdma_h.RAI_DNS());
 
   private final int bit;

@@ -23,9 +23,8 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A question for the addresses behind a name: the arguments and hints of {@code rdma_getaddrinfo}.
- *
- * <p>Nothing is asked for unless it is said here.
+ * A query for the addresses of a name: the arguments and hints of {@code rdma_getaddrinfo}. Hints
+ * that are not set are zero.
  *
  * {@snippet :
  * AddressInfo server = AddressQuery.of("server", "7471").resolve(Duration.ofSeconds(5)).getFirst();
@@ -47,24 +46,24 @@ public final class AddressQuery {
   }
 
   /**
-   * A query for a host and a service.
+   * Returns a query for a host and a service.
    *
-   * @param node a host name or an address in digits; null for none
-   * @param service a service name or a port in digits; null for none
-   * @return a query, to be refined
+   * @param node a host name or a numeric address; null for none
+   * @param service a service name or a port number; null for none
+   * @return the query
    */
   public static AddressQuery of(@Nullable String node, @Nullable String service) {
     if (node == null && service == null) {
-      throw new IllegalArgumentException("neither a node nor a service");
+      throw new IllegalArgumentException("node and service are null: at least one is required");
     }
     return new AddressQuery(node, service);
   }
 
   /**
-   * A query for the route to an address that is already known.
+   * Returns a query for the route to a known address.
    *
    * @param destination the peer's address
-   * @return a query, to be refined
+   * @return the query
    */
   public static AddressQuery to(InetSocketAddress destination) {
     AddressQuery query = new AddressQuery(null, null);
@@ -73,7 +72,7 @@ public final class AddressQuery {
   }
 
   /**
-   * Asks for an address to listen on.
+   * Requests an address to listen on ({@code RAI_PASSIVE}).
    *
    * @return this
    */
@@ -82,7 +81,7 @@ public final class AddressQuery {
   }
 
   /**
-   * Takes the node for an address in digits: no name service is asked.
+   * Declares the node to be a numeric address: no name resolution ({@code RAI_NUMERICHOST}).
    *
    * @return this
    */
@@ -93,7 +92,7 @@ public final class AddressQuery {
   /**
    * Adds a flag.
    *
-   * @param flag how to resolve
+   * @param flag the flag
    * @return this
    */
   public AddressQuery flag(AddressInfoFlag flag) {
@@ -102,7 +101,7 @@ public final class AddressQuery {
   }
 
   /**
-   * Asks for IPv4 addresses alone.
+   * Requests IPv4 addresses only.
    *
    * @return this
    */
@@ -112,7 +111,7 @@ public final class AddressQuery {
   }
 
   /**
-   * Asks for IPv6 addresses alone.
+   * Requests IPv6 addresses only.
    *
    * @return this
    */
@@ -122,7 +121,7 @@ public final class AddressQuery {
   }
 
   /**
-   * Chooses the kind of service.
+   * Sets the port space.
    *
    * @param space the port space
    * @return this
@@ -133,9 +132,9 @@ public final class AddressQuery {
   }
 
   /**
-   * Chooses the type of queue pair.
+   * Sets the type of queue pair.
    *
-   * @param type the transport service
+   * @param type the queue pair type
    * @return this
    */
   public AddressQuery queuePairType(QueuePairType type) {
@@ -144,9 +143,9 @@ public final class AddressQuery {
   }
 
   /**
-   * Chooses the own address.
+   * Sets the source address.
    *
-   * @param address an address of this machine
+   * @param address an address of this host
    * @return this
    */
   public AddressQuery source(InetSocketAddress address) {
@@ -155,13 +154,14 @@ public final class AddressQuery {
   }
 
   /**
-   * Resolves: {@code rdma_getaddrinfo} and {@code rdma_freeaddrinfo}. C does not say how long that
-   * takes; it is left behind when the time is over or the thread interrupted.
+   * Resolves the query: {@code rdma_getaddrinfo} and {@code rdma_freeaddrinfo}. The C function has
+   * no timeout; when the timeout expires or the thread is interrupted, it continues in the
+   * background and its result is discarded.
    *
-   * @param timeout how long to wait at most
-   * @return the answers, the preferred one first
-   * @throws VerbsException ENOENT if there is no such name or no address of the family asked for;
-   *     ETIMEDOUT if the time is over
+   * @param timeout the maximum time to wait
+   * @return the results, the preferred one first
+   * @throws VerbsException ENOENT if there is no such name or no address of the requested family;
+   *     ETIMEDOUT if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public List<AddressInfo> resolve(Duration timeout) throws InterruptedException {
@@ -174,7 +174,7 @@ public final class AddressQuery {
       throw new VerbsException(
           "rdma_getaddrinfo",
           Errno.ETIMEDOUT,
-          "resolving " + this + " takes longer than " + timeout);
+          "resolving " + this + " did not complete within " + timeout);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof VerbsException failure) {
         throw failure.explained("resolving " + this);
@@ -193,16 +193,16 @@ public final class AddressQuery {
   }
 
   /**
-   * Resolves by event: {@code rdma_resolve_addrinfo}; rdma-core 60. {@link
-   * EventType#ADDRINFO_RESOLVED} or {@link EventType#ADDRINFO_ERROR} follows. Name services are
-   * asked before this returns, InfiniBand's subnet administrator is not waited for.
+   * Starts the resolution on an identifier: {@code rdma_resolve_addrinfo}; rdma-core 60. {@link
+   * EventType#ADDRINFO_RESOLVED} or {@link EventType#ADDRINFO_ERROR} follows. The call waits for
+   * name servers, but not for InfiniBand's subnet administrator.
    *
-   * @param id whom the event tells, and who keeps the answers until they are {@linkplain #takeFrom
-   *     taken}
+   * @param id the identifier that receives the event and holds the results until they are
+   *     {@linkplain #takeFrom taken}
    */
   public void resolveOn(ConnectionId id) {
     try (Arena arena = Arena.ofConfined()) {
-      // Not while the channel is held: a name service may take its time.
+      // Not while holding the lock of the channel: name resolution may take long.
       id.nativeId()
           .rdmacm()
           .rdma_resolve_addrinfo(
@@ -213,19 +213,19 @@ public final class AddressQuery {
   }
 
   /**
-   * Takes what was resolved by event: {@code rdma_query_addrinfo}, once for each {@link
-   * EventType#ADDRINFO_RESOLVED}; rdma-core 60.
+   * Returns the results of a resolution on an identifier: {@code rdma_query_addrinfo}, once for
+   * each {@link EventType#ADDRINFO_RESOLVED}; rdma-core 60.
    *
-   * @param id whom the event told
-   * @return the answers
-   * @throws VerbsException ENOENT if nothing was resolved since
+   * @param id the identifier that received the event
+   * @return the results
+   * @throws VerbsException ENOENT if there are no new results
    */
   public static List<AddressInfo> takeFrom(ConnectionId id) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
       id.nativeId()
           .call(
-              "taking what was resolved",
+              "taking the results of address resolution",
               (rdmacm, pointer) -> rdmacm.rdma_query_addrinfo(pointer, result.address()));
       return copyAndFree(id.nativeId().rdmacm(), result);
     }
@@ -252,7 +252,7 @@ public final class AddressQuery {
     return text == null ? 0 : arena.allocateFrom(text).address();
   }
 
-  /** The hints, or NULL where nothing was said. */
+  /** Returns the hints, or NULL if none was set. */
   private long hints(Arena arena) {
     boolean nothing =
         flags.isEmpty()

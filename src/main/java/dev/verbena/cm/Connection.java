@@ -16,48 +16,59 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A reliable connection (RC queue pair) that carries messages, and reads, writes and atomically
- * changes the peer's memory.
+ * A reliable connection (RC queue pair) between two programs: sends and receives messages, and
+ * reads, writes and atomically updates the peer's memory by RDMA.
+ *
+ * <p>It consists of an {@link Endpoint} ({@code struct rdma_cm_id}), its queue pair, and registered
+ * buffers for messages. {@link #connect} and {@link #accept} create it:
  *
  * {@snippet :
  * try (Listener listener = Listener.open(new InetSocketAddress("::", 7471));
  *     Connection client = Connection.accept(listener)) {
- *   byte[] question = client.receive();
+ *   byte[] request = client.receive();
  *   client.send("42".getBytes(UTF_8));
  * }
  *
  * try (Connection server = Connection.connect(new InetSocketAddress("server", 7471))) {
  *   server.send("the answer?".getBytes(UTF_8));
- *   byte[] answer = server.receive();
+ *   byte[] response = server.receive();
  * }
  * }
  *
- * <p><b>Messages.</b> What is sent is copied into registered memory that the device reads; what
- * arrives is copied out of registered memory that it wrote. The longest message is what both ends
- * can do: {@link #messageSize}. The peer may also be a C program; then both must use one size.
+ * <p><b>Messages.</b> {@code send} copies the message to a registered buffer; {@code receive}
+ * copies it from one. The maximum {@linkplain #messageSize message size} is the smaller one of both
+ * ends' settings. If the peer is a C program, both programs must use the same size.
  *
- * <p><b>Waiting.</b> {@code send}, {@code read}, {@code write} and the atomics return when the
- * request is completed. {@code postSend}, {@code postRead} and {@code postWrite} return as soon as
- * the request is posted, so that several are outstanding; {@link #awaitPosted()} waits for all of
- * them. A method without a timeout waits until its outcome, an interrupt, the end of the
- * connection, or the {@linkplain #close closing}; one with a {@link Duration} throws {@link
- * VerbsException} with ETIMEDOUT when the time is over. After a timeout or an interrupt the request
- * stays posted, and the next one waits for it.
+ * <p><b>Waiting.</b> {@code send}, {@code read}, {@code write} and the atomic operations return
+ * when the request has completed. {@code postSend}, {@code postRead} and {@code postWrite} return
+ * when the request is posted, so that several can be outstanding; {@link #awaitPosted()} waits for
+ * all of them. A method without a timeout waits until the operation completes, the thread is
+ * interrupted, the connection ends, or it is {@linkplain #close closed}. A method with a {@link
+ * Duration} throws {@link VerbsException} with ETIMEDOUT when the timeout expires. After a timeout
+ * or an interrupt the request remains posted, and the next request waits for it.
  *
- * <p><b>A peer that does not receive.</b> When all receives of the peer are in use, the device
- * tries again. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry count
- * of 6: after some 4.6 seconds without a free receive the connection breaks. With a count of 7 it
- * never does, and a {@code send} with a {@code Duration} is what ends the wait.
+ * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device retries
+ * the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry count of
+ * 6: the connection fails after about 4.6 seconds without a free receive request. A count of 7
+ * retries without end; then only a {@code send} with a {@code Duration} limits the wait.
  *
- * <p><b>The end.</b> {@link #receive()} returns null after the peer has closed its {@code
- * Connection}. If the peer's process ends or is killed without that, or the link is lost, it
- * throws. Of a peer that is a C program, or over iWARP, both look alike: null.
+ * <p><b>States.</b> A connection is established when {@code connect} or {@code accept} returns. It
+ * has ended when the peer closes, the device is removed, or a request fails; from then on
+ * operations throw {@link ConnectionException} or {@link VerbsException}. {@link #receive()}
+ * returns null after the peer has closed its {@code Connection}. If the peer's process ends or is
+ * killed without closing, {@code receive} throws. A lost link is detected by a send, which fails
+ * with {@code IBV_WC_RETRY_EXC_ERR}, and not by a waiting {@code receive}. A peer that is a C
+ * program or is connected over iWARP does not indicate the difference: {@code receive} returns null
+ * in both cases.
  *
- * <p><b>Threads.</b> One thread at a time sends, reads or writes, and one receives: others wait for
- * their turn. Any thread may close the connection, which ends their waits.
+ * <p><b>Threads.</b> Any thread may call any method. One thread at a time sends, reads or writes,
+ * and one receives; others wait for it. A waiting virtual thread does not occupy its carrier. Any
+ * thread may close the connection, which ends all waits with {@link IllegalStateException}.
+ *
+ * <p>Manual pages: {@code rdma_connect(3)}, {@code rdma_accept(3)}, {@code rdma_cm(7)}.
  */
 public final class Connection implements AutoCloseable {
-  /** How long a device may take to complete or flush requests when the connection is closed. */
+  /** The maximum time for a device to complete or flush requests when the connection is closed. */
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
   private final Endpoint endpoint;
@@ -71,10 +82,10 @@ public final class Connection implements AutoCloseable {
   private final ReentrantLock sending = new ReentrantLock();
   private volatile boolean closed;
 
-  /** Whether the peer has closed its end in order. */
+  /** Whether the peer has closed its {@code Connection}. */
   private volatile boolean ended;
 
-  /** Why the first receive failed, or null; until then the peer's end may still be in order. */
+  /** The status of the first failed receive request, or null. */
   private volatile @Nullable String receiveFailure;
 
   private Connection(Endpoint endpoint, Inbox inbox, Outbox outbox, Greeting peer, int size) {
@@ -91,12 +102,12 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Connects to a listener.
+   * Connects to a listener, and waits until the connection is established.
    *
-   * @param peer where it listens
-   * @return a connection, to be closed
-   * @throws ConnectionException if there is no way to the peer, or it refuses
-   * @throws VerbsException ETIMEDOUT if it takes too long
+   * @param peer the address of the listener
+   * @return a connection, to be closed by the caller
+   * @throws ConnectionException if the peer cannot be reached or rejects the connection
+   * @throws VerbsException ETIMEDOUT if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Connection connect(InetSocketAddress peer) throws InterruptedException {
@@ -104,13 +115,13 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Connects to a listener.
+   * Connects to a listener, and waits until the connection is established.
    *
-   * @param peer where it listens
-   * @param settings how to connect
-   * @return a connection, to be closed
-   * @throws ConnectionException if there is no way to the peer, or it refuses
-   * @throws VerbsException ETIMEDOUT if it takes too long
+   * @param peer the address of the listener
+   * @param settings the settings of the connection
+   * @return a connection, to be closed by the caller
+   * @throws ConnectionException if the peer cannot be reached or rejects the connection
+   * @throws VerbsException ETIMEDOUT if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Connection connect(InetSocketAddress peer, ConnectionSettings settings)
@@ -126,27 +137,27 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Waits for a peer and accepts it.
+   * Waits for a connection request, and accepts it.
    *
-   * @param listener where peers connect to
-   * @return a connection, to be closed
-   * @throws ConnectionException if the connection does not come about
+   * @param listener the listener
+   * @return a connection, to be closed by the caller
+   * @throws ConnectionException if the connection cannot be established
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the listener is closed, be it during the wait
+   * @throws IllegalStateException if the listener is closed before or during the wait
    */
   public static Connection accept(Listener listener) throws InterruptedException {
     return accept(listener, ConnectionSettings.DEFAULT);
   }
 
   /**
-   * Waits for a peer and accepts it.
+   * Waits for a connection request, and accepts it.
    *
-   * @param listener where peers connect to
-   * @param settings how to accept
-   * @return a connection, to be closed
-   * @throws ConnectionException if the connection does not come about
+   * @param listener the listener
+   * @param settings the settings of the connection
+   * @return a connection, to be closed by the caller
+   * @throws ConnectionException if the connection cannot be established
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the listener is closed, be it during the wait
+   * @throws IllegalStateException if the listener is closed before or during the wait
    */
   public static Connection accept(Listener listener, ConnectionSettings settings)
       throws InterruptedException {
@@ -154,13 +165,13 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Accepts a peer.
+   * Accepts a connection request, and waits until the connection is established.
    *
-   * @param request what a listener gave; it belongs to the connection from now on
-   * @param settings how to accept
-   * @return a connection, to be closed
-   * @throws ConnectionException if the connection does not come about
-   * @throws VerbsException ETIMEDOUT if it takes too long
+   * @param request a request from {@link Listener#take()}; the connection closes it
+   * @param settings the settings of the connection
+   * @return a connection, to be closed by the caller
+   * @throws ConnectionException if the connection cannot be established
+   * @throws VerbsException ETIMEDOUT if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Connection accept(Endpoint request, ConnectionSettings settings)
@@ -180,7 +191,7 @@ public final class Connection implements AutoCloseable {
     byte[] perform(byte[] greeting) throws InterruptedException;
   }
 
-  /** Makes the queues, and connects them: receives are posted before the peer can send. */
+  /** Creates the queues and connects them. Receive requests are posted before the peer can send. */
   private static Connection establish(
       Endpoint endpoint, ConnectionSettings settings, Handshake handshake)
       throws InterruptedException {
@@ -200,18 +211,18 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * What the peer sent along with its request or its acceptance.
+   * Returns the private data of the peer's connection request or acceptance.
    *
-   * @return the bytes; if the peer is no {@code Connection}, the transport may have padded them
-   *     with zeros
+   * @return a copy of the bytes; if the peer is not a {@code Connection}, the transport may have
+   *     padded them with zeros
    */
   public byte[] privateData() {
     return peer.privateData().clone();
   }
 
   /**
-   * The size of the longest message that can be sent and received: the smaller one of both ends'
-   * {@linkplain ConnectionSettings#messageSize settings}.
+   * Returns the maximum size of a message in either direction: the smaller {@linkplain
+   * ConnectionSettings#messageSize setting} of both ends.
    *
    * @return the number of bytes
    */
@@ -222,60 +233,60 @@ public final class Connection implements AutoCloseable {
   // Sending
 
   /**
-   * Sends a message, and waits until the peer's device has it.
+   * Sends a message, and waits until the peer's device has acknowledged it.
    *
    * @param message the bytes, at most {@link #messageSize}
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the message does not arrive
-   * @throws InterruptedException if the thread is interrupted; the message may still arrive
+   * @throws VerbsException if the send fails
+   * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(byte[] message) throws InterruptedException {
     send(MemorySegment.ofArray(message), Deadline.NEVER, true);
   }
 
   /**
-   * Sends a message, and waits a while until the peer's device has it.
+   * Sends a message, and waits until the peer's device has acknowledged it or the timeout expires.
    *
    * @param message the bytes, at most {@link #messageSize}
-   * @param timeout how long to wait at most
+   * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over, and the message may still arrive; another
-   *     if it does not arrive
-   * @throws InterruptedException if the thread is interrupted; the message may still arrive
+   * @throws VerbsException ETIMEDOUT if the timeout expires, and the message may still be
+   *     delivered; another errno if the send fails
+   * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(byte[] message, Duration timeout) throws InterruptedException {
     send(MemorySegment.ofArray(message), Deadline.after(timeout), true);
   }
 
   /**
-   * Sends a message, and waits until the peer's device has it.
+   * Sends a message, and waits until the peer's device has acknowledged it.
    *
-   * @param message the bytes, of any memory, at most {@link #messageSize}
+   * @param message the bytes, in native or heap memory, at most {@link #messageSize}
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the message does not arrive
-   * @throws InterruptedException if the thread is interrupted; the message may still arrive
+   * @throws VerbsException if the send fails
+   * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(MemorySegment message) throws InterruptedException {
     send(message, Deadline.NEVER, true);
   }
 
   /**
-   * Sends a message, and waits a while until the peer's device has it.
+   * Sends a message, and waits until the peer's device has acknowledged it or the timeout expires.
    *
-   * @param message the bytes, of any memory, at most {@link #messageSize}
-   * @param timeout how long to wait at most
+   * @param message the bytes, in native or heap memory, at most {@link #messageSize}
+   * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over, and the message may still arrive; another
-   *     if it does not arrive
-   * @throws InterruptedException if the thread is interrupted; the message may still arrive
+   * @throws VerbsException ETIMEDOUT if the timeout expires, and the message may still be
+   *     delivered; another errno if the send fails
+   * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(MemorySegment message, Duration timeout) throws InterruptedException {
     send(message, Deadline.after(timeout), true);
   }
 
   /**
-   * Posts a message without waiting for it; waits for room only if as many requests are outstanding
-   * as {@link ConnectionSettings#sends} says.
+   * Posts a message without waiting for its completion. Waits only while {@link
+   * ConnectionSettings#sends} requests are outstanding.
    *
    * @param message the bytes, at most {@link #messageSize}; they are copied
    * @throws ConnectionException if the connection has ended
@@ -287,10 +298,11 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Posts a message without waiting for it; waits for room only if as many requests are outstanding
-   * as {@link ConnectionSettings#sends} says.
+   * Posts a message without waiting for its completion. Waits only while {@link
+   * ConnectionSettings#sends} requests are outstanding.
    *
-   * @param message the bytes, of any memory, at most {@link #messageSize}; they are copied
+   * @param message the bytes, in native or heap memory, at most {@link #messageSize}; they are
+   *     copied
    * @throws ConnectionException if the connection has ended
    * @throws VerbsException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the message was not posted
@@ -305,11 +317,11 @@ public final class Connection implements AutoCloseable {
       throw new IllegalArgumentException(
           "message of "
               + message.byteSize()
-              + " bytes; the longest that both ends of "
+              + " bytes exceeds the maximum message size of "
               + this
-              + " can do is "
+              + ": "
               + messageSize
-              + " (ConnectionSettings.messageSize)");
+              + " (ConnectionSettings.messageSize of both ends)");
     }
     perform("sending", () -> outbox.send(message), deadline, awaited);
   }
@@ -317,15 +329,16 @@ public final class Connection implements AutoCloseable {
   // The peer's memory
 
   /**
-   * Writes into the peer's memory, and waits until that is done. The peer does not notice.
+   * Writes to the peer's memory (RDMA write), and waits for the completion. The peer is not
+   * notified.
    *
-   * @param local the region that is read
-   * @param offset where in the region
-   * @param length how many bytes
-   * @param remote the peer's memory that is written
-   * @param remoteOffset where in the remote memory
+   * @param local the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the destination
+   * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer does not permit it
+   * @throws VerbsException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be written
    */
   public void write(
@@ -335,17 +348,18 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Writes into the peer's memory, and waits a while until that is done. The peer does not notice.
+   * Writes to the peer's memory (RDMA write), and waits for the completion or the timeout. The peer
+   * is not notified.
    *
-   * @param local the region that is read
-   * @param offset where in the region
-   * @param length how many bytes
-   * @param remote the peer's memory that is written
-   * @param remoteOffset where in the remote memory
-   * @param timeout how long to wait at most
+   * @param local the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the destination
+   * @param remoteOffset the offset in the remote memory, in bytes
+   * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over, and the bytes may still be written;
-   *     another if the peer does not permit it
+   * @throws VerbsException ETIMEDOUT if the timeout expires, and the bytes may still be written;
+   *     another errno if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be written
    */
   public void write(
@@ -360,14 +374,14 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Posts a request that writes into the peer's memory, without waiting for it; waits for room only
-   * if as many requests are outstanding as {@link ConnectionSettings#sends} says.
+   * Posts an RDMA write to the peer's memory without waiting for its completion. Waits only while
+   * {@link ConnectionSettings#sends} requests are outstanding.
    *
-   * @param local the region that is read
-   * @param offset where in the region
-   * @param length how many bytes
-   * @param remote the peer's memory that is written
-   * @param remoteOffset where in the remote memory
+   * @param local the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the destination
+   * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
    * @throws VerbsException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the request was not posted
@@ -396,15 +410,15 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Reads the peer's memory, and waits until that is done. The peer does not notice.
+   * Reads the peer's memory (RDMA read), and waits for the completion. The peer is not notified.
    *
-   * @param local the region that is written
-   * @param offset where in the region
-   * @param length how many bytes
-   * @param remote the peer's memory that is read
-   * @param remoteOffset where in the remote memory
+   * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the source
+   * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer does not permit it
+   * @throws VerbsException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be read
    */
   public void read(
@@ -414,17 +428,18 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Reads the peer's memory, and waits a while until that is done. The peer does not notice.
+   * Reads the peer's memory (RDMA read), and waits for the completion or the timeout. The peer is
+   * not notified.
    *
-   * @param local the region that is written
-   * @param offset where in the region
-   * @param length how many bytes
-   * @param remote the peer's memory that is read
-   * @param remoteOffset where in the remote memory
-   * @param timeout how long to wait at most
+   * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the source
+   * @param remoteOffset the offset in the remote memory, in bytes
+   * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over, and the bytes may still be read; another
-   *     if the peer does not permit it
+   * @throws VerbsException ETIMEDOUT if the timeout expires, and the bytes may still be read;
+   *     another errno if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be read
    */
   public void read(
@@ -439,14 +454,14 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Posts a request that reads the peer's memory, without waiting for it; waits for room only if as
-   * many requests are outstanding as {@link ConnectionSettings#sends} says.
+   * Posts an RDMA read of the peer's memory without waiting for its completion. Waits only while
+   * {@link ConnectionSettings#sends} requests are outstanding.
    *
-   * @param local the region that is written
-   * @param offset where in the region
-   * @param length how many bytes
-   * @param remote the peer's memory that is read
-   * @param remoteOffset where in the remote memory
+   * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the source
+   * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
    * @throws VerbsException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the request was not posted
@@ -475,17 +490,17 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Adds to a number in the peer's memory, atomically with regard to other atomics of the peer's
-   * device, and waits until that is done ({@code IBV_WR_ATOMIC_FETCH_AND_ADD}). The peer does not
-   * notice.
+   * Atomically adds to a 64-bit number in the peer's memory, and waits for the completion ({@code
+   * IBV_WR_ATOMIC_FETCH_AND_ADD}). The operation is atomic with respect to other atomic operations
+   * of the peer's device. The peer is not notified.
    *
    * @param remote the peer's memory, registered {@linkplain Transfers#registerAtomic for atomics}
-   * @param remoteOffset where in it eight bytes are, in the peer's byte order, at an address that
-   *     is a multiple of 8
-   * @param addend what is added
-   * @return the number before
+   * @param remoteOffset the offset of the number in the remote memory, in bytes; its address must
+   *     be a multiple of 8. The number is in the peer's byte order
+   * @param addend the value to add
+   * @return the previous value
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer does not permit it
+   * @throws VerbsException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend)
@@ -494,18 +509,18 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Adds to a number in the peer's memory as {@link #fetchAndAdd(RemoteMemory, long, long)} does,
-   * and waits a while until that is done.
+   * Atomically adds to a number in the peer's memory as {@link #fetchAndAdd(RemoteMemory, long,
+   * long)} does, and waits for the completion or the timeout.
    *
    * @param remote the peer's memory, registered {@linkplain Transfers#registerAtomic for atomics}
-   * @param remoteOffset where in it eight bytes are, in the peer's byte order, at an address that
-   *     is a multiple of 8
-   * @param addend what is added
-   * @param timeout how long to wait at most
-   * @return the number before
+   * @param remoteOffset the offset of the number in the remote memory, in bytes; its address must
+   *     be a multiple of 8. The number is in the peer's byte order
+   * @param addend the value to add
+   * @param timeout the maximum time to wait
+   * @return the previous value
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over, and the number may still be changed;
-   *     another if the peer does not permit it
+   * @throws VerbsException ETIMEDOUT if the timeout expires, and the number may still be changed;
+   *     another errno if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend, Duration timeout)
@@ -522,18 +537,18 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Replaces a number in the peer's memory if it is the expected one, atomically with regard to
-   * other atomics of the peer's device, and waits until that is done ({@code
-   * IBV_WR_ATOMIC_CMP_AND_SWP}). The peer does not notice.
+   * Atomically replaces a 64-bit number in the peer's memory if it has the expected value, and
+   * waits for the completion ({@code IBV_WR_ATOMIC_CMP_AND_SWP}). The operation is atomic with
+   * respect to other atomic operations of the peer's device. The peer is not notified.
    *
    * @param remote the peer's memory, registered {@linkplain Transfers#registerAtomic for atomics}
-   * @param remoteOffset where in it eight bytes are, in the peer's byte order, at an address that
-   *     is a multiple of 8
-   * @param expected what the number must be
-   * @param desired what it becomes then
-   * @return the number before: the expected one if it was replaced
+   * @param remoteOffset the offset of the number in the remote memory, in bytes; its address must
+   *     be a multiple of 8. The number is in the peer's byte order
+   * @param expected the expected value
+   * @param desired the new value
+   * @return the previous value: the expected value if the number was replaced
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer does not permit it
+   * @throws VerbsException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long compareAndSwap(RemoteMemory remote, long remoteOffset, long expected, long desired)
@@ -542,19 +557,19 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Replaces a number in the peer's memory as {@link #compareAndSwap(RemoteMemory, long, long,
-   * long)} does, and waits a while until that is done.
+   * Atomically replaces a number in the peer's memory as {@link #compareAndSwap(RemoteMemory, long,
+   * long, long)} does, and waits for the completion or the timeout.
    *
    * @param remote the peer's memory, registered {@linkplain Transfers#registerAtomic for atomics}
-   * @param remoteOffset where in it eight bytes are, in the peer's byte order, at an address that
-   *     is a multiple of 8
-   * @param expected what the number must be
-   * @param desired what it becomes then
-   * @param timeout how long to wait at most
-   * @return the number before: the expected one if it was replaced
+   * @param remoteOffset the offset of the number in the remote memory, in bytes; its address must
+   *     be a multiple of 8. The number is in the peer's byte order
+   * @param expected the expected value
+   * @param desired the new value
+   * @param timeout the maximum time to wait
+   * @return the previous value: the expected value if the number was replaced
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over, and the number may still be changed;
-   *     another if the peer does not permit it
+   * @throws VerbsException ETIMEDOUT if the timeout expires, and the number may still be changed;
+   *     another errno if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long compareAndSwap(
@@ -575,9 +590,9 @@ public final class Connection implements AutoCloseable {
   }
 
   private long atomic(Outbox.Request request, Deadline deadline) throws InterruptedException {
-    lock(sending, "an atomic", deadline);
+    lock(sending, "an atomic operation", deadline);
     try {
-      perform("an atomic", () -> outbox.post(request), deadline, true);
+      perform("an atomic operation", () -> outbox.post(request), deadline, true);
       return outbox.resultValue();
     } finally {
       sending.unlock();
@@ -585,7 +600,7 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Waits until every request that was posted is completed.
+   * Waits until all posted requests have completed.
    *
    * @throws ConnectionException if the connection has ended
    * @throws VerbsException if a request failed
@@ -596,11 +611,11 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Waits a while until every request that was posted is completed.
+   * Waits until all posted requests have completed or the timeout expires.
    *
-   * @param timeout how long to wait at most
+   * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the time is over; another if a request failed
+   * @throws VerbsException ETIMEDOUT if the timeout expires; another errno if a request failed
    * @throws InterruptedException if the thread is interrupted
    */
   public void awaitPosted(Duration timeout) throws InterruptedException {
@@ -617,7 +632,7 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  /** Posts a request, and waits for it if that is asked for. */
+  /** Posts a request, and waits for its completion if {@code awaited}. */
   private void perform(String doing, Runnable post, Deadline deadline, boolean awaited)
       throws InterruptedException {
     lock(sending, doing, deadline);
@@ -640,7 +655,10 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  /** What was done before the connection ended outlives the end. */
+  /**
+   * Throws unless the requests completed. Requests that completed before the end of the connection
+   * count as completed.
+   */
   private void requireDone(boolean inTime, String doing) {
     if (!inTime) {
       throw timedOut(doing);
@@ -669,8 +687,8 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Why the connection cannot be used any more: a request that failed by itself comes before the
-   * end that it may have led to, and the end before the requests that it flushed.
+   * Returns the reason why the connection is unusable: a failed request takes precedence over the
+   * end of the connection, which it may have caused, and the end over requests that it flushed.
    */
   private RuntimeException broken(String doing, @Nullable String failure) {
     requireOpen();
@@ -690,44 +708,42 @@ public final class Connection implements AutoCloseable {
     return doing
         + " over "
         + this
-        + (unmarked
-            ? ": the peer ended without closing its Connection, perhaps it was killed"
-            : "");
+        + (unmarked ? ": the peer's process ended without closing its Connection" : "");
   }
 
   private VerbsException failed(String doing, @Nullable String failure) {
     return new VerbsException(
         "ibv_poll_cq",
         Errno.EIO,
-        doing + " over " + this + ": the connection is broken: " + failure);
+        doing + " over " + this + ": the connection has failed: " + failure);
   }
 
   // Receiving
 
   /**
-   * Waits for a message.
+   * Waits for a message, and returns it.
    *
    * @return the message, or null if the peer has closed the connection
-   * @throws ConnectionException if the peer ended without closing the connection, or the device was
-   *     removed
-   * @throws VerbsException if the connection broke
+   * @throws ConnectionException if the peer ended without closing the connection, or if the device
+   *     was removed
+   * @throws VerbsException if the connection failed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the connection is closed, be it during the wait
+   * @throws IllegalStateException if the connection is closed before or during the wait
    */
   public byte @Nullable [] receive() throws InterruptedException {
     return receive(Deadline.NEVER, message -> message.toArray(ValueLayout.JAVA_BYTE), null);
   }
 
   /**
-   * Waits a while for a message.
+   * Waits for a message until the timeout expires, and returns it.
    *
-   * @param timeout how long to wait at most
+   * @param timeout the maximum time to wait
    * @return the message, or null if the peer has closed the connection
-   * @throws ConnectionException if the peer ended without closing the connection, or the device was
-   *     removed
-   * @throws VerbsException ETIMEDOUT if none came in time; another if the connection broke
+   * @throws ConnectionException if the peer ended without closing the connection, or if the device
+   *     was removed
+   * @throws VerbsException ETIMEDOUT if the timeout expires; another errno if the connection failed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the connection is closed, be it during the wait
+   * @throws IllegalStateException if the connection is closed before or during the wait
    */
   public byte @Nullable [] receive(Duration timeout) throws InterruptedException {
     return receive(
@@ -735,17 +751,18 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Waits a while for a message, without making an array of it.
+   * Waits for a message until the timeout expires, and copies it to memory of the caller. Allocates
+   * no array.
    *
-   * @param target where it is copied to; its rest stays as it is
-   * @param timeout how long to wait at most
-   * @return the message's length, or -1 if the peer has closed the connection
+   * @param target the memory to copy to; bytes after the message are unchanged
+   * @param timeout the maximum time to wait
+   * @return the length of the message in bytes, or -1 if the peer has closed the connection
    * @throws IndexOutOfBoundsException if the message is longer than the target; it is lost
-   * @throws ConnectionException if the peer ended without closing the connection, or the device was
-   *     removed
-   * @throws VerbsException ETIMEDOUT if none came in time; another if the connection broke
+   * @throws ConnectionException if the peer ended without closing the connection, or if the device
+   *     was removed
+   * @throws VerbsException ETIMEDOUT if the timeout expires; another errno if the connection failed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the connection is closed, be it during the wait
+   * @throws IllegalStateException if the connection is closed before or during the wait
    */
   public int receive(MemorySegment target, Duration timeout) throws InterruptedException {
     return receive(Deadline.after(timeout), message -> copy(message, target), -1);
@@ -756,7 +773,10 @@ public final class Connection implements AutoCloseable {
     return (int) message.byteSize();
   }
 
-  /** What a message is taken out of its slot as, or what stands for the end of the connection. */
+  /**
+   * Takes the next message out of its slot by a function; returns {@code end} at the end of the
+   * connection.
+   */
   private <T extends @Nullable Object> T receive(
       Deadline deadline, Function<MemorySegment, T> taking, T end) throws InterruptedException {
     lock(receiving, "receiving", deadline);
@@ -774,7 +794,7 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  /** True for a message, false for the end of the connection. */
+  /** Returns true for a message, false for the end of the connection. */
   private boolean awaitMessage(Deadline deadline) throws InterruptedException {
     requireOpen();
     if (ended) {
@@ -802,7 +822,7 @@ public final class Connection implements AutoCloseable {
     };
   }
 
-  /** Whether that the peer disconnected is all that can be known. */
+  /** Returns whether the peer indicates no difference between a close and a failure. */
   private boolean endsWithoutMark() {
     requireOpen();
     return !endsAreMarked
@@ -810,7 +830,7 @@ public final class Connection implements AutoCloseable {
         && endpoint.end().filter(end -> end.type() == EventType.DISCONNECTED).isPresent();
   }
 
-  /** Receives are flushed when a request fails: which one, its completion tells. */
+  /** Records the status of the first failed receive request. */
   private void noteFirstFailure() throws InterruptedException {
     Deadline deadline = Deadline.after(CLOSING_TIME);
     if (endpoint.end().isEmpty() && acquire(sending, deadline)) {
@@ -822,19 +842,19 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  // What it is made of
+  // Components
 
   /**
-   * The protection domain of the connection, for memory to be registered.
+   * Returns the protection domain of the connection, to register memory with.
    *
-   * @return the domain, which is closed with the connection
+   * @return the protection domain; closing the connection closes it
    */
   public ProtectionDomain domain() {
     return endpoint.id().domain();
   }
 
   /**
-   * The endpoint below, for its identifier, its queue pair and its addresses.
+   * Returns the endpoint of the connection, with its identifier, queue pair and addresses.
    *
    * @return the endpoint
    */
@@ -843,26 +863,27 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Requests of other kinds, and memory to be registered. What is posted there completes there:
-   * completions must not be left for this connection's methods to find.
+   * Returns the queue pair's operations of {@code rdma_verbs.h}, for other kinds of requests and
+   * registrations. The caller must poll the completions of all requests that it posts there before
+   * it calls another method of this connection.
    *
-   * @return the verbs on the queue pair
+   * @return the operations
    */
   public Transfers transfers() {
     return transfers;
   }
 
   /**
-   * Ends the connection: waits until the requests that were posted are completed, at most five
-   * seconds, tells the peer, whose {@link #receive()} then returns null, and disconnects. If
-   * another thread is sending, its request is flushed instead, and the peer sees a connection that
-   * was not closed in order.
+   * Closes the connection: waits up to five seconds until all posted requests have completed,
+   * notifies the peer, whose {@link #receive()} then returns null, and disconnects. If another
+   * thread is sending, its request is flushed instead, and the peer is not notified of an orderly
+   * close.
    */
   @Override
   public void close() {
     closed = true;
     endInOrder(Deadline.after(CLOSING_TIME));
-    // Requests complete as flushed, so that whoever waits for one leaves before it is taken away.
+    // All requests are flushed, so that waiting threads return before the queue pair is destroyed.
     endpoint.id().endQuietly();
     Deadline deadline = Deadline.after(CLOSING_TIME);
     boolean nobodyReceives = acquire(receiving, deadline);
@@ -889,26 +910,26 @@ public final class Connection implements AutoCloseable {
         uninterrupted(() -> outbox.awaitAll(deadline));
       }
     } catch (VerbsException | IllegalStateException e) {
-      // The connection is broken or closed already: the peer notices that by itself.
+      // The connection has failed or ended: the peer cannot be notified.
     } finally {
       sending.unlock();
     }
   }
 
   /**
-   * Takes a lock within a time, also for a thread that is interrupted: what the lock's holder uses
-   * must not be taken away for an interrupt.
+   * Acquires a lock within a time, also in an interrupted thread: objects that the holder of the
+   * lock uses must not be destroyed because of an interrupt.
    */
   static boolean acquire(ReentrantLock lock, Deadline deadline) {
     return uninterrupted(() -> lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS));
   }
 
-  /** Something that waits; whether it came about in time. */
+  /** An operation that waits, and returns whether it succeeded before the deadline. */
   private interface Wait {
     boolean await() throws InterruptedException;
   }
 
-  /** Waits also in a thread that is interrupted, which it still is afterwards. */
+  /** Waits also in an interrupted thread, and restores its interrupt status. */
   private static boolean uninterrupted(Wait wait) {
     boolean interrupted = Thread.interrupted();
     try {

@@ -10,8 +10,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.Optional;
 
 /**
- * Something that happened to an identifier: {@code struct rdma_cm_event}, copied before C was told
- * that it was read, so that it may be kept for ever.
+ * An event of an identifier ({@code struct rdma_cm_event}). It is a copy: the library acknowledges
+ * the event of librdmacm ({@code rdma_ack_cm_event}) when it is read.
  */
 public final class ConnectionEvent {
   private final EventType type;
@@ -42,7 +42,7 @@ public final class ConnectionEvent {
     this.argument = argument;
   }
 
-  /** Copies everything that is valid in an event of its type. */
+  /** Copies the fields that are valid in an event of its type. */
   static ConnectionEvent copy(MemorySegment event, ConnectionId id, ConnectionId listener) {
     EventType type = EventType.of(rdma_cm_event.event(event));
     int status = rdma_cm_event.status(event);
@@ -71,11 +71,12 @@ public final class ConnectionEvent {
                   ConnectionParameters.readFrom(conn),
                   null,
                   0);
-      // librdmacm takes a refusal for a connection's, whatever it is of.
+      // librdmacm fills in the parameters of a connection in each rejection, also of datagram
+      // services.
       case REJECTED, DISCONNECTED -> data(type, id, status, connectionData(conn));
       case UNREACHABLE, CONNECT_ERROR ->
           data(type, id, status, datagrams ? datagramData(ud) : connectionData(conn));
-      // The group's context stands where others have private data.
+      // The context of the group is in the place of the private data.
       case MULTICAST_JOIN ->
           new ConnectionEvent(
               type,
@@ -122,7 +123,7 @@ public final class ConnectionEvent {
   }
 
   /**
-   * What happened.
+   * Returns the type of the event.
    *
    * @return the type
    */
@@ -131,16 +132,17 @@ public final class ConnectionEvent {
   }
 
   /**
-   * Whom it happened to.
+   * Returns the identifier that the event concerns.
    *
-   * @return the identifier; of a {@link EventType#CONNECT_REQUEST}, a new one, to be closed
+   * @return the identifier; for a {@link EventType#CONNECT_REQUEST} a new one, to be closed by the
+   *     caller
    */
   public ConnectionId id() {
     return id;
   }
 
   /**
-   * Who was asked.
+   * Returns the listening identifier of a connection request.
    *
    * @return the listening identifier of a {@link EventType#CONNECT_REQUEST}, otherwise empty
    */
@@ -149,21 +151,20 @@ public final class ConnectionEvent {
   }
 
   /**
-   * Why it happened, in C's numbers.
+   * Returns the status of the event.
    *
-   * @return 0 for success; mostly the negative of an errno, or -1 where librdmacm itself failed; of
-   *     {@link EventType#REJECTED}, and of {@link EventType#UNREACHABLE} in answer to a lookup, the
-   *     transport's number for the reason
+   * @return 0 for success; usually a negative errno, or -1 if librdmacm itself failed; for {@link
+   *     EventType#REJECTED}, and for {@link EventType#UNREACHABLE} of a datagram service, the
+   *     transport's code of the reason
    */
   public int status() {
     return status;
   }
 
   /**
-   * Why the peer refused.
+   * Returns the reason of a rejection.
    *
-   * @return the reason of a {@link EventType#REJECTED} that came over InfiniBand or RoCE, otherwise
-   *     empty
+   * @return the reason of a {@link EventType#REJECTED} over InfiniBand or RoCE, otherwise empty
    */
   public Optional<RejectReason> rejectReason() {
     return type == EventType.REJECTED && status > 0
@@ -172,7 +173,7 @@ public final class ConnectionEvent {
   }
 
   /**
-   * What the peer sent along.
+   * Returns the private data of the peer.
    *
    * @return a copy of the bytes, which the transport may have padded with zeros; empty if there are
    *     none
@@ -182,7 +183,7 @@ public final class ConnectionEvent {
   }
 
   /**
-   * What the peer asks for or agreed to.
+   * Returns the connection parameters of the peer.
    *
    * @return the parameters of a request, a response, or an established connection; otherwise empty
    */
@@ -191,7 +192,7 @@ public final class ConnectionEvent {
   }
 
   /**
-   * How to reach a service or group.
+   * Returns the parameters to send to a datagram service or multicast group.
    *
    * @return the parameters of an established datagram service or of a joined multicast group;
    *     otherwise empty
@@ -201,28 +202,28 @@ public final class ConnectionEvent {
   }
 
   /**
-   * The user's number in the event.
+   * Returns the argument of the event.
    *
-   * @return of a multicast event the context of the join, of a {@link EventType#USER} event what
-   *     was written; otherwise 0
+   * @return for a multicast event the context of the join, for a {@link EventType#USER} event the
+   *     argument that was written; otherwise 0
    */
   public long argument() {
     return argument;
   }
 
   /**
-   * Whether what was asked for did not come about.
+   * Returns whether the event reports a failure.
    *
-   * @return true for errors, refusals and the removal of the device
+   * @return true for errors, rejections and the removal of the device
    */
   public boolean isFailure() {
     return type.isFailure() || (status != 0 && type != EventType.USER);
   }
 
   /**
-   * What happened and why, in words.
+   * Returns a description of the event and its status.
    *
-   * @return such as {@code refused: nobody listens on that port}
+   * @return for example {@code rejected: no listener on the port}
    */
   public String description() {
     if (status == 0 || type == EventType.USER) {
@@ -240,9 +241,9 @@ public final class ConnectionEvent {
       return answerToLookup(status);
     }
     if (status == -1) {
-      return "librdmacm could not take the next step";
+      return "a call of librdmacm failed";
     }
-    // The kernel's are negative, librdmacm's are not.
+    // Negative from the kernel, positive from librdmacm.
     int errno = Math.abs(status);
     String advice =
         type == EventType.ADDR_ERROR || type == EventType.ROUTE_ERROR
@@ -251,14 +252,17 @@ public final class ConnectionEvent {
     return Errno.text(errno) + " (" + Errno.name(errno) + ")" + advice;
   }
 
-  /** The status of InfiniBand's service ID resolution, by which datagram services are found. */
+  /**
+   * Describes the status of InfiniBand's service ID resolution, by which datagram services are
+   * found.
+   */
   private static String answerToLookup(int status) {
     return switch (status) {
-      case 1 -> "no datagram service listens on that port";
-      case 2 -> "the datagram service refuses";
+      case 1 -> "no datagram service listens on the port";
+      case 2 -> "the datagram service rejects the request";
       case 3 -> "the datagram service has no queue pair";
-      case 4 -> "the datagram service is elsewhere";
-      case 5 -> "the datagram service speaks another version";
+      case 4 -> "the datagram service has another address";
+      case 5 -> "the datagram service has another version";
       default -> "status " + status;
     };
   }

@@ -14,9 +14,9 @@ public final class ConnectionException extends RdmaException {
   private final transient @Nullable ConnectionEvent event;
 
   /**
-   * The failure that an event reports.
+   * Creates the exception of an event.
    *
-   * @param doing what was being done, such as {@code connecting to 10.9.0.2:7471}
+   * @param doing the failed operation, such as {@code connecting to 10.9.0.2:7471}
    * @param event the event
    */
   public ConnectionException(String doing, ConnectionEvent event) {
@@ -33,9 +33,9 @@ public final class ConnectionException extends RdmaException {
   }
 
   /**
-   * The event, with its status and what the peer sent along.
+   * Returns the event, with its status and the private data of the peer.
    *
-   * @return the event; null in an exception that was serialised
+   * @return the event; null in a deserialized exception
    */
   public @Nullable ConnectionEvent event() {
     return event;

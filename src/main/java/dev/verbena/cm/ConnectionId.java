@@ -25,22 +25,45 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One end of a connection, a listener, or a datagram service: {@code struct rdma_cm_id}, RDMA's
- * socket.
+ * An RDMA CM identifier: one end of a connection, a listener, or a datagram service ({@code struct
+ * rdma_cm_id}). It corresponds to a socket.
  *
- * <p>Most operations begin something whose outcome an event on the identifier's {@link
- * EventChannel} tells. Each says which event.
+ * <p>{@link EventChannel#createId} creates it; a {@link EventType#CONNECT_REQUEST} contains a new
+ * one. Most operations start a step whose result is an event on the identifier's {@link
+ * EventChannel}; the description of each operation names the events:
  *
- * <p>Closing an identifier is {@code rdma_destroy_id}, of an endpoint {@code rdma_destroy_ep}. What
- * it has of its own has classes of its own: {@link #options}, {@link #queues}, {@link #multicast},
- * and {@link #foreignQueuePair} for a queue pair that it has not.
+ * {@snippet :
+ * ConnectionId id = channel.createId(PortSpace.TCP);
+ * id.resolveAddress(null, server, Duration.ofSeconds(2)); // ADDR_RESOLVED
+ * id.resolveRoute(Duration.ofSeconds(2)); // ROUTE_RESOLVED
+ * id.queues().createQueuePair(QueuePairCapacity.of(16));
+ * id.connect(); // ESTABLISHED
+ * }
+ *
+ * <p>Further operations are in {@link #options}, {@link #queues}, {@link #multicast}, and {@link
+ * #foreignQueuePair} for a queue pair that librdmacm did not create.
+ *
+ * <p><b>States.</b> An identifier is unbound, bound to an address ({@link #bind}, {@link #listen})
+ * or resolved ({@link #resolveAddress}, {@link #resolveRoute}), connected ({@link #connect}, {@link
+ * #accept}) and disconnected ({@link #disconnect}). From the address resolution on, or when bound
+ * to the address of a device, it {@linkplain #hasDevice has a device}, and queue pairs can be
+ * created.
  *
  * <p>An identifier in {@linkplain SynchronousMode synchronous mode} has no such channel: its
- * operations wait in C, {@link #takeRequest} for a peer, and {@link #lastEvent} is what they waited
- * for.
+ * operations block inside librdmacm, {@link #takeRequest} for a connection request, and {@link
+ * #lastEvent} returns the event that they waited for.
+ *
+ * <p><b>Threads.</b> Any thread may call any method; calls on the identifiers of a channel are
+ * serialized.
+ *
+ * <p><b>Closing.</b> {@link #close()} leaves all multicast groups, destroys the queues and then the
+ * identifier: {@code rdma_destroy_id}, for an endpoint of {@link SynchronousMode#createEndpoint}
+ * {@code rdma_destroy_ep}. Closing the channel closes its identifiers.
+ *
+ * <p>Manual pages: {@code rdma_create_id(3)}, {@code rdma_cm(7)}.
  */
 public final class ConnectionId extends Resource {
-  /** The longest timeout of librdmacm. */
+  /** The maximum timeout of librdmacm. */
   private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
 
   private final NativeId nativeId;
@@ -50,7 +73,7 @@ public final class ConnectionId extends Resource {
   private final ConnectionQueues queues;
   private final Multicast multicast;
 
-  /** How much the queue pair of each request must hold in synchronous mode; null for none. */
+  /** The capacity of the queue pair of each request in synchronous mode; null to create none. */
   private final @Nullable QueuePairCapacity requestCapacity;
 
   /** Null in synchronous mode. */
@@ -77,7 +100,7 @@ public final class ConnectionId extends Resource {
     this.multicast = new Multicast(nativeId);
   }
 
-  /** Takes charge of what C made, or gives it back if what it was made on is closed already. */
+  /** Wraps an identifier of librdmacm, or destroys it if its parent is closed already. */
   private static ConnectionId of(
       NativeId nativeId,
       @Nullable EventChannel channel,
@@ -93,14 +116,14 @@ public final class ConnectionId extends Resource {
     }
   }
 
-  /** What must be closed after an identifier, of what there is of these. */
+  /** Returns the parents of an identifier, without nulls. */
   private static Resource[] parents(@Nullable ProtectionDomain domain, EventChannel... channels) {
     return Stream.concat(Stream.of(channels), Stream.ofNullable(domain))
         .filter(Objects::nonNull)
         .toArray(Resource[]::new);
   }
 
-  /** Makes an identifier on a channel that nobody can close meanwhile. */
+  /** Creates an identifier on a channel, which cannot be closed meanwhile. */
   static ConnectionId create(EventChannel channel, PortSpace portSpace) {
     NativeChannel on = channel.channel();
     return make(
@@ -112,7 +135,7 @@ public final class ConnectionId extends Resource {
         });
   }
 
-  /** An identifier that C made for a peer's request. */
+  /** Wraps the identifier that librdmacm created for a connection request. */
   static ConnectionId requested(EventChannel channel, MemorySegment segment) {
     NativeChannel on = channel.channel();
     ConnectionId id =
@@ -121,7 +144,9 @@ public final class ConnectionId extends Resource {
     return id;
   }
 
-  /** An identifier in synchronous mode that C made, with the queue pair that it may have made. */
+  /**
+   * Wraps an identifier in synchronous mode, with the queue pair that librdmacm may have created.
+   */
   static ConnectionId synchronous(
       NativeId nativeId, @Nullable ProtectionDomain domain, @Nullable QueuePairCapacity capacity) {
     ConnectionId id = of(nativeId, null, domain, capacity);
@@ -135,7 +160,7 @@ public final class ConnectionId extends Resource {
     return id;
   }
 
-  /** Makes an identifier: {@code rdma_create_id} on a channel, or on 0 for none. */
+  /** Creates an identifier: {@code rdma_create_id} on a channel, or on 0 for none. */
   static long newId(Librdmacm rdmacm, long channel, PortSpace portSpace) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment id = arena.allocate(ValueLayout.JAVA_LONG);
@@ -147,11 +172,12 @@ public final class ConnectionId extends Resource {
   // Addresses and routes
 
   /**
-   * Gives the identifier an address of its own: {@code rdma_bind_addr}. An address of a device
-   * binds it to the device.
+   * Binds the identifier to a local address: {@code rdma_bind_addr}. The address of a device binds
+   * it to the device.
    *
-   * @param local an address of this machine, or the wildcard address; port 0 lets the kernel choose
-   * @throws VerbsException EADDRINUSE if the port is taken, EADDRNOTAVAIL or ENODEV if no RDMA
+   * @param local an address of this host, or the wildcard address; for port 0 the kernel chooses a
+   *     free port
+   * @throws VerbsException EADDRINUSE if the port is in use, EADDRNOTAVAIL or ENODEV if no RDMA
    *     device has the address
    */
   public void bind(InetSocketAddress local) {
@@ -166,13 +192,13 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Finds the way to an address, and binds the identifier to the device of that way: {@code
+   * Resolves the address of a peer, and binds the identifier to the device that reaches it: {@code
    * rdma_resolve_addr}. {@link EventType#ADDR_RESOLVED} or {@link EventType#ADDR_ERROR} follows.
    *
-   * @param local the address to come from; null lets the routing table choose
-   * @param peer the address to go to
-   * @param timeout how long the resolution may take. Rather short, to be asked again: Linux may
-   *     miss a neighbour's answer and notice it only when the time is over
+   * @param local the source address, or null to choose it by the routing table
+   * @param peer the destination address
+   * @param timeout the timeout of the resolution. Use a short timeout and repeat the resolution:
+   *     Linux may miss a neighbour's reply until the timeout expires
    */
   public void resolveAddress(
       @Nullable InetSocketAddress local, InetSocketAddress peer, Duration timeout) {
@@ -191,11 +217,11 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Finds the route to the resolved address: {@code rdma_resolve_route}. {@link
+   * Resolves the route to the resolved address: {@code rdma_resolve_route}. {@link
    * EventType#ROUTE_RESOLVED} or {@link EventType#ROUTE_ERROR} follows.
    *
-   * @param timeout how long the resolution may take
-   * @throws IllegalStateException if no address was resolved yet
+   * @param timeout the timeout of the resolution
+   * @throws IllegalStateException if no address was resolved
    */
   public void resolveRoute(Duration timeout) {
     nativeId.requireDevice();
@@ -209,29 +235,29 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * The identifier's own address: {@code rdma_get_local_addr}.
+   * Returns the local address: {@code rdma_get_local_addr}.
    *
-   * @return the address, or empty before binding and for an address that is not of IP
+   * @return the address, or empty before binding and for an address that is no IP address
    */
   public Optional<InetSocketAddress> localAddress() {
     return nativeId.read(id -> SocketAddresses.read(RdmaCma.rdma_get_local_addr(id.address())));
   }
 
   /**
-   * The peer's address: {@code rdma_get_peer_addr}.
+   * Returns the peer's address: {@code rdma_get_peer_addr}.
    *
-   * @return the address, or empty before resolution, on a listener, and for an address that is not
-   *     of IP
+   * @return the address, or empty before resolution, on a listener, and for an address that is no
+   *     IP address
    */
   public Optional<InetSocketAddress> peerAddress() {
-    // C has zeros for none, in the family of the own address.
+    // librdmacm returns zeros for no address, in the family of the local address.
     return nativeId
         .read(id -> SocketAddresses.read(RdmaCma.rdma_get_peer_addr(id.address())))
         .filter(peer -> peer.getPort() != 0 || !peer.getAddress().isAnyLocalAddress());
   }
 
   /**
-   * The identifier's own port: {@code rdma_get_src_port}.
+   * Returns the local port: {@code rdma_get_src_port}.
    *
    * @return the port, or 0 before binding
    */
@@ -240,7 +266,7 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * The peer's port: {@code rdma_get_dst_port}.
+   * Returns the peer's port: {@code rdma_get_dst_port}.
    *
    * @return the port, or 0 without a peer
    */
@@ -255,10 +281,10 @@ public final class ConnectionId extends Resource {
   // Connections
 
   /**
-   * Waits for peers from now on: {@code rdma_listen}. Each that comes is a {@link
+   * Starts to listen: {@code rdma_listen}. Each connection request is a {@link
    * EventType#CONNECT_REQUEST}.
    *
-   * @param backlog how many requests may wait for being read; 0 leaves it to the kernel
+   * @param backlog the maximum number of pending requests; 0 for the kernel's default
    */
   public void listen(int backlog) {
     Arguments.range("backlog", backlog, 0, Integer.MAX_VALUE);
@@ -268,8 +294,8 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Asks the peer for a connection on the {@linkplain ConnectionParameters#DEFAULT usual} terms,
-   * without private data.
+   * Requests a connection with the {@linkplain ConnectionParameters#DEFAULT default} parameters,
+   * without private data: {@code rdma_connect}.
    *
    * @see #connect(ConnectionParameters, byte[])
    */
@@ -278,15 +304,15 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Asks the peer for a connection, or where its datagram service is: {@code rdma_connect}. {@link
+   * Requests a connection, or resolves a datagram service: {@code rdma_connect}. {@link
    * EventType#ESTABLISHED} follows (without a queue pair on the identifier, {@link
    * EventType#CONNECT_RESPONSE}), or {@link EventType#REJECTED}, {@link EventType#UNREACHABLE},
    * {@link EventType#CONNECT_ERROR}.
    *
-   * @param parameters what is asked for; all but the private data are for connections only
-   * @param privateData bytes for the peer: 56 at most over RoCE with IP addresses, 180 to a
+   * @param parameters the requested parameters; ignored for a datagram service
+   * @param privateData the private data: at most 56 bytes over RoCE with IP addresses, 180 to a
    *     datagram service
-   * @throws IllegalStateException if the route was not resolved
+   * @throws IllegalStateException if the route is not resolved
    */
   public void connect(ConnectionParameters parameters, byte[] privateData) {
     nativeId.requireDevice();
@@ -299,8 +325,8 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Accepts a request on the {@linkplain ConnectionParameters#DEFAULT usual} terms, without private
-   * data.
+   * Accepts the connection request with the {@linkplain ConnectionParameters#DEFAULT default}
+   * parameters, without private data: {@code rdma_accept}.
    *
    * @see #accept(ConnectionParameters, byte[])
    */
@@ -309,20 +335,20 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Accepts the request that made this identifier: {@code rdma_accept}. {@link
-   * EventType#ESTABLISHED} follows, or an error; after a datagram service's answer, nothing. If the
-   * kernel takes no such acceptance, it refuses the peer.
+   * Accepts the connection request of this identifier: {@code rdma_accept}. {@link
+   * EventType#ESTABLISHED} or an error event follows; for a datagram service, none. If the kernel
+   * does not accept the parameters, it rejects the request.
    *
-   * @param parameters what is agreed to
-   * @param privateData bytes for the peer: 196 at most, 136 from a datagram service
-   * @throws IllegalStateException if there is no queue pair on the identifier, nor one named in the
-   *     parameters
+   * @param parameters the accepted parameters
+   * @param privateData the private data: at most 196 bytes, 136 of a datagram service
+   * @throws IllegalStateException if the identifier has no queue pair and the parameters contain no
+   *     queue pair number
    */
   public void accept(ConnectionParameters parameters, byte[] privateData) {
     nativeId.requireDevice();
     if (!nativeId.hasQueuePair() && parameters.queuePairNumber() == 0) {
       throw new IllegalStateException(
-          this + " has no queue pair: create one, or name another one's number");
+          this + " has no queue pair: create one, or set a queue pair number in the parameters");
     }
     try (Arena arena = Arena.ofConfined()) {
       long param = parameters.write(privateData, arena).address();
@@ -332,16 +358,18 @@ public final class ConnectionId extends Resource {
     }
   }
 
-  /** Refuses the request that made this identifier, without private data: {@code rdma_reject}. */
+  /**
+   * Rejects the connection request of this identifier, without private data: {@code rdma_reject}.
+   */
   public void reject() {
     reject(PrivateData.NONE);
   }
 
   /**
-   * Refuses the request that made this identifier: {@code rdma_reject}. The peer gets {@link
-   * EventType#REJECTED} with {@link RejectReason#CONSUMER_DEFINED}.
+   * Rejects the connection request of this identifier: {@code rdma_reject}. The peer receives
+   * {@link EventType#REJECTED} with {@link RejectReason#CONSUMER_DEFINED}.
    *
-   * @param privateData bytes for the peer: 148 at most, 136 from a datagram service
+   * @param privateData the private data: at most 148 bytes, 136 of a datagram service
    */
   public void reject(byte[] privateData) {
     refuse(
@@ -350,10 +378,11 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Refuses the request because of its enhanced connection establishment: {@code rdma_reject_ece}.
-   * The peer gets {@link EventType#REJECTED} with {@link RejectReason#VENDOR_OPTION_NOT_SUPPORTED}.
+   * Rejects the connection request because of its enhanced connection establishment (ECE) options:
+   * {@code rdma_reject_ece}. The peer receives {@link EventType#REJECTED} with {@link
+   * RejectReason#VENDOR_OPTION_NOT_SUPPORTED}.
    *
-   * @param privateData bytes for the peer: 148 at most
+   * @param privateData the private data: at most 148 bytes
    */
   public void rejectEnhanced(byte[] privateData) {
     refuse(
@@ -366,13 +395,13 @@ public final class ConnectionId extends Resource {
       long data = PrivateData.write(privateData, arena).address();
       nativeId.call(reject.apply(data));
     } catch (VerbsException e) {
-      throw PrivateData.explain(e, "refusing " + this, privateData);
+      throw PrivateData.explain(e, "rejecting " + this, privateData);
     }
   }
 
   /**
-   * Says that data came before the word that the connection stands: {@code rdma_notify} with {@code
-   * IBV_EVENT_COMM_EST}, the only event that the kernel listens to.
+   * Reports that a message arrived before the connection was established: {@code rdma_notify} with
+   * {@code IBV_EVENT_COMM_EST}, the only event that the kernel accepts.
    */
   public void notifyCommunicationEstablished() {
     int event = rdma_h.IBV_EVENT_COMM_EST();
@@ -380,22 +409,22 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Ends the connection and flushes its work: {@code rdma_disconnect}. The peer gets {@link
-   * EventType#DISCONNECTED}, and so does this end when the peer disconnects in turn, or has not
-   * done so for long. {@link EventType#TIMEWAIT_EXIT} follows later.
+   * Disconnects and flushes the queue pair: {@code rdma_disconnect}. The peer receives {@link
+   * EventType#DISCONNECTED}; this end receives it when the peer has disconnected, too, or after a
+   * timeout. {@link EventType#TIMEWAIT_EXIT} follows later.
    */
   public void disconnect() {
     nativeId.call("disconnecting", Librdmacm::rdma_disconnect);
   }
 
-  // Events of the user's
+  // User events
 
   /**
-   * Makes an event for whoever takes the channel's events: {@code rdma_write_cm_event}; rdma-core
-   * 60. {@link EventType#USER} follows.
+   * Writes an event to the channel: {@code rdma_write_cm_event}; rdma-core 60. {@link
+   * EventType#USER} follows.
    *
-   * @param status what the event's {@link ConnectionEvent#status} is to be
-   * @param argument what its {@link ConnectionEvent#argument} is to be
+   * @param status the {@link ConnectionEvent#status} of the event
+   * @param argument the {@link ConnectionEvent#argument} of the event
    */
   public void writeEvent(int status, long argument) {
     nativeId.call(
@@ -403,24 +432,24 @@ public final class ConnectionId extends Resource {
         (rdmacm, id) -> rdmacm.rdma_write_cm_event(id, EventType.USER.code(), status, argument));
   }
 
-  /** Disconnects in answer to the peer, or in vain. */
+  /** Disconnects after the peer did; ignores failures. */
   void endQuietly() {
-    // It fails if both ends disconnected at once, or the device is gone.
+    // It fails if both ends disconnected at the same time, or the device was removed.
     nativeId.callQuietly(Librdmacm::rdma_disconnect);
   }
 
   // Channels
 
   /**
-   * Reports on another channel from now on, also what was not read yet: {@code rdma_migrate_id}.
+   * Moves the identifier to another channel, with its unread events: {@code rdma_migrate_id}.
    *
-   * @param target the channel, which closes the identifier when it is closed
+   * @param target the channel; closing it closes the identifier
    */
   public void migrate(EventChannel target) {
     reportOn(Objects.requireNonNull(target, "target"));
   }
 
-  /** Waits in C from now on: {@code rdma_migrate_id} to a channel of the identifier's own. */
+  /** Moves the identifier to synchronous mode: {@code rdma_migrate_id} to a channel of its own. */
   public void migrateToSynchronous() {
     reportOn(null);
   }
@@ -431,13 +460,14 @@ public final class ConnectionId extends Resource {
       return;
     }
     nativeId.requireNobodyWaits();
-    // Whichever channel is closed meanwhile closes the identifier, before C lets go of the channel.
+    // If one of the channels is closed meanwhile, it closes the identifier before librdmacm
+    // destroys the channel.
     moveTo(parents(home.given(), source, target));
     try {
       nativeId.migrate(struct(source), struct(target), () -> channel = target);
     } catch (VerbsException e) {
       stayOn(source, e);
-      throw e.explained("migrating of " + this);
+      throw e.explained("migrating " + this);
     } catch (RuntimeException e) {
       stayOn(source, e);
       throw e;
@@ -458,7 +488,7 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * The channel that the identifier reports on.
+   * Returns the event channel of the identifier.
    *
    * @return the channel, or empty in synchronous mode
    */
@@ -469,30 +499,30 @@ public final class ConnectionId extends Resource {
   // Queues
 
   /**
-   * The domain that the identifier's queues belong to.
+   * Returns the protection domain of the identifier's queues.
    *
-   * @return the domain of its queue pair; without one the domain that the identifier was made with,
-   *     or else librdmacm's own for the device
-   * @throws IllegalStateException if the identifier is not bound to a device yet
+   * @return the domain of its queue pair; without one the domain that the identifier was created
+   *     with, or else librdmacm's default domain of the device
+   * @throws IllegalStateException if the identifier is not bound to a device
    */
   public ProtectionDomain domain() {
     nativeId.requireDevice();
     return queuePair().map(QueuePair::domain).orElseGet(home::get);
   }
 
-  // What it is
+  // Attributes
 
   /**
-   * The kind of service.
+   * Returns the port space.
    *
-   * @return the port space it was made in
+   * @return the port space that the identifier was created with
    */
   public PortSpace portSpace() {
     return portSpace;
   }
 
   /**
-   * Whether datagrams are exchanged instead of a connection made.
+   * Returns whether this is a datagram service instead of a connection.
    *
    * @return true if its queue pair is of type UD
    */
@@ -501,63 +531,63 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * What can be set before the identifier is used.
+   * Returns the options of the identifier.
    *
-   * @return its options
+   * @return the options
    */
   public ConnectionOptions options() {
     return new ConnectionOptions(nativeId);
   }
 
   /**
-   * The queue pair and the queues around it.
+   * Returns the queues of the identifier.
    *
-   * @return what makes them and knows them
+   * @return the queues
    */
   public ConnectionQueues queues() {
     return queues;
   }
 
   /**
-   * The queue pair of the identifier.
+   * Returns the queue pair of the identifier.
    *
-   * @return the queue pair that {@link #queues} made last, or empty if there is none
+   * @return the queue pair that {@link #queues} created last, or empty if there is none
    */
   public Optional<QueuePair> queuePair() {
     return queues.queuePair();
   }
 
   /**
-   * How to connect a queue pair that librdmacm did not make.
+   * Returns the operations to connect a queue pair that librdmacm did not create.
    *
-   * @return what takes such a queue pair through its states
+   * @return the operations
    */
   public ForeignQueuePair foreignQueuePair() {
     return new ForeignQueuePair(nativeId);
   }
 
   /**
-   * The multicast groups.
+   * Returns the operations on multicast groups.
    *
-   * @return what joins and leaves them
+   * @return the operations
    */
   public Multicast multicast() {
     return multicast;
   }
 
   /**
-   * The device that the identifier is bound to.
+   * Returns the context of the device that the identifier is bound to.
    *
-   * @return a context that all identifiers of the device share
-   * @throws IllegalStateException if it is not bound to a device yet
+   * @return the context, shared by all identifiers of the device
+   * @throws IllegalStateException if the identifier is not bound to a device
    */
   public Context context() {
     return nativeId.context();
   }
 
   /**
-   * Whether the identifier is bound to a device: after binding to a device's address, after the
-   * resolution of one, and from the start where a request made it.
+   * Returns whether the identifier is bound to a device: after binding to the address of a device,
+   * after address resolution, and in a connection request.
    *
    * @return true if it is
    */
@@ -566,7 +596,7 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * The port of the device that the identifier is bound to.
+   * Returns the number of the device port that the identifier is bound to.
    *
    * @return the port, or 0 before binding to a device
    */
@@ -577,27 +607,26 @@ public final class ConnectionId extends Resource {
   // Synchronous mode
 
   /**
-   * Waits in C for a peer, in {@linkplain SynchronousMode synchronous mode}: {@code
-   * rdma_get_request}.
+   * Waits for a connection request inside librdmacm, in {@linkplain SynchronousMode synchronous
+   * mode}: {@code rdma_get_request}.
    *
    * @return an identifier in synchronous mode, to be accepted or rejected, and closed; it has a
-   *     queue pair if the listener was made with a capacity, on the domain that the listener was
-   *     made with
-   * @throws IllegalStateException if this identifier reports on an event channel, or does not
-   *     listen
+   *     queue pair if the listener was created with a capacity, in the protection domain of the
+   *     listener
+   * @throws IllegalStateException if this identifier has an event channel, or does not listen
    */
   public ConnectionId takeRequest() {
     if (nativeId.hasChannel()) {
-      throw new IllegalStateException(this + " reports requests on its event channel");
+      throw new IllegalStateException(this + " has an event channel: take the request from there");
     }
     if (!listening) {
-      throw new IllegalStateException(
-          this + " does not listen, so no request can come: call listen");
+      throw new IllegalStateException(this + " does not listen: call listen first");
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
       nativeId.call(
-          "taking a request", (rdmacm, id) -> rdmacm.rdma_get_request(id, pointer.address()));
+          "waiting for a connection request",
+          (rdmacm, id) -> rdmacm.rdma_get_request(id, pointer.address()));
       NativeId made =
           new NativeId(nativeId.rdmacm(), pointer.get(ValueLayout.JAVA_LONG, 0), null, true);
       ConnectionId request = synchronous(made, home.given(made.device()), requestCapacity);
@@ -607,10 +636,10 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * The last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with what the
-   * peer sent along.
+   * Returns the last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with
+   * the private data of the peer.
    *
-   * @return the event, or empty if there is none, as always outside of synchronous mode
+   * @return the event, or empty if there is none or the identifier is not in synchronous mode
    */
   public Optional<ConnectionEvent> lastEvent() {
     return nativeId.hasChannel() ? Optional.empty() : Optional.ofNullable(lastEvent);
@@ -620,9 +649,12 @@ public final class ConnectionId extends Resource {
     lastEvent = ConnectionEvent.copy(event, this, listener);
   }
 
-  // What it is made of
+  // Internals
 
-  /** The C struct, for the classes of this package that make or wait on an identifier. */
+  /**
+   * Returns the C struct, for classes of this package that create identifiers or wait for their
+   * events.
+   */
   NativeId nativeId() {
     return nativeId;
   }
@@ -637,7 +669,9 @@ public final class ConnectionId extends Resource {
     return e.explained(doing + " of " + this + AddressAdvice.on(e.errno(), address));
   }
 
-  /** C counts milliseconds in an int: what is longer is as good as for ever. */
+  /**
+   * Returns the milliseconds of a timeout as an int; a longer timeout is limited to the maximum.
+   */
   private static int millis(Duration timeout) {
     if (!timeout.isPositive()) {
       throw new IllegalArgumentException("timeout must be positive: " + timeout);
@@ -647,7 +681,7 @@ public final class ConnectionId extends Resource {
         : (int) Math.max(1, timeout.toMillis());
   }
 
-  /** Keeps the addresses for when the struct is gone. */
+  /** Stores the addresses for {@link #toString} after the struct is freed. */
   private void rename() {
     String peer = peerAddress().map(address -> " to " + address).orElse("");
     name = localAddress().map(Object::toString).orElse("unbound") + peer;

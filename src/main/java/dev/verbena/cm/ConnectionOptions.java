@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** What can be set on an identifier before it is used: {@code rdma_set_option}. */
+/** Options of an identifier, to be set before it is bound or connected: {@code rdma_set_option}. */
 public final class ConnectionOptions {
   private final NativeId id;
 
@@ -18,7 +18,8 @@ public final class ConnectionOptions {
   /**
    * Sets the type of service of the packets: {@code RDMA_OPTION_ID_TOS}.
    *
-   * @param value 0 to 255; on RoCE the traffic class, whose upper six bits are the DSCP
+   * @param value the type of service, 0 to 255; on RoCE the traffic class, whose upper six bits are
+   *     the DSCP
    * @return this
    */
   public ConnectionOptions typeOfService(int value) {
@@ -26,9 +27,9 @@ public final class ConnectionOptions {
   }
 
   /**
-   * Lets others bind to the same address: {@code RDMA_OPTION_ID_REUSEADDR}.
+   * Permits other identifiers to bind to the same address: {@code RDMA_OPTION_ID_REUSEADDR}.
    *
-   * @param reuse whether they may
+   * @param reuse true to permit it
    * @return this
    */
   public ConnectionOptions reuseAddress(boolean reuse) {
@@ -36,10 +37,10 @@ public final class ConnectionOptions {
   }
 
   /**
-   * Keeps an identifier that is bound to IPv6's wildcard address from serving IPv4, too: {@code
+   * Restricts an identifier bound to the IPv6 wildcard address to IPv6: {@code
    * RDMA_OPTION_ID_AFONLY}.
    *
-   * @param only whether to serve IPv6 alone
+   * @param only true for IPv6 only
    * @return this
    */
   public ConnectionOptions addressFamilyOnly(boolean only) {
@@ -57,7 +58,7 @@ public final class ConnectionOptions {
   }
 
   /**
-   * Gives the path instead of resolving a route: {@code RDMA_OPTION_IB_PATH}. {@link
+   * Sets the path record instead of resolving a route: {@code RDMA_OPTION_IB_PATH}. {@link
    * EventType#ROUTE_RESOLVED} follows.
    *
    * @param pathData one or more {@code struct ibv_path_data}
@@ -68,11 +69,11 @@ public final class ConnectionOptions {
   }
 
   /**
-   * Sets an option that has no method here.
+   * Sets any option: {@code rdma_set_option}.
    *
    * @param level {@code RDMA_OPTION_ID} or {@code RDMA_OPTION_IB}
-   * @param name the option's number
-   * @param value its bytes, as C has them
+   * @param name the number of the option
+   * @param value the bytes of the C value
    * @return this
    */
   public ConnectionOptions set(int level, int name, byte[] value) {

@@ -66,7 +66,7 @@ public final class ConnectionParameters {
    * Returns these parameters with another number of outstanding reads and atomics in both
    * directions: {@code responder_resources} and {@code initiator_depth}.
    *
-   * @param depth 0 to 254, or {@link #MAXIMUM}
+   * @param depth the number, 0 to 254, or {@link #MAXIMUM}
    * @return the parameters
    */
   public ConnectionParameters withReadDepth(int depth) {
@@ -95,7 +95,7 @@ public final class ConnectionParameters {
    * Returns these parameters with another number of outstanding reads and atomics of this side:
    * {@code initiator_depth}.
    *
-   * @param depth 0 to 254, or {@link #MAXIMUM}
+   * @param depth the number, 0 to 254, or {@link #MAXIMUM}
    * @return the parameters
    */
   public ConnectionParameters withInitiatorDepth(int depth) {
@@ -263,7 +263,7 @@ public final class ConnectionParameters {
     return queuePairNumber;
   }
 
-  /** The C struct, with private data. */
+  /** Writes the C struct, with private data. */
   MemorySegment write(byte[] privateData, Arena arena) {
     MemorySegment param = rdma_conn_param.allocate(arena);
     writeTo(param);
@@ -287,7 +287,7 @@ public final class ConnectionParameters {
         Byte.toUnsignedInt(rdma_conn_param.responder_resources(param)),
         Byte.toUnsignedInt(rdma_conn_param.initiator_depth(param)),
         rdma_conn_param.flow_control(param) != 0,
-        // Three bits each on the wire.
+        // Three bits each in the messages of the connection manager.
         rdma_conn_param.retry_count(param) & 7,
         rdma_conn_param.rnr_retry_count(param) & 7,
         rdma_conn_param.srq(param) != 0,

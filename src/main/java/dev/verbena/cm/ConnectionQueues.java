@@ -16,9 +16,10 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * The queues of an identifier, made by librdmacm, which takes the queue pair through its states.
+ * The queue pair, completion queues and shared receive queue of an identifier, created by
+ * librdmacm, which also makes the state transitions of the queue pair.
  *
- * <p>They are closed with the identifier, or by themselves: closing the queue pair is {@code
+ * <p>They are closed with the identifier, or separately: closing the queue pair calls {@code
  * rdma_destroy_qp}, closing the shared receive queue {@code rdma_destroy_srq}.
  */
 public final class ConnectionQueues {
@@ -35,10 +36,10 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Makes a queue pair on the identifier, with completion queues of its own: {@code
-   * rdma_create_qp}. From now on librdmacm takes it through its states.
+   * Creates the queue pair of the identifier, with its completion queues: {@code rdma_create_qp}.
+   * librdmacm makes its state transitions.
    *
-   * @param capacity how much the queues must hold: at least one request in each direction
+   * @param capacity the capacity of the queues: at least one request in each direction
    * @return the queue pair, which is closed with the identifier
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
@@ -56,18 +57,21 @@ public final class ConnectionQueues {
     }
   }
 
-  /** What librdmacm is asked for; it makes the completion queues, which must hold something. */
+  /**
+   * Returns the attributes for librdmacm, which creates the completion queues; their size must not
+   * be zero.
+   */
   static MemorySegment attributes(Arena arena, QueuePairCapacity capacity) {
     if (capacity.sendRequests() < 1 || capacity.receiveRequests() < 1) {
       throw new IllegalArgumentException(
-          "a queue pair needs completion queues of at least one entry: " + capacity);
+          "the capacity must be at least one send and one receive request: " + capacity);
     }
     MemorySegment attr = ibv_qp_init_attr.allocate(arena);
     capacity.writeTo(ibv_qp_init_attr.cap(attr));
     return attr;
   }
 
-  /** Wraps the queue pair that librdmacm made, if it made one, with its completion queues. */
+  /** Wraps the queue pair that librdmacm created, if any, with its completion queues. */
   void adopt(QueuePairCapacity capacity) {
     if (!id.hasQueuePair()) {
       return;
@@ -89,17 +93,17 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Makes a queue pair on the identifier with everything that can be asked for: {@code
+   * Creates the queue pair of the identifier with the settings of a builder: {@code
    * rdma_create_qp_ex}.
    *
-   * @param builder what is asked for, on a domain and completion queues of the identifier's {@link
-   *     ConnectionId#context}
+   * @param builder the settings, with a protection domain and completion queues of the identifier's
+   *     {@link ConnectionId#context}
    * @return the queue pair, which is closed with the identifier
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
   public QueuePair createQueuePair(QueuePairBuilder builder) {
     requireRoomForQueuePair();
-    home.get(); // C will have another one in its place.
+    home.get(); // librdmacm replaces it.
     queuePair =
         builder.create(
             id.owner(),
@@ -121,7 +125,7 @@ public final class ConnectionQueues {
   }
 
   private void destroyQueuePair() {
-    // C waits until each event of a queue that it destroys is acknowledged.
+    // ibv_destroy_cq waits until all events of the queue are acknowledged.
     release(sendCompletions);
     release(receiveCompletions);
     id.callClosing(
@@ -140,12 +144,12 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Makes a shared receive queue on the identifier, which its queue pair then receives from: {@code
+   * Creates the shared receive queue of the identifier, for its queue pair: {@code
    * rdma_create_srq}.
    *
-   * @param requests how many receives it holds
+   * @param requests the capacity in receive requests
    * @return the queue, which is closed with the identifier
-   * @throws IllegalStateException if the identifier has no device, or has queues already
+   * @throws IllegalStateException if the identifier has no device, or already has queues
    */
   public SharedReceiveQueue createSharedReceiveQueue(int requests) {
     requireRoomForQueues();
@@ -158,12 +162,13 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Makes a shared receive queue on the identifier with everything that can be asked for: {@code
+   * Creates the shared receive queue of the identifier with the settings of a builder: {@code
    * rdma_create_srq_ex}.
    *
-   * @param builder what is asked for, on a domain of the identifier's {@link ConnectionId#context}
+   * @param builder the settings, with a protection domain of the identifier's {@link
+   *     ConnectionId#context}
    * @return the queue, which is closed with the identifier
-   * @throws IllegalStateException if the identifier has no device, or has queues already
+   * @throws IllegalStateException if the identifier has no device, or already has queues
    */
   public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
     return createSharedReceiveQueue(
@@ -208,38 +213,38 @@ public final class ConnectionQueues {
   }
 
   /**
-   * The queue pair of the identifier.
+   * Returns the queue pair of the identifier.
    *
-   * @return the queue pair that was made last, or empty if there is none
+   * @return the queue pair created last, or empty if there is none
    */
   public Optional<QueuePair> queuePair() {
     return Optional.ofNullable(queuePair).filter(QueuePair::isOpen);
   }
 
   /**
-   * The shared receive queue of the identifier.
+   * Returns the shared receive queue of the identifier.
    *
-   * @return the queue that was made last, or empty if there is none
+   * @return the queue created last, or empty if there is none
    */
   public Optional<SharedReceiveQueue> sharedReceiveQueue() {
     return Optional.ofNullable(sharedReceives).filter(SharedReceiveQueue::isOpen);
   }
 
   /**
-   * The completion queue for sends that librdmacm made with the queue pair.
+   * Returns the completion queue for sends that librdmacm created with the queue pair.
    *
    * @return the queue
-   * @throws IllegalStateException if librdmacm made none
+   * @throws IllegalStateException if librdmacm created none
    */
   public CompletionQueue sendCompletions() {
     return made(sendCompletions);
   }
 
   /**
-   * The completion queue for receives that librdmacm made with the queue pair.
+   * Returns the completion queue for receives that librdmacm created with the queue pair.
    *
    * @return the queue
-   * @throws IllegalStateException if librdmacm made none
+   * @throws IllegalStateException if librdmacm created none
    */
   public CompletionQueue receiveCompletions() {
     return made(receiveCompletions);
@@ -247,16 +252,17 @@ public final class ConnectionQueues {
 
   private CompletionQueue made(CompletionQueue queue) {
     if (queue == null || !queue.isOpen()) {
-      throw new IllegalStateException(id + " has no completion queues of its own");
+      throw new IllegalStateException(
+          id + " has no completion queues created by librdmacm: use those of the queue pair");
     }
     return queue;
   }
 
   /**
-   * Single requests on the queue pair, and waiting for them.
+   * Returns the operations of {@code rdma_verbs.h} on the queue pair.
    *
-   * @return the functions of {@code rdma_verbs.h}
-   * @throws IllegalStateException if librdmacm made no queue pair with completion queues
+   * @return the operations
+   * @throws IllegalStateException if librdmacm created no queue pair with completion queues
    */
   public Transfers transfers() {
     CompletionQueue sends = sendCompletions();

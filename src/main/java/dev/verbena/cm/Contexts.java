@@ -14,26 +14,27 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The device contexts that librdmacm opened: one for each device. Identifiers on one device share
- * its context, so that they may share domains and queues.
+ * The device contexts that librdmacm opened, one for each device ({@code rdma_get_devices}). All
+ * identifiers of a device share its context, so that they can share protection domains and queues.
  *
- * <p>librdmacm by itself would free the context of a device that was removed, some time after the
- * last identifier on it was closed. It must not, as long as anybody may still have a {@link
- * Context} of it: so it is held here until the process ends. Calls on it fail then, as those of any
- * device that is gone; and a kernel that waits for its users before it removes a device, as with
- * Soft-RoCE, waits for the end of the process.
+ * <p>librdmacm frees the context of a removed device some time after its last identifier was
+ * closed. To keep a {@link Context} valid, this class holds it until the process ends; calls on it
+ * then fail as for any removed device. A kernel that waits for the users of a device before it
+ * removes it, as with Soft-RoCE, waits for the end of the process.
  */
 public final class Contexts {
-  /** Those that C will not free, so that no other will ever be at the same address. */
+  /**
+   * The contexts that librdmacm does not free, so that no other context can have the same address.
+   */
   private static final Map<Long, Context> HELD = new HashMap<>();
 
   private Contexts() {}
 
   /**
-   * The contexts of all devices that RDMA CM can use: {@code rdma_get_devices} and {@code
+   * Returns the contexts of all devices that RDMA CM can use: {@code rdma_get_devices} and {@code
    * rdma_free_devices}.
    *
-   * @return the contexts; closing one closes what was made on it, but leaves the device open
+   * @return the contexts; closing one closes the objects created from it, but not the device
    */
   public static synchronized List<Context> list() {
     Librdmacm rdmacm = Provider.system().rdmacm();
@@ -46,7 +47,8 @@ public final class Contexts {
       }
       if (HELD.keySet().containsAll(addresses)) {
         rdmacm.rdma_free_devices(list);
-      } // Otherwise the list itself is what holds the new ones: C counts each context in it.
+      } // Otherwise the list itself holds the new ones: librdmacm counts a reference for each
+      // context in it.
       return addresses.stream().map(Contexts::held).toList();
     }
   }
@@ -60,21 +62,22 @@ public final class Contexts {
                 : Context.borrow(MemorySegment.ofAddress(address)));
   }
 
-  /** The context of an identifier. */
+  /** Returns the context of an identifier. */
   static synchronized Context at(MemorySegment segment) {
     if (!HELD.containsKey(segment.address())) {
       holdAll();
     }
     return HELD.containsKey(segment.address())
         ? held(segment.address())
-        : Context.borrow(segment); // Its device is gone already, and C lists it no longer.
+        : Context.borrow(
+            segment); // The device was removed, and librdmacm does not list it any more.
   }
 
   private static void holdAll() {
     try {
       list();
     } catch (VerbsException e) {
-      // The last device is gone, too: nothing can be held.
+      // The last device was removed: no context can be held.
     }
   }
 }

@@ -5,11 +5,11 @@ import dev.verbena.verbs.AddressVector;
 import java.lang.foreign.MemorySegment;
 
 /**
- * How to reach a datagram service or a multicast group: {@code struct rdma_ud_param}.
+ * The parameters to send to a datagram service or a multicast group: {@code struct rdma_ud_param}.
  *
- * @param path the way there, to make an address handle of
- * @param queuePairNumber where to send to; of a multicast group 0xffffff
- * @param queueKey what the receiver expects in each datagram
+ * @param path the address vector, to create an address handle with
+ * @param queuePairNumber the queue pair number (QPN); 0xffffff for a multicast group
+ * @param queueKey the Q_Key of the receiver
  */
 public record DatagramParameters(AddressVector path, int queuePairNumber, int queueKey) {
 

@@ -2,12 +2,12 @@ package dev.verbena.cm;
 
 import java.time.Duration;
 
-/** When a wait must end. */
+/** The end of a wait. */
 final class Deadline {
-  /** A timeout that stands for none. */
+  /** A timeout that is unlimited. */
   static final Duration FOR_EVER = Duration.ofDays(100_000);
 
-  /** No end. */
+  /** No deadline. */
   static final Deadline NEVER = new Deadline(Long.MAX_VALUE);
 
   private final long start = System.nanoTime();
@@ -28,12 +28,12 @@ final class Deadline {
     return left() <= 0;
   }
 
-  /** What is left of the time; zero when it is over. */
+  /** Returns the remaining time, zero after the deadline. */
   Duration remaining() {
     return Duration.ofNanos(remainingNanos());
   }
 
-  /** What is left of the time; zero when it is over. */
+  /** Returns the remaining time, zero after the deadline. */
   long remainingNanos() {
     return Math.max(0, left());
   }

@@ -13,11 +13,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An identifier whose steps wait for their outcome: each for a time, until interrupted, or until
- * the endpoint is closed, and without holding the carrier of a virtual thread.
+ * One end of a connection or a datagram service, with a blocking call for each step: an identifier
+ * ({@code struct rdma_cm_id}) with an event channel of its own.
  *
- * <p>When the connection ends, or the device is removed, the endpoint disconnects in turn, so that
- * requests which wait on the queue pair complete as flushed and nobody waits for ever.
+ * <p>The active side gets an endpoint from {@link #resolve}, the passive side from {@link
+ * Listener#take()}:
  *
  * {@snippet :
  * try (Endpoint client = Endpoint.resolve(PortSpace.TCP, null, server, timeout)) {
@@ -25,15 +25,30 @@ import org.jspecify.annotations.Nullable;
  *   client.connect(ConnectionParameters.DEFAULT, new byte[0], timeout);
  * }
  * }
+ *
+ * <p><b>States.</b> An endpoint of the active side is resolved and has a device; {@link #connect}
+ * establishes the connection. An endpoint of the passive side holds a {@linkplain #request()
+ * request}, which {@link #accept} accepts and {@link ConnectionId#reject()} rejects. When the
+ * connection ends or the device is removed, the endpoint disconnects ({@code rdma_disconnect}):
+ * outstanding requests of the queue pair are flushed, and {@link #end()} returns the event.
+ *
+ * <p><b>Threads.</b> Any thread may call any method. Each wait ends by its timeout, an interrupt,
+ * or the close of the endpoint, and does not occupy the carrier of a virtual thread. A virtual
+ * thread of the endpoint reads its events.
+ *
+ * <p><b>Closing.</b> {@link #close()} disconnects and destroys the identifier with its queue pair
+ * ({@code rdma_destroy_id}).
+ *
+ * <p>Manual pages: {@code rdma_resolve_addr(3)}, {@code rdma_resolve_route(3)}, {@code
+ * rdma_connect(3)}, {@code rdma_accept(3)}.
  */
 public final class Endpoint implements AutoCloseable {
   private static final Set<EventType> ENDS =
       EnumSet.of(EventType.DISCONNECTED, EventType.DEVICE_REMOVAL);
 
   /**
-   * How long the kernel waits for a neighbour's address before it is asked again. It waits for the
-   * answer to arrive, and one that arrived just before it began to wait is not noticed until the
-   * time is over.
+   * The timeout of one address resolution, which is then repeated. The kernel misses a neighbour's
+   * reply that arrives immediately before it starts to wait, until the timeout expires.
    */
   private static final Duration ATTEMPT = Duration.ofMillis(250);
 
@@ -42,7 +57,7 @@ public final class Endpoint implements AutoCloseable {
   private final @Nullable ConnectionEvent request;
   private final LinkedBlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
 
-  /** Numbers the joins, so that each knows its answer. */
+  /** The context number of the last multicast join, which identifies its event. */
   private final AtomicLong joins = new AtomicLong();
 
   private volatile @Nullable ConnectionEvent end;
@@ -59,15 +74,16 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Finds the way to a peer: an identifier of its own, its address and its route.
+   * Creates an identifier, and resolves the address of a peer and the route to it.
    *
-   * @param portSpace the kind of service
-   * @param local the address to come from; null lets the routing table choose
-   * @param peer the address to go to
-   * @param timeout how long this may take
-   * @return an endpoint that is ready for a queue pair and {@link #connect}, to be closed
-   * @throws ConnectionException if there is no way
-   * @throws VerbsException ETIMEDOUT if the time is over
+   * @param portSpace the port space
+   * @param local the source address, or null to choose it by the routing table
+   * @param peer the destination address
+   * @param timeout the maximum time for the operation
+   * @return an endpoint, ready to create a queue pair and to {@link #connect}, to be closed by the
+   *     caller
+   * @throws ConnectionException if the address or the route cannot be resolved
+   * @throws VerbsException ETIMEDOUT if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Endpoint resolve(
@@ -117,7 +133,7 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  /** What is left of the time for a step of the resolution, which is more than nothing. */
+  /** Returns the remaining time for a step of the resolution, which is positive. */
   private Duration remaining(String function, Deadline deadline) {
     Duration remaining = deadline.remaining();
     if (remaining.isZero()) {
@@ -127,10 +143,13 @@ public final class Endpoint implements AutoCloseable {
   }
 
   private VerbsException timedOut(String function) {
-    return new VerbsException(function, Errno.ETIMEDOUT, "no answer in time for " + id);
+    return new VerbsException(function, Errno.ETIMEDOUT, "timeout expired for " + id);
   }
 
-  /** The endpoint of a peer's request, on a channel of its own; if none can be made, a refusal. */
+  /**
+   * Creates the endpoint of a connection request, on a channel of its own; rejects the request if
+   * this fails.
+   */
   static Endpoint requested(ConnectionEvent request) {
     ConnectionId id = request.id();
     try {
@@ -159,7 +178,7 @@ public final class Endpoint implements AutoCloseable {
         events.add(Optional.of(event));
       }
     } catch (InterruptedException e) {
-      throw new AssertionError("nobody has this thread to interrupt it", e);
+      throw new AssertionError("the thread is not accessible to callers", e);
     } catch (IllegalStateException e) {
       if (channel.isOpen()) {
         throw e;
@@ -175,8 +194,8 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * The next event, which must be of a type; events that answer nothing are passed over, and so are
-   * those of a join that was given up.
+   * Waits for an event of a type. Skips events that are no result of the operation, such as those
+   * of an abandoned join.
    */
   private ConnectionEvent await(String function, EventType wanted, long argument, Deadline deadline)
       throws InterruptedException {
@@ -186,7 +205,7 @@ public final class Endpoint implements AutoCloseable {
         throw timedOut(function);
       }
       if (next.isEmpty()) {
-        events.add(next); // For whoever else waits.
+        events.add(next); // For other waiting threads.
         throw new IllegalStateException(this + " is closed");
       }
       ConnectionEvent event = next.get();
@@ -203,15 +222,15 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Asks the peer for the connection, and waits for its answer.
+   * Requests a connection, and waits for the response of the peer: {@code rdma_connect}.
    *
-   * @param parameters what is asked for
-   * @param privateData bytes for the peer, as {@link ConnectionId#connect(ConnectionParameters,
-   *     byte[])} takes them
-   * @param timeout how long this may take
-   * @return the answer, with the peer's private data
-   * @throws ConnectionException if the peer refuses or cannot be reached
-   * @throws VerbsException ETIMEDOUT if the time is over
+   * @param parameters the requested parameters
+   * @param privateData the private data, with the limits of {@link
+   *     ConnectionId#connect(ConnectionParameters, byte[])}
+   * @param timeout the maximum time for the operation
+   * @return the event of the response, with the peer's private data
+   * @throws ConnectionException if the peer rejects the request or cannot be reached
+   * @throws VerbsException ETIMEDOUT if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public ConnectionEvent connect(
@@ -225,15 +244,15 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Accepts the peer's request, and waits until the connection stands. A datagram service's answer
-   * is not waited for.
+   * Accepts the connection request, and waits until the connection is established: {@code
+   * rdma_accept}. Does not wait if the request is for a datagram service.
    *
-   * @param parameters what is agreed to
-   * @param privateData bytes for the peer, as {@link ConnectionId#accept(ConnectionParameters,
-   *     byte[])} takes them
-   * @param timeout how long this may take
-   * @throws ConnectionException if the connection does not come about
-   * @throws VerbsException ETIMEDOUT if the time is over
+   * @param parameters the accepted parameters
+   * @param privateData the private data, with the limits of {@link
+   *     ConnectionId#accept(ConnectionParameters, byte[])}
+   * @param timeout the maximum time for the operation
+   * @throws ConnectionException if the connection cannot be established
+   * @throws VerbsException ETIMEDOUT if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public void accept(ConnectionParameters parameters, byte[] privateData, Duration timeout)
@@ -246,14 +265,15 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Joins a multicast group, and waits until it is joined. If that fails, the group is left.
+   * Joins a multicast group, and waits for the result: {@code rdma_join_multicast_ex}. If it fails,
+   * the group is left.
    *
    * @param group the group's address
-   * @param flag what for
-   * @param timeout how long this may take
-   * @return how to send to the group
+   * @param flag the kind of membership
+   * @param timeout the maximum time for the operation
+   * @return the parameters to send to the group
    * @throws ConnectionException if the group cannot be joined
-   * @throws VerbsException ETIMEDOUT if the time is over
+   * @throws VerbsException ETIMEDOUT if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public DatagramParameters joinMulticast(InetSocketAddress group, JoinFlag flag, Duration timeout)
@@ -272,10 +292,10 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Ends the connection, and waits until the peer agrees.
+   * Disconnects, and waits until the peer has disconnected, too: {@code rdma_disconnect}.
    *
-   * @param timeout how long this may take
-   * @throws VerbsException ETIMEDOUT if the time is over; the connection has ended all the same
+   * @param timeout the maximum time for the operation
+   * @throws VerbsException ETIMEDOUT if the timeout expires; the connection has ended nevertheless
    * @throws InterruptedException if the thread is interrupted
    */
   public void disconnect(Duration timeout) throws InterruptedException {
@@ -294,8 +314,8 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * The identifier, for its queue pair, its addresses and its options. Its events are this
-   * endpoint's to take.
+   * Returns the identifier, with its queue pair, addresses and options. Its events are read by this
+   * endpoint.
    *
    * @return the identifier
    */
@@ -304,25 +324,25 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * What the peer asked for.
+   * Returns the connection request of the peer.
    *
-   * @return the request that made the endpoint, or empty on the active side
+   * @return the {@link EventType#CONNECT_REQUEST}, or empty on the active side
    */
   public Optional<ConnectionEvent> request() {
     return Optional.ofNullable(request);
   }
 
   /**
-   * How the connection ended.
+   * Returns the event that ended the connection.
    *
-   * @return the {@link EventType#DISCONNECTED} or {@link EventType#DEVICE_REMOVAL}, or empty as
-   *     long as there was none
+   * @return the {@link EventType#DISCONNECTED} or {@link EventType#DEVICE_REMOVAL}, or empty if the
+   *     connection has not ended
    */
   public Optional<ConnectionEvent> end() {
     return Optional.ofNullable(end);
   }
 
-  /** Ends the connection, if there is one, and closes the identifier with its queues. */
+  /** Disconnects, and closes the identifier with its queues. */
   @Override
   public void close() {
     channel.close();

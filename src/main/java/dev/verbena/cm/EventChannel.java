@@ -18,14 +18,31 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where identifiers report what happens to them: {@code struct rdma_event_channel}.
+ * An event channel: delivers the events of one or more identifiers ({@code struct
+ * rdma_event_channel}).
  *
- * <p>Events come in order, each to one of the threads that take them, copied and acknowledged: so
- * closing an identifier never waits for anybody. Waiting ends with an event, with the end of the
- * time, with an interrupt ({@link InterruptedException}) and with the channel's closing ({@link
- * IllegalStateException}); a virtual thread that waits does not hold its carrier.
+ * <p>{@link #open()} creates it, {@link #createId} its identifiers:
  *
- * <p>Closing the channel ({@code rdma_destroy_event_channel}) closes its identifiers.
+ * {@snippet :
+ * try (EventChannel channel = EventChannel.open()) {
+ *   ConnectionId id = channel.createId(PortSpace.TCP);
+ *   id.resolveAddress(null, server, Duration.ofSeconds(2));
+ *   ConnectionEvent event = channel.take(); // ADDR_RESOLVED or ADDR_ERROR
+ * }
+ * }
+ *
+ * <p>Events are delivered in order. Each is copied and acknowledged ({@code rdma_ack_cm_event})
+ * when it is read: closing an identifier does not wait for acknowledgements.
+ *
+ * <p><b>Threads.</b> Any number of threads may read events; each event is returned to one of them.
+ * A wait ends with an event, when the timeout expires, when the thread is interrupted ({@link
+ * InterruptedException}), and when the channel is closed ({@link IllegalStateException}). A waiting
+ * virtual thread does not occupy its carrier.
+ *
+ * <p><b>Closing.</b> {@link #close()} closes the identifiers of the channel, then destroys it
+ * ({@code rdma_destroy_event_channel}).
+ *
+ * <p>Manual pages: {@code rdma_create_event_channel(3)}, {@code rdma_get_cm_event(3)}.
  */
 public final class EventChannel extends Resource {
   private final NativeChannel channel;
@@ -44,8 +61,8 @@ public final class EventChannel extends Resource {
   /**
    * Opens a channel: {@code rdma_create_event_channel}.
    *
-   * @return a channel, to be closed
-   * @throws VerbsException ENODEV or ENOENT if the kernel has no RDMA connection manager loaded
+   * @return the channel, to be closed by the caller
+   * @throws VerbsException ENODEV or ENOENT if the kernel module {@code rdma_ucm} is not loaded
    */
   public static EventChannel open() {
     return open(Provider.system().rdmacm());
@@ -59,25 +76,26 @@ public final class EventChannel extends Resource {
       throw e.explained("is the kernel module rdma_ucm loaded, and is there an RDMA device?");
     }
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
-    // A discarded event would otherwise make C wait for the next one.
+    // librdmacm would otherwise wait for the next event after one that it discards.
     Readiness.setNonBlocking(descriptor);
     return new EventChannel(new NativeChannel(rdmacm, address), descriptor);
   }
 
   /**
-   * Makes an identifier that reports here: {@code rdma_create_id}.
+   * Creates an identifier whose events this channel delivers: {@code rdma_create_id}.
    *
-   * @param portSpace the kind of service
-   * @return an identifier, to be closed
+   * @param portSpace the port space
+   * @return the identifier; closing the channel closes it
    */
   public ConnectionId createId(PortSpace portSpace) {
     return ConnectionId.create(this, Objects.requireNonNull(portSpace, "portSpace"));
   }
 
   /**
-   * Takes an event that is already there: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
+   * Returns a pending event without waiting: {@code rdma_get_cm_event} and {@code
+   * rdma_ack_cm_event}.
    *
-   * @return the event, or null if there is none
+   * @return the event, or null if none is pending
    * @throws IllegalStateException if the channel is closed
    */
   public @Nullable ConnectionEvent poll() {
@@ -109,7 +127,7 @@ public final class EventChannel extends Resource {
     }
   }
 
-  /** The event, or null if it is of an identifier that is being closed. */
+  /** Copies and acknowledges an event; returns null if its identifier is being closed. */
   private @Nullable ConnectionEvent copyAndAcknowledge(long address) {
     MemorySegment event = Memory.at(address, rdma_cm_event.sizeof());
     try {
@@ -129,35 +147,39 @@ public final class EventChannel extends Resource {
     }
   }
 
-  /** The identifier that reports here, or null if it is closed. */
+  /** Returns the identifier of an event, or null if it is closed. */
   private @Nullable ConnectionId find(MemorySegment id) {
     return (ConnectionId) channel.owner(id.address());
   }
 
   /**
-   * Waits a while for an event: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
+   * Waits for an event until the timeout expires, and returns it: {@code rdma_get_cm_event} and
+   * {@code rdma_ack_cm_event}.
    *
-   * @param timeout how long to wait at most
-   * @return the event, or null if there was none in time
+   * @param timeout the maximum time to wait
+   * @return the event, or null if the timeout expired
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the channel is closed, be it during the wait
+   * @throws IllegalStateException if the channel is closed before or during the wait
    */
   public @Nullable ConnectionEvent poll(Duration timeout) throws InterruptedException {
     return awaitAny(this::poll, Deadline.after(timeout));
   }
 
   /**
-   * Waits for an event: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
+   * Waits for an event, and returns it: {@code rdma_get_cm_event} and {@code rdma_ack_cm_event}.
    *
    * @return the event
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the channel is closed, be it during the wait
+   * @throws IllegalStateException if the channel is closed before or during the wait
    */
   public ConnectionEvent take() throws InterruptedException {
     return awaitAny(this::poll, Deadline.NEVER);
   }
 
-  /** What a look at the channel finds, as soon as it finds something; null if not in time. */
+  /**
+   * Calls {@code look} when an event is pending until it returns a result; returns null if the
+   * deadline passes before.
+   */
   <T> @Nullable T awaitAny(Supplier<@Nullable T> look, Deadline deadline)
       throws InterruptedException {
     T found = look.get();
@@ -169,17 +191,17 @@ public final class EventChannel extends Resource {
   }
 
   /**
-   * The channel's file descriptor, for event loops of others: it is readable when there is an
-   * event, and non-blocking.
+   * Returns the file descriptor of the channel, for an event loop: readable when an event is
+   * pending, and non-blocking.
    *
-   * @return the descriptor, which stays the channel's
+   * @return the descriptor; only the channel may close it
    */
   public int descriptor() {
     requireOpen();
     return descriptor;
   }
 
-  /** The C object, and what reports on it. */
+  /** Returns the C object with its identifiers. */
   NativeChannel channel() {
     return channel;
   }
@@ -203,7 +225,7 @@ public final class EventChannel extends Resource {
     try {
       if (readiness != null) {
         readiness.close();
-        readiness = null; // Made anew if closing fails.
+        readiness = null; // Created again if closing fails.
       }
     } finally {
       channel.reading().unlock();

@@ -4,50 +4,57 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.raw.rdma_h;
 
-/** What an event tells: {@code enum rdma_cm_event_type}. */
+/** The type of an event: {@code enum rdma_cm_event_type}. */
 public enum EventType {
-  /** The address is resolved and the identifier bound to a device. */
+  /** The address is resolved, and the identifier is bound to a device. */
   ADDR_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "the address is resolved"),
   /** The address could not be resolved. */
   ADDR_ERROR(
       rdma_h.RDMA_CM_EVENT_ADDR_ERROR(),
-      "no way to the address over an RDMA device: is it routed there, and does the host answer?"),
+      "the address cannot be reached over an RDMA device: check the route and that the host"
+          + " answers"),
   /** The route is resolved. */
   ROUTE_RESOLVED(rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), "the route is resolved"),
   /** The route could not be resolved. */
   ROUTE_ERROR(rdma_h.RDMA_CM_EVENT_ROUTE_ERROR(), "no route to the address"),
-  /** A peer wants to connect, or to look up a datagram service; the identifier is new. */
-  CONNECT_REQUEST(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), "a peer wants to connect"),
-  /** The peer accepted; only for identifiers without a queue pair, which then establish. */
-  CONNECT_RESPONSE(rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(), "the peer accepts"),
-  /** The connection could not be made. */
-  CONNECT_ERROR(rdma_h.RDMA_CM_EVENT_CONNECT_ERROR(), "the connection could not be made"),
+  /** A connection request of a peer, or a request for a datagram service; its identifier is new. */
+  CONNECT_REQUEST(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), "a peer requests a connection"),
+  /**
+   * The peer accepted the connection; only for identifiers without a queue pair, which must call
+   * {@code rdma_establish}.
+   */
+  CONNECT_RESPONSE(rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(), "the peer accepts the connection"),
+  /** The connection could not be established. */
+  CONNECT_ERROR(rdma_h.RDMA_CM_EVENT_CONNECT_ERROR(), "the connection could not be established"),
   /** The peer does not answer. */
   UNREACHABLE(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), "the peer does not answer"),
-  /** The peer, or its kernel, refused. */
-  REJECTED(rdma_h.RDMA_CM_EVENT_REJECTED(), "refused"),
-  /** The connection stands, or the datagram service was found. */
-  ESTABLISHED(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "the connection stands"),
-  /** The connection is no more; its work is flushed. */
+  /** The peer or its kernel rejected the connection. */
+  REJECTED(rdma_h.RDMA_CM_EVENT_REJECTED(), "rejected"),
+  /** The connection is established, or the datagram service is resolved. */
+  ESTABLISHED(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "the connection is established"),
+  /** The connection has ended; its requests are flushed. */
   DISCONNECTED(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), "the connection has ended"),
   /** The device is being removed: the identifier must be closed. */
   DEVICE_REMOVAL(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), "the device is being removed"),
   /** The multicast group is joined. */
   MULTICAST_JOIN(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), "the multicast group is joined"),
-  /** The multicast group could not be joined, or was lost. */
+  /** Joining the multicast group failed, or the membership was lost. */
   MULTICAST_ERROR(
-      rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR(), "the multicast group is not, or no longer, joined"),
-  /** The network device has another hardware address: a hint after a fail-over. */
+      rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR(),
+      "the multicast group could not be joined, or the membership was lost"),
+  /**
+   * The hardware address of the network device changed, for example after a fail-over of a bond.
+   */
   ADDR_CHANGE(rdma_h.RDMA_CM_EVENT_ADDR_CHANGE(), "the network device's hardware address changed"),
-  /** The queue pair's time of waiting is over: it may be used again. */
+  /** The queue pair has left the timewait state: it may be used again. */
   TIMEWAIT_EXIT(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), "the queue pair may be used again"),
   /** The name is resolved: the identifier has the addresses. */
   ADDRINFO_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), "the name is resolved"),
   /** The name could not be resolved. */
   ADDRINFO_ERROR(rdma_h.RDMA_CM_EVENT_ADDRINFO_ERROR(), "the name could not be resolved"),
-  /** Something that the user wrote. */
-  USER(rdma_h.RDMA_CM_EVENT_USER(), "an event of the user's"),
-  /** A kind that is newer than this library. */
+  /** A user event: {@link ConnectionId#writeEvent}. */
+  USER(rdma_h.RDMA_CM_EVENT_USER(), "a user event"),
+  /** A type that is newer than this library. */
   UNKNOWN(-1, "unknown to this library");
 
   private final int code;
@@ -72,15 +79,15 @@ public enum EventType {
   }
 
   /**
-   * What the event means, in a few words.
+   * Returns a short description of the type.
    *
-   * @return such as {@code the peer does not answer}
+   * @return for example {@code the peer does not answer}
    */
   public String meaning() {
     return meaning;
   }
 
-  /** Whether the event says that what was asked for did not come about. */
+  /** Returns whether the event reports a failure. */
   boolean isFailure() {
     return switch (this) {
       case ADDR_ERROR,
@@ -97,10 +104,10 @@ public enum EventType {
   }
 
   /**
-   * C's name of the event: {@code rdma_event_str}.
+   * Returns the name of the constant in C: {@code rdma_event_str}.
    *
-   * @return such as {@code RDMA_CM_EVENT_ADDR_RESOLVED}; {@code UNKNOWN EVENT} where librdmacm is
-   *     older than the event, or leaves it out
+   * @return for example {@code RDMA_CM_EVENT_ADDR_RESOLVED}; {@code UNKNOWN EVENT} if librdmacm has
+   *     no name for it
    */
   public String text() {
     return Memory.string(Provider.system().rdmacm().rdma_event_str(code));

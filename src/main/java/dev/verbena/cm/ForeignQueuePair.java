@@ -12,16 +12,17 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * How to connect a queue pair that is not the identifier's: librdmacm makes the connection, the
- * caller takes the queue pair through its states.
+ * Operations to connect a queue pair that librdmacm did not create: {@link
+ * ConnectionId#foreignQueuePair()}. librdmacm establishes the connection, the caller makes the
+ * state transitions of the queue pair:
  *
  * <ol>
- *   <li>Each side moves its queue pair to INIT, with {@link #attributesFor}.
+ *   <li>Both sides modify their queue pairs to INIT, with {@link #attributesFor}.
  *   <li>The active side connects with {@link ConnectionParameters#withQueuePairNumber}.
- *   <li>The passive side moves its queue pair to RTR and RTS, and accepts likewise.
- *   <li>At {@link EventType#CONNECT_RESPONSE} the active side moves its queue pair to RTR and RTS,
- *       and {@linkplain #establish establishes}; the passive side gets {@link
- *       EventType#ESTABLISHED}.
+ *   <li>The passive side modifies its queue pair to RTR and RTS, and accepts with the same
+ *       parameters.
+ *   <li>On {@link EventType#CONNECT_RESPONSE} the active side modifies its queue pair to RTR and
+ *       RTS, and calls {@link #establish}; the passive side receives {@link EventType#ESTABLISHED}.
  * </ol>
  */
 public final class ForeignQueuePair {
@@ -32,10 +33,10 @@ public final class ForeignQueuePair {
   }
 
   /**
-   * What the queue pair needs to be moved to a state: {@code rdma_init_qp_attr}.
+   * Returns the attributes of a state transition of the queue pair: {@code rdma_init_qp_attr}.
    *
-   * @param state INIT, RTR or RTS
-   * @return attributes for {@link QueuePair#modify}
+   * @param state the new state: INIT, RTR or RTS
+   * @return the attributes, for {@link QueuePair#modify}
    */
   public QueuePairAttributes attributesFor(QueuePairState state) {
     id.requireDevice();
@@ -51,27 +52,27 @@ public final class ForeignQueuePair {
   }
 
   /**
-   * Completes the connection, after {@link EventType#CONNECT_RESPONSE}: {@code rdma_establish}. The
-   * peer gets {@link EventType#ESTABLISHED}.
+   * Establishes the connection, after {@link EventType#CONNECT_RESPONSE}: {@code rdma_establish}.
+   * The peer receives {@link EventType#ESTABLISHED}.
    *
-   * @throws IllegalStateException if the identifier has a queue pair, which is connected without
-   *     this
+   * @throws IllegalStateException if the identifier has a queue pair, which librdmacm establishes
    */
   public void establish() {
-    id.requireNoQueuePair("it establishes by itself");
+    id.requireNoQueuePair("librdmacm establishes its connection");
     id.call("establishing", Librdmacm::rdma_establish);
   }
 
   /**
-   * Says what the vendor's options of the queue pair are: {@code rdma_set_local_ece}. They go out
-   * with {@link ConnectionId#connect} and {@link ConnectionId#accept}.
+   * Sets the ECE options of the queue pair: {@code rdma_set_local_ece}. {@link
+   * ConnectionId#connect} and {@link ConnectionId#accept} send them.
    *
-   * @param local the options of the queue pair
-   * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm knows
+   * @param local the ECE options of the queue pair
+   * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm
+   *     exchanges
    */
   public void localOptions(EnhancedConnectionEstablishment local) {
     if (local.vendor() == 0) {
-      throw new IllegalArgumentException("vendor 0 has no options");
+      throw new IllegalArgumentException("the vendor id of ECE options must not be 0");
     }
     id.requireNoQueuePair("librdmacm exchanges its options");
     Ece.set(
@@ -79,22 +80,23 @@ public final class ForeignQueuePair {
         local.options(),
         ece ->
             id.call(
-                "setting the vendor's options",
+                "setting the ECE options",
                 (rdmacm, pointer) -> rdmacm.rdma_set_local_ece(pointer, ece)));
   }
 
   /**
-   * What the vendor's options of the peer are: {@code rdma_get_remote_ece}.
+   * Returns the ECE options of the peer: {@code rdma_get_remote_ece}.
    *
-   * @return what came with the request or the response; zeros where nothing did
-   * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm knows
+   * @return the options in the request or the response; zeros if there were none
+   * @throws IllegalStateException if the identifier has a queue pair, whose options librdmacm
+   *     exchanges
    */
   public EnhancedConnectionEstablishment remoteOptions() {
     id.requireNoQueuePair("librdmacm exchanges its options");
     return Ece.get(
         ece ->
             id.call(
-                "asking for the vendor's options",
+                "querying the ECE options of the peer",
                 (rdmacm, pointer) -> rdmacm.rdma_get_remote_ece(pointer, ece)),
         EnhancedConnectionEstablishment::new);
   }

@@ -5,22 +5,22 @@ import java.util.Arrays;
 import java.util.OptionalInt;
 
 /**
- * The private data of a {@link Connection}'s request or acceptance: the user's bytes, and behind
- * them the message size and a mark, by which two connections of this library recognise each other.
- * Any other peer finds the user's bytes where it expects them.
+ * The private data of a {@link Connection}'s request or acceptance: the user's data, followed by
+ * the message size and a mark that identifies this library. Any other peer finds the user's data at
+ * the expected place.
  *
- * @param privateData the user's bytes
- * @param messageSize the size of the longest message that the sender of these bytes can receive;
- *     empty if the sender is no {@code Connection}
+ * @param privateData the user's data
+ * @param messageSize the maximum size of a message that the sender can receive; empty if the sender
+ *     is not a {@code Connection}
  */
 record Greeting(byte[] privateData, OptionalInt messageSize) {
-  /** How many bytes are appended to the user's. */
+  /** The number of bytes appended to the user's data. */
   static final int SIZE = 2 * Integer.BYTES;
 
-  /** "Vbn", and the version of what goes before it; not 0, which transports append. */
+  /** "Vbn", and the version of the preceding format; not 0, with which transports pad. */
   private static final int MARK = 0x56626e01;
 
-  /** The bytes to be sent. */
+  /** Returns the bytes to send. */
   static byte[] of(byte[] privateData, int messageSize) {
     return ByteBuffer.allocate(privateData.length + SIZE)
         .put(privateData)
@@ -29,7 +29,7 @@ record Greeting(byte[] privateData, OptionalInt messageSize) {
         .array();
   }
 
-  /** What a peer sent: some transports append zeros. */
+  /** Parses private data; some transports pad it with zeros. */
   static Greeting read(byte[] received) {
     int length = received.length;
     while (length > 0 && received[length - 1] == 0) {

@@ -6,11 +6,11 @@ import dev.verbena.verbs.ProtectionDomain;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The domain that an identifier's queues belong to if nothing else is said: the one that it was
- * made with, otherwise librdmacm's own for the device.
+ * The default protection domain of an identifier's queues: the one that it was created with,
+ * otherwise librdmacm's default domain of the device.
  *
- * <p>C keeps it in the identifier, and puts the domain of each queue pair in its place, where it
- * stays when the queue pair and that domain are gone.
+ * <p>librdmacm stores it in the identifier, and overwrites it with the domain of each queue pair,
+ * which remains there after the queue pair and that domain are closed.
  */
 final class HomeDomain {
   private final NativeId id;
@@ -18,25 +18,28 @@ final class HomeDomain {
   private MemorySegment struct;
   private ProtectionDomain own;
 
-  /** The domain that the identifier was made with; null for librdmacm's own. */
+  /** The domain that the identifier was created with; null for librdmacm's default. */
   HomeDomain(NativeId id, ProtectionDomain given) {
     this.id = id;
     this.given = given;
     this.struct = given == null ? null : given.segment();
   }
 
-  /** The domain that the identifier was made with, or null. */
+  /** Returns the domain that the identifier was created with, or null. */
   ProtectionDomain given() {
     return given;
   }
 
-  /** The domain that the identifier was made with, if it is of a device; otherwise null. */
+  /**
+   * Returns the domain that the identifier was created with, if it is of the given device;
+   * otherwise null.
+   */
   ProtectionDomain given(MemorySegment verbs) {
     return given != null && given.context().segment().address() == verbs.address() ? given : null;
   }
 
   /**
-   * The domain. To be asked for before a queue pair is made on another one.
+   * Returns the domain. To be called before a queue pair is created in another one.
    *
    * @throws IllegalStateException if the identifier is not bound to a device
    */
@@ -54,7 +57,7 @@ final class HomeDomain {
     return own;
   }
 
-  /** Puts the domain back to where C looks for it. */
+  /** Stores the domain in the identifier again, where librdmacm reads it. */
   synchronized void restore(MemorySegment identifier) {
     if (struct != null) {
       rdma_cm_id.pd(identifier, struct);

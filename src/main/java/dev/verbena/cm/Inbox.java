@@ -5,19 +5,19 @@ import dev.verbena.verbs.Completions;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The receive queue of a connection: a receive for each of its slots, posted again as soon as its
- * message is taken. Used by one thread at a time.
+ * The receive queue of a connection, with a buffer for each receive request, which is posted again
+ * when its message was taken. Used by one thread at a time.
  */
 final class Inbox {
-  /** What was found in the queue. */
+  /** The result of a wait. */
   enum Found {
-    /** A message, to be taken. */
+    /** A message. */
     MESSAGE,
-    /** The mark by which a {@link Connection} ends. */
+    /** The last message of a {@link Connection} that was closed. */
     END,
-    /** A receive that failed; all others fail, too. */
+    /** A failed receive request; all others fail, too. */
     FAILURE,
-    /** Nothing in time. */
+    /** The deadline has passed. */
     NOTHING
   }
 
@@ -37,7 +37,7 @@ final class Inbox {
     transfers.receive(slot, slots.region(), slots.offset(slot), slots.size());
   }
 
-  /** Waits for the next message, or what ends the waiting. */
+  /** Waits for the next message, the end, a failure or the deadline. */
   Found await(Deadline deadline) throws InterruptedException {
     if (transfers.awaitReceives(completions, deadline.remaining()) == 0) {
       return Found.NOTHING;
@@ -51,17 +51,17 @@ final class Inbox {
         : Found.MESSAGE;
   }
 
-  /** Why the receive that was found last failed. */
+  /** Returns the status of the failed receive request. */
   String failure() {
     return completions.describe(0);
   }
 
-  /** The message that was found, until it is {@linkplain #release released}. */
+  /** Returns the message that arrived, valid until it is {@linkplain #release released}. */
   MemorySegment message() {
     return slots.slice(slot(), completions.byteLength(0));
   }
 
-  /** Makes room for the next message. */
+  /** Posts the receive request again. */
   void release() {
     post(slot());
   }

@@ -2,11 +2,11 @@ package dev.verbena.cm;
 
 import dev.verbena.raw.rdma_h;
 
-/** How a multicast group is joined: {@code enum rdma_cm_mc_join_flags}. */
+/** The kind of membership in a multicast group: {@code enum rdma_cm_mc_join_flags}. */
 public enum JoinFlag {
-  /** To send and receive; the group is made if there is none. */
+  /** Sends and receives; the group is created if it does not exist. */
   FULLMEMBER(rdma_h.RDMA_MC_JOIN_FLAG_FULLMEMBER()),
-  /** Only to send. */
+  /** Sends only. */
   SENDONLY_FULLMEMBER(rdma_h.RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER());
 
   private final int code;

@@ -9,10 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The multicast groups that an identifier has joined, or began to join.
+ * The multicast groups that an identifier has joined or is joining.
  *
- * <p>The kernel destroys no queue pair that is attached to a group, and {@code rdma_destroy_qp}
- * does not ask whether it did: so all groups must be left before.
+ * <p>The kernel does not destroy a queue pair that is attached to a group, and {@code
+ * rdma_destroy_qp} ignores the failure: all groups must be left before.
  */
 final class JoinedGroups {
   private final Librdmacm rdmacm;
@@ -24,7 +24,7 @@ final class JoinedGroups {
     this.id = id;
   }
 
-  /** Remembers a group. One that was joined twice must be left twice. */
+  /** Adds a group. A group that was joined twice must be left twice. */
   synchronized void add(InetSocketAddress group) {
     joined.add(group);
   }
@@ -37,14 +37,14 @@ final class JoinedGroups {
     }
   }
 
-  /** Leaves what was not left yet. */
+  /** Leaves all groups that were not left. */
   synchronized void leaveAll() {
     while (!joined.isEmpty()) {
       try {
         leave(joined.getLast());
       } catch (VerbsException e) {
-        // The kernel knows it no longer, as when the device is gone. C has detached the queue pair
-        // before it asked.
+        // The kernel has no such membership any more, for example after the device was removed.
+        // librdmacm has detached the queue pair before.
       }
     }
   }

@@ -10,7 +10,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Waits for peers. Any number of threads may; each request goes to one.
+ * A listener for connection requests: an identifier ({@code struct rdma_cm_id}) that is bound to an
+ * address and listens ({@code rdma_listen}).
+ *
+ * <p>{@link #open(InetSocketAddress)} creates it. {@link #take()} returns each request as an {@link
+ * Endpoint}, to be accepted or rejected; {@link Connection#accept(Listener)} does all of it:
  *
  * {@snippet :
  * try (Listener listener = Listener.open(new InetSocketAddress("::", 7471));
@@ -19,12 +23,24 @@ import org.jspecify.annotations.Nullable;
  *   peer.accept(ConnectionParameters.DEFAULT, new byte[0], Duration.ofSeconds(5));
  * }
  * }
+ *
+ * <p><b>Threads.</b> Any number of threads may take requests; each request is returned to one of
+ * them. Any thread may close the listener, which ends all waits with {@link IllegalStateException}.
+ *
+ * <p><b>Closing.</b> {@link #close()} destroys the identifier ({@code rdma_destroy_id}), rejects
+ * requests that were not taken, and closes the {@linkplain #domain() protection domain} if one was
+ * created. Endpoints that were taken remain open.
+ *
+ * <p>Manual pages: {@code rdma_bind_addr(3)}, {@code rdma_listen(3)}.
  */
 public final class Listener implements AutoCloseable {
   private final EventChannel channel;
   private final ConnectionId id;
 
-  /** Nobody may read another event of a request before the request reports elsewhere. */
+  /**
+   * Held until a request has migrated to a channel of its own: no other thread may read a later
+   * event of the request before.
+   */
   private final ReentrantLock handingOver = new ReentrantLock();
 
   private Listener(EventChannel channel, ConnectionId id) {
@@ -33,14 +49,14 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Listens for connections.
+   * Opens a listener for reliable connections ({@link PortSpace#TCP}).
    *
    * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
-   *     serves IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} IPv4
-   *     alone, and so does {@code new InetSocketAddress(port)}; port 0 lets the kernel choose
-   * @return a listener, to be closed
-   * @throws IllegalArgumentException if the address is a loopback address, which no RDMA device
-   *     serves
+   *     accepts IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} and
+   *     {@code new InetSocketAddress(port)} IPv4 only; for port 0 the kernel chooses a free port
+   * @return the listener, to be closed by the caller
+   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
+   *     not have
    * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(InetSocketAddress local) {
@@ -48,16 +64,16 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Listens.
+   * Opens a listener.
    *
-   * @param portSpace the kind of service
+   * @param portSpace the port space
    * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
-   *     serves IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} IPv4
-   *     alone, and so does {@code new InetSocketAddress(port)}; port 0 lets the kernel choose
-   * @param backlog how many requests may wait; 0 leaves it to the kernel
-   * @return a listener, to be closed
-   * @throws IllegalArgumentException if the address is a loopback address, which no RDMA device
-   *     serves
+   *     accepts IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} and
+   *     {@code new InetSocketAddress(port)} IPv4 only; for port 0 the kernel chooses a free port
+   * @param backlog the maximum number of pending requests; 0 for the kernel's default
+   * @return the listener, to be closed by the caller
+   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
+   *     not have
    * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(PortSpace portSpace, InetSocketAddress local, int backlog) {
@@ -75,9 +91,9 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Takes a request that is already there.
+   * Returns a pending request without waiting.
    *
-   * @return the request, to be accepted or rejected, and closed; or null if there is none
+   * @return the request, to be accepted or rejected, and closed; or null if none is pending
    * @throws IllegalStateException if the listener is closed
    */
   public @Nullable Endpoint poll() {
@@ -87,7 +103,7 @@ public final class Listener implements AutoCloseable {
       do {
         event = channel.poll();
         if (event != null && event.type() == EventType.DEVICE_REMOVAL) {
-          throw new ConnectionException("waiting for peers on " + id, event);
+          throw new ConnectionException("waiting for connection requests on " + id, event);
         }
       } while (event != null && event.type() != EventType.CONNECT_REQUEST);
       return event == null ? null : Endpoint.requested(event);
@@ -97,39 +113,39 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Waits a while for a request.
+   * Waits for a request until the timeout expires, and returns it.
    *
-   * @param timeout how long to wait at most
-   * @return the request, to be accepted or rejected, and closed; or null if none came in time
+   * @param timeout the maximum time to wait
+   * @return the request, to be accepted or rejected, and closed; or null if the timeout expires
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the listener is closed, be it during the wait
+   * @throws IllegalStateException if the listener is closed before or during the wait
    */
   public @Nullable Endpoint poll(Duration timeout) throws InterruptedException {
     return channel.awaitAny(this::poll, Deadline.after(timeout));
   }
 
   /**
-   * Waits for a request.
+   * Waits for a request, and returns it.
    *
    * @return the request, to be accepted or rejected, and closed
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the listener is closed, be it during the wait
+   * @throws IllegalStateException if the listener is closed before or during the wait
    */
   public Endpoint take() throws InterruptedException {
     return channel.awaitAny(this::poll, Deadline.NEVER);
   }
 
   /**
-   * Where peers find the listener.
+   * Returns the local address of the listener.
    *
-   * @return the address it is bound to, with the port that the kernel may have chosen
+   * @return the address, with the port that the kernel chose if it was 0
    */
   public Optional<InetSocketAddress> address() {
     return id.localAddress();
   }
 
   /**
-   * The port that peers connect to.
+   * Returns the local port of the listener.
    *
    * @return the port
    */
@@ -138,19 +154,19 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * The protection domain that all clients of the listener share: memory that is registered here,
-   * before the first client arrives, is within reach of each of them.
+   * Returns the protection domain that all accepted connections share: regions registered here are
+   * accessible to each of them.
    *
-   * @return the domain of the device that the listener is bound to; closing the listener closes it
-   *     with its regions
-   * @throws IllegalStateException if the listener is bound to a wildcard address: clients may then
-   *     come over any device
+   * @return the protection domain, on the device that the listener is bound to; closing the
+   *     listener closes it with its regions
+   * @throws IllegalStateException if the listener is bound to a wildcard address, and so to no
+   *     single device
    */
   public ProtectionDomain domain() {
     return id.domain();
   }
 
-  /** Stops listening and refuses the requests that nobody took. */
+  /** Stops listening, and rejects the pending requests. */
   @Override
   public void close() {
     channel.close();

@@ -9,11 +9,11 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 
 /**
- * The multicast groups of an identifier.
+ * Operations on the multicast groups of an identifier: {@link ConnectionId#multicast()}.
  *
- * <p>Joining needs a device, and attaches the identifier's queue pair to the group if it has one.
- * {@link EventType#MULTICAST_JOIN} tells how to send to the group. Closing the queue pair, or the
- * identifier, leaves all groups.
+ * <p>To join a group, the identifier must have a device. Joining attaches the identifier's queue
+ * pair, if it has one, to the group. The {@link EventType#MULTICAST_JOIN} event contains the
+ * parameters to send to the group. Closing the queue pair or the identifier leaves all groups.
  */
 public final class Multicast {
   private final NativeId id;
@@ -23,14 +23,14 @@ public final class Multicast {
   }
 
   /**
-   * Joins a group to send and receive: {@code rdma_join_multicast}. {@link
+   * Joins a group as full member, to send and receive: {@code rdma_join_multicast}. {@link
    * EventType#MULTICAST_JOIN} or {@link EventType#MULTICAST_ERROR} follows.
    *
-   * @param group the group's address; its port means nothing
-   * @param context a number that comes back as the events' {@link ConnectionEvent#argument}
+   * @param group the address of the group; the port is ignored
+   * @param context a number, returned as the {@link ConnectionEvent#argument} of the events
    * @throws IllegalStateException if the identifier is not bound to a device
-   * @throws VerbsException if the transport has no such groups: over RoCE v2 Linux knows those of
-   *     IPv4 alone
+   * @throws VerbsException if the transport does not support the group: over RoCE v2, Linux
+   *     supports IPv4 groups only
    */
   public void join(InetSocketAddress group, long context) {
     id.requireDevice();
@@ -43,12 +43,12 @@ public final class Multicast {
   /**
    * Joins a group: {@code rdma_join_multicast_ex}. The same events follow.
    *
-   * @param group the group's address; its port means nothing
-   * @param flag what for
-   * @param context a number that comes back as the events' {@link ConnectionEvent#argument}
+   * @param group the address of the group; the port is ignored
+   * @param flag the kind of membership
+   * @param context a number, returned as the {@link ConnectionEvent#argument} of the events
    * @throws IllegalStateException if the identifier is not bound to a device
-   * @throws VerbsException if the transport has no such groups: over RoCE v2 Linux knows those of
-   *     IPv4 alone
+   * @throws VerbsException if the transport does not support the group: over RoCE v2, Linux
+   *     supports IPv4 groups only
    */
   public void join(InetSocketAddress group, JoinFlag flag, long context) {
     id.requireDevice();
@@ -80,7 +80,7 @@ public final class Multicast {
     }
   }
 
-  /** Gives up joining a group: what was waited for in vain is still begun. */
+  /** Cancels a join that failed for the caller: it is still in progress in the kernel. */
   void giveUp(InetSocketAddress group, Throwable failure) {
     try {
       leave(group);
@@ -90,7 +90,7 @@ public final class Multicast {
   }
 
   /**
-   * Leaves a group, or gives up joining it: {@code rdma_leave_multicast}.
+   * Leaves a group, or cancels a join in progress: {@code rdma_leave_multicast}.
    *
    * @param group the address that it was joined with
    * @throws VerbsException EADDRNOTAVAIL if it was not joined
@@ -107,7 +107,7 @@ public final class Multicast {
 
   private static void requireGroup(InetSocketAddress group) {
     if (group.isUnresolved() || !group.getAddress().isMulticastAddress()) {
-      throw new IllegalArgumentException(group + " is no multicast address");
+      throw new IllegalArgumentException(group + " is not a multicast address");
     }
   }
 }

@@ -8,8 +8,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@code rdma_event_channel}, the identifiers that report on it, and the lock that is held while
- * librdmacm reads an event, and by whoever changes what librdmacm may then be looking at.
+ * A {@code rdma_event_channel}, its identifiers, and the lock that is held while librdmacm reads an
+ * event and while an identifier is changed that librdmacm may be reading.
  */
 final class NativeChannel {
   private final Librdmacm rdmacm;
@@ -34,7 +34,7 @@ final class NativeChannel {
     return reading;
   }
 
-  /** Says that an identifier reports here, and which object it belongs to. */
+  /** Adds an identifier of this channel, with its Java object. */
   void add(long id, Resource owner) {
     ids.put(id, owner);
   }
@@ -43,7 +43,7 @@ final class NativeChannel {
     ids.remove(id);
   }
 
-  /** The object of an identifier that reports here, or null. */
+  /** Returns the Java object of an identifier of this channel, or null. */
   @Nullable Resource owner(long id) {
     return ids.get(id);
   }

@@ -15,15 +15,15 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One {@code rdma_cm_id}: its struct, the calls of librdmacm on it, the channel that it reports its
- * events on, the groups it is in, and how it is given back.
+ * A {@code rdma_cm_id}: its struct, the calls of librdmacm on it, its event channel, its multicast
+ * groups, and its destruction.
  *
- * <p>Calls on an identifier with a channel hold the channel's lock. Without a channel (synchronous
- * mode) librdmacm waits inside the call for its event, and nothing else may be done to the
- * identifier meanwhile: a second call is refused.
+ * <p>Calls on an identifier with a channel hold the lock of the channel. Without a channel
+ * (synchronous mode) librdmacm waits inside the call for its event; a second call during this time
+ * throws.
  */
 final class NativeId {
-  /** A call of librdmacm, on an identifier that is open. */
+  /** A call of librdmacm on an open identifier. */
   interface Call {
     void on(Librdmacm rdmacm, long id);
   }
@@ -33,13 +33,13 @@ final class NativeId {
   private final boolean endpoint;
   private final JoinedGroups groups;
 
-  /** What the identifier belongs to: it is open as long as that is. */
+  /** The Java object of the identifier, which is open as long as this object is. */
   private @Nullable Resource owner;
 
-  /** Takes the events that calls in synchronous mode wait for. */
+  /** Receives the events that calls in synchronous mode wait for. */
   private Consumer<MemorySegment> events = event -> {};
 
-  /** Null in synchronous mode, where librdmacm waits on a channel of its own. */
+  /** Null in synchronous mode, where librdmacm waits on an internal channel. */
   private volatile @Nullable NativeChannel channel;
 
   /** The thread that waits in librdmacm in synchronous mode, or null. */
@@ -54,10 +54,10 @@ final class NativeId {
   }
 
   /**
-   * Says what the identifier belongs to.
+   * Sets the Java object of the identifier.
    *
-   * @param object the object that closes it
-   * @param sink takes the events that calls in synchronous mode wait for
+   * @param object the object, which closes the identifier
+   * @param sink receives the events that calls in synchronous mode wait for
    */
   void belongTo(Resource object, Consumer<MemorySegment> sink) {
     owner = object;
@@ -68,7 +68,7 @@ final class NativeId {
     }
   }
 
-  /** The object that the identifier belongs to. */
+  /** Returns the Java object of the identifier. */
   Resource owner() {
     return owner;
   }
@@ -81,18 +81,18 @@ final class NativeId {
     return struct.address();
   }
 
-  /** The struct's address, of an identifier that is open. */
+  /** Returns the address of the struct of an open identifier. */
   long pointer() {
     return owner.segment().address();
   }
 
-  /** The struct, of an identifier that is open. */
+  /** Returns the struct of an open identifier. */
   MemorySegment struct() {
     pointer();
     return struct;
   }
 
-  /** The groups to leave before the queue pair is given back. */
+  /** Returns the groups to leave before the queue pair is destroyed. */
   JoinedGroups groups() {
     return groups;
   }
@@ -101,9 +101,9 @@ final class NativeId {
     return channel != null;
   }
 
-  // What the struct says
+  // The struct
 
-  /** Reads the struct of an identifier that is open, while nobody can give it back. */
+  /** Reads the struct of an open identifier, which cannot be destroyed meanwhile. */
   <T> T read(Function<MemorySegment, T> reader) {
     AtomicReference<T> result = new AtomicReference<>();
     whileNobodyReads(
@@ -115,7 +115,9 @@ final class NativeId {
     return result.get();
   }
 
-  /** The {@code ibv_context} of the device, of an identifier that nobody else knows yet. */
+  /**
+   * Returns the {@code ibv_context} of an identifier that is not yet published to other threads.
+   */
   MemorySegment device() {
     return rdma_cm_id.verbs(struct);
   }
@@ -127,11 +129,11 @@ final class NativeId {
   void requireDevice() {
     if (!hasDevice()) {
       throw new IllegalStateException(
-          owner + " has no device yet: bind it to a device's address, or resolve an address");
+          owner + " has no device: bind it to the address of a device, or resolve an address");
     }
   }
 
-  /** The context of the device. */
+  /** Returns the context of the device. */
   Context context() {
     requireDevice();
     return Contexts.at(read(rdma_cm_id::verbs));
@@ -149,7 +151,10 @@ final class NativeId {
 
   // Calls
 
-  /** Calls librdmacm while nobody gives the identifier back, and says more about a failure. */
+  /**
+   * Calls librdmacm; the identifier cannot be destroyed meanwhile. Adds the operation and the
+   * identifier to a failure.
+   */
   void call(String doing, Call call) {
     try {
       call(call);
@@ -158,7 +163,7 @@ final class NativeId {
     }
   }
 
-  /** Calls librdmacm while nobody gives the identifier back. */
+  /** Calls librdmacm; the identifier cannot be destroyed meanwhile. */
   void call(Call call) {
     if (hasChannel()) {
       whileNobodyReads(() -> call.on(rdmacm, pointer()));
@@ -167,7 +172,7 @@ final class NativeId {
     }
   }
 
-  /** Calls librdmacm if the identifier is open, and heeds no failure. */
+  /** Calls librdmacm if the identifier is open, and ignores failures. */
   void callQuietly(Call call) {
     whileNobodyReads(
         () -> {
@@ -175,13 +180,13 @@ final class NativeId {
             try {
               call.on(rdmacm, address());
             } catch (VerbsException e) {
-              // There was nothing to do any more.
+              // The state was reached already.
             }
           }
         });
   }
 
-  /** Gives something of the struct back, while the identifier may already be closing. */
+  /** Releases a resource of the struct, while the identifier may be closing. */
   void callClosing(Consumer<MemorySegment> release) {
     whileNobodyReads(
         () -> {
@@ -206,7 +211,7 @@ final class NativeId {
   }
 
   private synchronized void enter() {
-    pointer(); // It must be open, and stays so until it is left.
+    pointer(); // The identifier must be open; it cannot be closed before leave().
     requireNobodyWaits();
     waiting = Thread.currentThread();
   }
@@ -216,8 +221,8 @@ final class NativeId {
   }
 
   /**
-   * Refuses what would interfere with a thread that waits in librdmacm: a second call, which would
-   * take the first one's event, and a close.
+   * Throws if a thread waits in librdmacm: a second call would consume its event, and a close would
+   * free its memory.
    */
   synchronized void requireNobodyWaits() {
     if (waiting != null) {
@@ -227,9 +232,9 @@ final class NativeId {
   }
 
   /**
-   * Copies the event that librdmacm waited for last, and acknowledges it. librdmacm itself would
-   * keep it until it waits for the next one; and as long as it does, the listener that was asked
-   * cannot be closed, nor the group left that was joined.
+   * Copies the event that librdmacm waited for last, and acknowledges it. librdmacm would
+   * acknowledge it only at the next wait; until then the listener of the event could not be closed,
+   * nor the multicast group be left.
    */
   void takeEvent(Consumer<MemorySegment> sink) {
     MemorySegment pointer = rdma_cm_id.event(struct);
@@ -241,7 +246,8 @@ final class NativeId {
     rdma_cm_id.event(struct, MemorySegment.NULL);
     long subject = rdma_cm_event.id(event).address();
     if (subject != address()) {
-      // librdmacm could not equip the identifier that it made for a request, and forgets it.
+      // librdmacm failed to initialize the identifier that it created for a request, and does not
+      // destroy it.
       rdmacm.rdma_destroy_id(subject);
     }
     rdmacm.rdma_ack_cm_event(event.address());
@@ -256,7 +262,7 @@ final class NativeId {
     } while (!done);
   }
 
-  /** False if the identifier has left the channel before that could be locked. */
+  /** Returns false if the identifier migrated before the channel was locked. */
   private boolean whileNobodyReads(@Nullable NativeChannel supposed, Runnable action) {
     if (supposed == null) {
       action.run();
@@ -275,11 +281,11 @@ final class NativeId {
   }
 
   /**
-   * Reports elsewhere from now on: {@code rdma_migrate_id}.
+   * Moves the identifier to another channel: {@code rdma_migrate_id}.
    *
-   * @param source where it is supposed to report; null in synchronous mode
-   * @param target null for a channel of librdmacm's own
-   * @param moved told when it has moved
+   * @param source the expected current channel; null in synchronous mode
+   * @param target the new channel; null for synchronous mode
+   * @param moved called after the move
    */
   void migrate(@Nullable NativeChannel source, @Nullable NativeChannel target, Runnable moved) {
     whileNobodyReads(
@@ -308,7 +314,7 @@ final class NativeId {
     }
   }
 
-  /** Takes the locks of both channels, in an order that all threads share. */
+  /** Locks both channels, in an order that is the same for all threads. */
   private static void whileNobodyReads(
       @Nullable NativeChannel one, @Nullable NativeChannel other, Runnable action) {
     if (one == null || (other != null && other.address() < one.address())) {
@@ -333,7 +339,7 @@ final class NativeId {
     return String.valueOf(owner);
   }
 
-  /** Leaves all groups and gives the identifier back. */
+  /** Leaves all groups and destroys the identifier. */
   void destroy() {
     callClosing(
         closing -> {

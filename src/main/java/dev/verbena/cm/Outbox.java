@@ -9,15 +9,14 @@ import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The send queue of a connection: the requests that are posted and not completed yet, at most as
- * many as it has slots. They complete in the order in which they were posted. Used by one thread at
- * a time.
+ * The send queue of a connection, with a buffer for each outstanding request. Requests complete in
+ * the order in which they were posted. Used by one thread at a time.
  */
 final class Outbox {
   /** The immediate data of the message that ends a connection: "Vend". */
   static final int END_MARK = 0x56656e64;
 
-  /** Posts a request; false if the queue is full. */
+  /** Posts a request; returns false if the queue is full. */
   interface Request {
     boolean post();
   }
@@ -30,7 +29,10 @@ final class Outbox {
   private int outstanding;
   private int next;
 
-  /** Why the first request failed, or null. Other threads look at it when receives fail. */
+  /**
+   * The status of the first failed request, or null. Other threads read it when receive requests
+   * fail.
+   */
   private volatile @Nullable String failure;
 
   private volatile boolean flushed;
@@ -43,12 +45,12 @@ final class Outbox {
     this.completions = new Completions(depth);
   }
 
-  /** Waits until a request can be posted; false if the time is over before. */
+  /** Waits until a request can be posted; returns false if the deadline passes before. */
   boolean awaitRoom(Deadline deadline) throws InterruptedException {
     return await(depth - 1, deadline);
   }
 
-  /** Waits until every request is done; false if the time is over before. */
+  /** Waits until all requests have completed; returns false if the deadline passes before. */
   boolean awaitAll(Deadline deadline) throws InterruptedException {
     return await(0, deadline);
   }
@@ -74,45 +76,47 @@ final class Outbox {
     }
   }
 
-  /** Posts a request, once there is room. */
+  /** Posts a request; the queue must not be full. */
   void post(Request request) {
     if (!request.post()) {
-      throw new IllegalStateException("requests that were posted by transfers() fill the queue");
+      throw new IllegalStateException(
+          "the send queue is full of requests that were posted by transfers(): poll their"
+              + " completions");
     }
     outstanding++;
     next = (next + 1) % depth;
   }
 
-  /** Copies a message into the next slot, and posts it. */
+  /** Copies a message to the next buffer, and posts it. */
   void send(MemorySegment message) {
     long length = message.byteSize();
     slots.slice(next, length).copyFrom(message);
     post(() -> transfers.send(0, slots.region(), slots.offset(next), length));
   }
 
-  /** Tells the peer's connection that this one ends in order. */
+  /** Notifies the peer that this connection was closed. */
   void sendEndMark() {
     SendList mark = new SendList(1, 1);
     mark.sendWithImmediate(0, END_MARK).signaled();
     post(() -> transfers.post(mark) == 1);
   }
 
-  /** Where an atomic leaves the value that was there before. */
+  /** Returns the region for the result of atomic operations. */
   MemoryRegion result() {
     return result.region();
   }
 
-  /** What the last atomic left. */
+  /** Returns the result of the last atomic operation. */
   long resultValue() {
     return result.region().memory().get(ValueLayout.JAVA_LONG, 0);
   }
 
-  /** Why the first request failed, or null if none did. */
+  /** Returns the status of the first failed request, or null. */
   @Nullable String failure() {
     return failure;
   }
 
-  /** Whether the first request that failed was merely flushed: something else was the reason. */
+  /** Returns whether the first failed request was flushed, and so failed for another reason. */
   boolean wasFlushed() {
     return flushed;
   }

@@ -2,7 +2,10 @@ package dev.verbena.cm;
 
 import dev.verbena.raw.rdma_h;
 
-/** Which kind of service a port number names: {@code enum rdma_port_space}. */
+/**
+ * The port space of an identifier, which determines the kind of service: {@code enum
+ * rdma_port_space}.
+ */
 public enum PortSpace {
   /** Reliable connections. */
   TCP(rdma_h.RDMA_PS_TCP()),
@@ -29,7 +32,6 @@ public enum PortSpace {
         return space;
       }
     }
-    throw new IllegalArgumentException(
-        "no port space has the number 0x" + Integer.toHexString(code));
+    throw new IllegalArgumentException("unknown port space 0x" + Integer.toHexString(code));
   }
 }

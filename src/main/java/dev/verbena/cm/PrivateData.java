@@ -6,36 +6,36 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Bytes that go along with a connection request or its answer. */
+/** The private data of a connection request or response. */
 final class PrivateData {
   static final byte[] NONE = {};
 
-  /** What a length of one byte in C can say; each transport and message has a lower limit. */
+  /** The maximum of the 8-bit length field in C; each transport and message has a lower limit. */
   private static final int LONGEST = 255;
 
   private PrivateData() {}
 
-  /** The bytes as C takes them, or NULL for none. */
+  /** Copies the bytes to native memory; returns NULL for none. */
   static MemorySegment write(byte[] bytes, Arena arena) {
     if (bytes.length > LONGEST) {
       throw new IllegalArgumentException(
-          bytes.length + " bytes of private data; no transport takes more than " + LONGEST);
+          bytes.length + " bytes of private data exceed the maximum of all transports: " + LONGEST);
     }
     return bytes.length == 0
         ? MemorySegment.NULL
         : arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
   }
 
-  /** The errno of a refusal does not tell a wrong length from a wrong moment. */
+  /** Explains a failure: the errno is the same for a wrong length and a wrong state. */
   static VerbsException explain(VerbsException refusal, String doing, byte[] bytes) {
     boolean perhapsTooLong = refusal.errno() == Errno.EINVAL && bytes.length > 0;
     return refusal.explained(
         perhapsTooLong
             ? doing
-                + "; are "
+                + "; the "
                 + bytes.length
-                + " bytes of private data more than the transport takes, or is it too early or too"
-                + " late?"
+                + " bytes of private data exceed the limit of the transport, or the identifier is"
+                + " in the wrong state"
             : doing);
   }
 }

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-/** Why a connection request was refused: the reasons of the InfiniBand specification. */
+/** The reason of a rejected connection request: the codes of the InfiniBand specification. */
 public enum RejectReason {
   /** No queue pair. */
   NO_QP(1, "the peer has no queue pair left"),
@@ -10,18 +10,18 @@ public enum RejectReason {
   NO_RESOURCES(3, "the peer has no resources left"),
   /** The exchange took too long. */
   TIMEOUT(4, "the exchange took too long"),
-  /** The peer cannot serve such a request. */
+  /** The peer does not support the request. */
   UNSUPPORTED(5, "the peer does not support the request"),
   /** The communication is unknown to the peer. */
   INVALID_COMM_ID(6, "the peer does not know the communication"),
   /** The communication instance is unknown to the peer. */
   INVALID_COMM_INSTANCE(7, "the peer does not know the communication instance"),
-  /** Nobody listens. */
-  INVALID_SERVICE_ID(8, "nobody listens on that port"),
-  /** The transport types do not fit. */
-  INVALID_TRANSPORT_TYPE(9, "the transport types do not fit"),
-  /** An older connection of the queue pair is not forgotten yet. */
-  STALE_CONN(10, "the peer still knows an older connection of the queue pair: try again"),
+  /** No listener. */
+  INVALID_SERVICE_ID(8, "no listener on the port"),
+  /** The transport types differ. */
+  INVALID_TRANSPORT_TYPE(9, "the transport types differ"),
+  /** The peer still has state of an earlier connection of the queue pair. */
+  STALE_CONN(10, "the peer still has state of an earlier connection of the queue pair: try again"),
   /** No reliable datagram channel. */
   RDC_NOT_EXIST(11, "the reliable datagram channel does not exist"),
   /** A GID that the peer does not accept. */
@@ -48,30 +48,30 @@ public enum RejectReason {
   INVALID_ALT_HOP_LIMIT(22, "the peer does not accept the alternate hop limit"),
   /** An alternate packet rate that the peer does not accept. */
   INVALID_ALT_PACKET_RATE(23, "the peer does not accept the alternate packet rate"),
-  /** The connection manager is elsewhere. */
-  PORT_CM_REDIRECT(24, "the peer's port and connection manager are elsewhere"),
-  /** The port is elsewhere. */
-  PORT_REDIRECT(25, "the peer's port is elsewhere"),
+  /** The port and its connection manager have another address. */
+  PORT_CM_REDIRECT(24, "the peer's port and connection manager have another address"),
+  /** The port has another address. */
+  PORT_REDIRECT(25, "the peer's port has another address"),
   /** A path MTU that the peer does not accept. */
   INVALID_MTU(26, "the peer does not accept the path MTU"),
-  /** Too many outstanding reads and atomics were asked for. */
+  /** The request has more outstanding reads and atomics than the peer supports. */
   INSUFFICIENT_RESP_RESOURCES(27, "the peer has too few responder resources"),
-  /** The program at the other end refused, perhaps with private data. */
-  CONSUMER_DEFINED(28, "the program at the other end refuses"),
+  /** The program of the peer rejected the request, possibly with private data. */
+  CONSUMER_DEFINED(28, "the program of the peer rejected the request"),
   /** An RNR retry count that the peer does not accept. */
   INVALID_RNR_RETRY(29, "the peer does not accept the RNR retry count"),
-  /** The communication ID is taken. */
-  DUPLICATE_LOCAL_COMM_ID(30, "the communication ID is taken"),
-  /** A class version that the peer does not speak. */
-  INVALID_CLASS_VERSION(31, "the peer does not speak that class version"),
+  /** The communication ID is in use. */
+  DUPLICATE_LOCAL_COMM_ID(30, "the communication ID is in use"),
+  /** A class version that the peer does not support. */
+  INVALID_CLASS_VERSION(31, "the peer does not support the class version"),
   /** A flow label that the peer does not accept. */
   INVALID_FLOW_LABEL(32, "the peer does not accept the flow label"),
   /** An alternate flow label that the peer does not accept. */
   INVALID_ALT_FLOW_LABEL(33, "the peer does not accept the alternate flow label"),
-  /** The peer does not support the enhanced connection establishment that was asked for. */
-  VENDOR_OPTION_NOT_SUPPORTED(35, "the peer does not support the vendor's options"),
+  /** The peer does not support the requested enhanced connection establishment (ECE) options. */
+  VENDOR_OPTION_NOT_SUPPORTED(35, "the peer does not support the ECE options"),
   /** A reason that is newer than this library. */
-  UNKNOWN(0, "for a reason unknown to this library");
+  UNKNOWN(0, "reason unknown to this library");
 
   private final int code;
   private final String meaning;
@@ -91,9 +91,9 @@ public enum RejectReason {
   }
 
   /**
-   * The reason in words.
+   * Returns a short description of the reason.
    *
-   * @return such as {@code nobody listens on that port}
+   * @return for example {@code no listener on the port}
    */
   public String meaning() {
     return meaning;

@@ -5,50 +5,51 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Memory of the peer, as the peer names it in a message or in private data.
+ * The description of a memory region of the peer: address, length and remote key. The peer creates
+ * it with {@link #of} and sends {@link #toBytes()} in a message or in private data.
  *
- * @param address where it starts
- * @param length how long it is
- * @param rkey the key of the peer's region
+ * @param address the start address
+ * @param length the length in bytes
+ * @param rkey the remote key of the peer's region
  */
 public record RemoteMemory(long address, long length, int rkey) {
-  /** How many bytes the description has: two numbers of eight bytes and one of four, big-endian. */
+  /** The size of the description in bytes: two 64-bit numbers and one of 32 bits, big-endian. */
   public static final int SIZE = 2 * Long.BYTES + Integer.BYTES;
 
-  /** Checks that the length is not negative. */
+  /** Creates a description. */
   public RemoteMemory {
     if (length < 0) {
-      throw new IllegalArgumentException("remote memory of " + length + " bytes");
+      throw new IllegalArgumentException("length of remote memory must not be negative: " + length);
     }
   }
 
   /**
-   * The description of an own region, for the peer.
+   * Returns the description of a region of this process, for the peer.
    *
-   * @param region a region that peers may read or write
-   * @return what the peer must know
+   * @param region a region registered for remote access
+   * @return the description
    */
   public static RemoteMemory of(MemoryRegion region) {
     return new RemoteMemory(region.start(), region.length(), region.rkey());
   }
 
   /**
-   * Reads a description.
+   * Parses a description.
    *
-   * @param bytes what {@link #toBytes} made, perhaps with something behind it
+   * @param bytes the result of {@link #toBytes}; further bytes are ignored
    * @return the description
    */
   public static RemoteMemory fromBytes(byte[] bytes) {
     if (bytes.length < SIZE) {
       throw new IllegalArgumentException(
-          "remote memory is described in " + SIZE + " bytes, not " + bytes.length);
+          "the description of remote memory has " + SIZE + " bytes, not " + bytes.length);
     }
     ByteBuffer buffer = ByteBuffer.wrap(bytes);
     return new RemoteMemory(buffer.getLong(), buffer.getLong(), buffer.getInt());
   }
 
   /**
-   * The description for the peer.
+   * Returns the description as bytes, for the peer.
    *
    * @return {@link #SIZE} bytes
    */
@@ -56,12 +57,12 @@ public record RemoteMemory(long address, long length, int rkey) {
     return ByteBuffer.allocate(SIZE).putLong(address).putLong(length).putInt(rkey).array();
   }
 
-  /** The address of a number that atomics change. */
+  /** Returns the address of a 64-bit number for atomic operations. */
   long addressOfNumber(long offset) {
     long number = addressOf(offset, Long.BYTES);
     if (number % Long.BYTES != 0) {
       throw new IllegalArgumentException(
-          "an atomic needs an address that is a multiple of 8: offset "
+          "the address of an atomic operation must be a multiple of 8: offset "
               + offset
               + " of "
               + this
@@ -71,7 +72,7 @@ public record RemoteMemory(long address, long length, int rkey) {
     return number;
   }
 
-  /** The address of a range, which must not leave the memory. */
+  /** Returns the address of a range, which must be within the memory. */
   long addressOf(long offset, long size) {
     return address + Objects.checkFromIndexSize(offset, size, length);
   }

@@ -12,22 +12,21 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * librdmacm's synchronous mode: an identifier without an event channel, whose operations wait in C
- * for their outcome, with no end but the outcome, and fail with the errno that librdmacm makes of
- * the event. {@link Endpoint} waits better.
+ * librdmacm's synchronous mode: identifiers without an event channel. Their operations block inside
+ * librdmacm until the event arrives, without a timeout, and fail with the errno that librdmacm
+ * derives from the event. {@link Endpoint} has timeouts and can be interrupted.
  *
- * <p>Nothing wakes a thread that waits in C: closing the identifier meanwhile is refused with an
- * {@link IllegalStateException}, and so are closing what it was made on, and a call by another
- * thread on the same identifier.
+ * <p>A thread that blocks inside librdmacm cannot be woken: meanwhile, closing the identifier or
+ * its parents and calls of other threads on the identifier throw {@link IllegalStateException}.
  */
 public final class SynchronousMode {
   private SynchronousMode() {}
 
   /**
-   * Makes an identifier in synchronous mode: {@code rdma_create_id} without a channel.
+   * Creates an identifier in synchronous mode: {@code rdma_create_id} without a channel.
    *
-   * @param portSpace the kind of service
-   * @return an identifier, to be closed
+   * @param portSpace the port space
+   * @return the identifier, to be closed by the caller
    */
   public static ConnectionId createId(PortSpace portSpace) {
     return createId(Provider.system().rdmacm(), portSpace);
@@ -39,15 +38,15 @@ public final class SynchronousMode {
   }
 
   /**
-   * Makes an identifier in synchronous mode, ready to connect or to listen, from what a name was
-   * resolved to: {@code rdma_create_ep}.
+   * Creates an identifier in synchronous mode, ready to connect or to listen, from the result of an
+   * address resolution: {@code rdma_create_ep}.
    *
-   * @param info the address, and what it is for
-   * @param domain the domain of the queue pair; null for librdmacm's own
-   * @param capacity how much the queue pair must hold, of a listener's each request; null for no
-   *     queue pair
-   * @return an identifier, to be closed
-   * @throws VerbsException what became of the address or route
+   * @param info the address, to connect to or to listen on
+   * @param domain the protection domain of the queue pair; null for librdmacm's default
+   * @param capacity the capacity of the queue pair, for a listener of each request; null to create
+   *     none
+   * @return the identifier, to be closed by the caller
+   * @throws VerbsException if the address or the route cannot be resolved
    */
   public static ConnectionId createEndpoint(
       AddressInfo info, @Nullable ProtectionDomain domain, @Nullable QueuePairCapacity capacity) {
@@ -60,7 +59,7 @@ public final class SynchronousMode {
       try {
         rdmacm.rdma_create_ep(pointer.address(), info.write(arena).address(), pd, attr.address());
       } catch (VerbsException e) {
-        throw e.explained("making an endpoint " + info);
+        throw e.explained("creating an endpoint " + info);
       }
       long address = pointer.get(ValueLayout.JAVA_LONG, 0);
       return ConnectionId.synchronous(new NativeId(rdmacm, address, null, true), domain, capacity);

@@ -16,12 +16,13 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 
 /**
- * Single requests on the queue pair of an identifier, and waiting for what becomes of them: the
- * functions of {@code rdma_verbs.h}. What {@code rdma_seterrno} does in C, {@link
- * dev.verbena.VerbsException#errno} does here.
+ * Operations on the queue pair of an identifier: registers memory, posts single requests, and waits
+ * for their completions. They correspond to the functions of {@code rdma_verbs.h}; {@link
+ * dev.verbena.VerbsException#errno} replaces {@code rdma_seterrno}.
  *
- * <p>A method that posts one request returns false if the queue is full; the request gets a
- * completion. Posting and polling allocate nothing. Any number of threads may post.
+ * <p>{@link ConnectionQueues#transfers()} returns them. A method that posts one request returns
+ * false if the queue is full; each request is signaled. Posting and polling allocate nothing. Any
+ * number of threads may post.
  */
 public final class Transfers {
   private final ProtectionDomain domain;
@@ -32,10 +33,10 @@ public final class Transfers {
   private final SendList send = new SendList(1, 1);
   private final ReceiveList receive = new ReceiveList(1, 1);
 
-  /** Made when the first inline request is. */
+  /** Created by the first inline request. */
   private SendList inline;
 
-  /** On a queue pair, and the shared queue it receives from, or null. */
+  /** Creates the operations of a queue pair and its shared receive queue, or null. */
   Transfers(
       QueuePair queuePair,
       SharedReceiveQueue sharedReceives,
@@ -49,40 +50,41 @@ public final class Transfers {
   }
 
   /**
-   * Registers memory to send from and to receive into: {@code rdma_reg_msgs}.
+   * Registers memory for messages, with {@code IBV_ACCESS_LOCAL_WRITE}: {@code rdma_reg_msgs}.
    *
    * @param memory native memory
-   * @return a region; closing it is {@code rdma_dereg_mr}
+   * @return the region; closing it calls {@code rdma_dereg_mr}
    */
   public MemoryRegion registerMessages(MemorySegment memory) {
     return domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
   }
 
   /**
-   * Registers memory that the peer may read: {@code rdma_reg_read}.
+   * Registers memory for RDMA reads of the peer: {@code rdma_reg_read}.
    *
    * @param memory native memory
-   * @return a region; closing it is {@code rdma_dereg_mr}
+   * @return the region; closing it calls {@code rdma_dereg_mr}
    */
   public MemoryRegion registerReadable(MemorySegment memory) {
     return domain.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
   }
 
   /**
-   * Registers memory that the peer may write: {@code rdma_reg_write}.
+   * Registers memory for RDMA writes of the peer: {@code rdma_reg_write}.
    *
    * @param memory native memory
-   * @return a region; closing it is {@code rdma_dereg_mr}
+   * @return the region; closing it calls {@code rdma_dereg_mr}
    */
   public MemoryRegion registerWritable(MemorySegment memory) {
     return domain.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
   }
 
   /**
-   * Registers memory that the peer may change by atomics, and read.
+   * Registers memory for atomic operations and RDMA reads of the peer.
    *
-   * @param memory native memory; atomics change eight bytes at an address that is a multiple of 8
-   * @return a region; closing it is {@code rdma_dereg_mr}
+   * @param memory native memory; an atomic operation accesses eight bytes at an address that is a
+   *     multiple of 8
+   * @return the region; closing it calls {@code rdma_dereg_mr}
    */
   public MemoryRegion registerAtomic(MemorySegment memory) {
     return domain.registerMemory(
@@ -90,12 +92,12 @@ public final class Transfers {
   }
 
   /**
-   * Posts a receive, to the shared queue where there is one: {@code rdma_post_recv}.
+   * Posts a receive request, to the shared receive queue if there is one: {@code rdma_post_recv}.
    *
-   * @param id comes back with the completion
-   * @param region where to
-   * @param offset where in the region
-   * @param length how much room there is
+   * @param id the work request id, returned in the work completion
+   * @param region the local region, the destination
+   * @param offset the offset in the region, in bytes
+   * @param length the maximum length of the message in bytes
    * @return false if the queue is full
    */
   public boolean receive(long id, MemoryRegion region, long offset, long length) {
@@ -107,12 +109,12 @@ public final class Transfers {
   }
 
   /**
-   * Posts a send: {@code rdma_post_send}.
+   * Posts a send request: {@code rdma_post_send}.
    *
-   * @param id comes back with the completion
-   * @param region where from
-   * @param offset where in the region
-   * @param length how much
+   * @param id the work request id, returned in the work completion
+   * @param region the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the length in bytes
    * @return false if the queue is full
    */
   public boolean send(long id, MemoryRegion region, long offset, long length) {
@@ -123,11 +125,10 @@ public final class Transfers {
   }
 
   /**
-   * Posts a send whose bytes are copied into the request: {@code rdma_post_send} with {@code
-   * IBV_SEND_INLINE}.
+   * Posts a send request with inline data: {@code rdma_post_send} with {@code IBV_SEND_INLINE}.
    *
-   * @param id comes back with the completion
-   * @param data any memory, no longer than the queue pair's inline data
+   * @param id the work request id, returned in the work completion
+   * @param data the data, in native or heap memory, at most the queue pair's maximum inline data
    * @return false if the queue is full
    */
   public boolean sendInline(long id, MemorySegment data) {
@@ -146,14 +147,14 @@ public final class Transfers {
   }
 
   /**
-   * Posts a read of remote memory: {@code rdma_post_read}.
+   * Posts an RDMA read: {@code rdma_post_read}.
    *
-   * @param id comes back with the completion
-   * @param region where to
-   * @param offset where in the region
-   * @param length how much
-   * @param remoteAddress where from
-   * @param rkey the key of the peer's region
+   * @param id the work request id, returned in the work completion
+   * @param region the local region, the destination
+   * @param offset the offset in the region, in bytes
+   * @param length the length in bytes
+   * @param remoteAddress the remote address of the source
+   * @param rkey the remote key of the peer's region
    * @return false if the queue is full
    */
   public boolean read(
@@ -165,14 +166,14 @@ public final class Transfers {
   }
 
   /**
-   * Posts a write of remote memory: {@code rdma_post_write}.
+   * Posts an RDMA write: {@code rdma_post_write}.
    *
-   * @param id comes back with the completion
-   * @param region where from
-   * @param offset where in the region
-   * @param length how much
-   * @param remoteAddress where to
-   * @param rkey the key of the peer's region
+   * @param id the work request id, returned in the work completion
+   * @param region the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the length in bytes
+   * @param remoteAddress the remote address of the destination
+   * @param rkey the remote key of the peer's region
    * @return false if the queue is full
    */
   public boolean write(
@@ -184,13 +185,12 @@ public final class Transfers {
   }
 
   /**
-   * Posts a write of remote memory whose bytes are copied into the request: {@code rdma_post_write}
-   * with {@code IBV_SEND_INLINE}.
+   * Posts an RDMA write with inline data: {@code rdma_post_write} with {@code IBV_SEND_INLINE}.
    *
-   * @param id comes back with the completion
-   * @param data any memory, no longer than the queue pair's inline data
-   * @param remoteAddress where to
-   * @param rkey the key of the peer's region
+   * @param id the work request id, returned in the work completion
+   * @param data the data, in native or heap memory, at most the queue pair's maximum inline data
+   * @param remoteAddress the remote address of the destination
+   * @param rkey the remote key of the peer's region
    * @return false if the queue is full
    */
   public boolean writeInline(long id, MemorySegment data, long remoteAddress, int rkey) {
@@ -202,15 +202,15 @@ public final class Transfers {
   }
 
   /**
-   * Posts an atomic that adds to a number in remote memory: {@code ibv_post_send} with {@code
+   * Posts a fetch-and-add on a 64-bit number in remote memory: {@code ibv_post_send} with {@code
    * IBV_WR_ATOMIC_FETCH_AND_ADD}.
    *
-   * @param id comes back with the completion
-   * @param region where the number before is written to
-   * @param offset where in the region eight bytes are for it
-   * @param remoteAddress where the number is: a multiple of 8
+   * @param id the work request id, returned in the work completion
+   * @param region the local region for the previous value
+   * @param offset the offset of the eight bytes in the region
+   * @param remoteAddress the remote address of the number, a multiple of 8
    * @param rkey the remote key of the peer's region
-   * @param addend what is added
+   * @param addend the value to add
    * @return false if the queue is full
    */
   public boolean fetchAndAdd(
@@ -226,16 +226,16 @@ public final class Transfers {
   }
 
   /**
-   * Posts an atomic that replaces a number in remote memory if it is the expected one: {@code
-   * ibv_post_send} with {@code IBV_WR_ATOMIC_CMP_AND_SWP}.
+   * Posts a compare-and-swap of a 64-bit number in remote memory: {@code ibv_post_send} with {@code
+   * IBV_WR_ATOMIC_CMP_AND_SWP}.
    *
-   * @param id comes back with the completion
-   * @param region where the number before is written to
-   * @param offset where in the region eight bytes are for it
-   * @param remoteAddress where the number is: a multiple of 8
+   * @param id the work request id, returned in the work completion
+   * @param region the local region for the previous value
+   * @param offset the offset of the eight bytes in the region
+   * @param remoteAddress the remote address of the number, a multiple of 8
    * @param rkey the remote key of the peer's region
-   * @param expected what the number must be
-   * @param desired what it becomes then
+   * @param expected the expected value
+   * @param desired the new value
    * @return false if the queue is full
    */
   public boolean compareAndSwap(
@@ -257,22 +257,22 @@ public final class Transfers {
   }
 
   /**
-   * Posts prepared requests, each with any number of entries: {@code rdma_post_sendv}, {@code
+   * Posts the requests of a list, each with any number of SGEs: {@code rdma_post_sendv}, {@code
    * rdma_post_readv} and {@code rdma_post_writev}.
    *
-   * @param list sends, reads and writes; those that are not signaled complete silently
-   * @return how many were taken; the queue had no room for the others
+   * @param list send requests; unsignaled requests generate no work completion
+   * @return the number of requests posted; smaller than the size of the list if the queue is full
    */
   public int post(SendList list) {
     return queuePair.post(list);
   }
 
   /**
-   * Posts prepared receives, each with any number of entries, to the shared queue where there is
-   * one: {@code rdma_post_recvv}.
+   * Posts the receive requests of a list, each with any number of SGEs, to the shared receive queue
+   * if there is one: {@code rdma_post_recvv}.
    *
-   * @param list receives
-   * @return how many were taken; the queue had no room for the others
+   * @param list receive requests
+   * @return the number of requests posted; smaller than the size of the list if the queue is full
    */
   public int post(ReceiveList list) {
     return sharedReceives == null ? queuePair.post(list) : sharedReceives.post(list);
@@ -281,12 +281,12 @@ public final class Transfers {
   /**
    * Posts a datagram: {@code rdma_post_ud_send}.
    *
-   * @param id comes back with the completion
-   * @param region where from
-   * @param offset where in the region
-   * @param length how much
-   * @param handle the path to the peer or group
-   * @param number the peer's queue pair; of a group 0xffffff
+   * @param id the work request id, returned in the work completion
+   * @param region the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the length in bytes
+   * @param handle the address handle of the peer or group
+   * @param number the queue pair number (QPN) of the peer; 0xffffff for a multicast group
    * @return false if the queue is full
    */
   public boolean sendDatagram(
@@ -304,11 +304,11 @@ public final class Transfers {
   /**
    * Waits for completions of sends, reads and writes: {@code rdma_get_send_comp}.
    *
-   * @param completions where they are written
-   * @param timeout how long to wait at most
-   * @return how many there are; 0 if there was none in time
+   * @param completions the completions to fill
+   * @param timeout the maximum time to wait
+   * @return the number of completions; 0 if the timeout expired
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the identifier is closed, be it during the wait
+   * @throws IllegalStateException if the identifier is closed before or during the wait
    */
   public int awaitSends(Completions completions, Duration timeout) throws InterruptedException {
     return await(sendCompletions, completions, Deadline.after(timeout));
@@ -317,11 +317,11 @@ public final class Transfers {
   /**
    * Waits for completions of receives: {@code rdma_get_recv_comp}.
    *
-   * @param completions where they are written
-   * @param timeout how long to wait at most
-   * @return how many there are; 0 if there was none in time
+   * @param completions the completions to fill
+   * @param timeout the maximum time to wait
+   * @return the number of completions; 0 if the timeout expired
    * @throws InterruptedException if the thread is interrupted
-   * @throws IllegalStateException if the identifier is closed, be it during the wait
+   * @throws IllegalStateException if the identifier is closed before or during the wait
    */
   public int awaitReceives(Completions completions, Duration timeout) throws InterruptedException {
     return await(receiveCompletions, completions, Deadline.after(timeout));
@@ -332,11 +332,12 @@ public final class Transfers {
     CompletionChannel channel =
         queue
             .channel()
-            .orElseThrow(() -> new IllegalStateException(queue + " has no channel to wait on"));
+            .orElseThrow(
+                () -> new IllegalStateException(queue + " has no completion channel to wait on"));
     int polled = queue.poll(completions);
     while (polled == 0 && !deadline.isOver()) {
       queue.requestNotification();
-      // One may have come between the look and the request.
+      // A completion may have arrived before the notification was requested.
       polled = queue.poll(completions);
       if (polled == 0) {
         channel.poll(deadline.remaining());

@@ -41,18 +41,18 @@ class EventsTest {
   @ParameterizedTest(name = "{0} is {1}, with status {2}")
   @CsvSource({
     "0, ADDR_RESOLVED, 0, false, the address is resolved",
-    "1, ADDR_ERROR, -110, true, 'no way to the address over an RDMA device: is it routed there,"
-        + " and does the host answer?: Connection timed out (ETIMEDOUT)'",
-    "1, ADDR_ERROR, -101, true, 'no way to the address over an RDMA device: is it routed there,"
-        + " and does the host answer?: Network is unreachable (ENETUNREACH); this host has no route"
+    "1, ADDR_ERROR, -110, true, 'the address cannot be reached over an RDMA device: check the route"
+        + " and that the host answers: Connection timed out (ETIMEDOUT)'",
+    "1, ADDR_ERROR, -101, true, 'the address cannot be reached over an RDMA device: check the route"
+        + " and that the host answers: Network is unreachable (ENETUNREACH); this host has no route"
         + " to that address from a network interface with an RDMA device: ''ip route get'' shows"
         + " the route, ''rdma link'' the interfaces'",
     "2, ROUTE_RESOLVED, 0, false, the route is resolved",
     "3, ROUTE_ERROR, -22, true, no route to the address: Invalid argument (EINVAL)",
-    "6, CONNECT_ERROR, -1, true, 'the connection could not be made: librdmacm could not take the"
-        + " next step'",
+    "6, CONNECT_ERROR, -1, true, 'the connection could not be established: a call of librdmacm"
+        + " failed'",
     "7, UNREACHABLE, -110, true, the peer does not answer: Connection timed out (ETIMEDOUT)",
-    "8, REJECTED, 28, true, refused: the program at the other end refuses",
+    "8, REJECTED, 28, true, rejected: the program of the peer rejected the request",
     "10, DISCONNECTED, 0, false, the connection has ended",
     "11, DEVICE_REMOVAL, 0, true, the device is being removed",
     "14, ADDR_CHANGE, 0, false, the network device's hardware address changed",
@@ -138,8 +138,8 @@ class EventsTest {
 
   @ParameterizedTest
   @CsvSource({
-    "1, no datagram service listens on that port",
-    "2, the datagram service refuses",
+    "1, no datagram service listens on the port",
+    "2, the datagram service rejects the request",
     "3, the datagram service has no queue pair",
     "77, status 77"
   })

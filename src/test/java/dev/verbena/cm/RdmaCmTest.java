@@ -208,7 +208,7 @@ class RdmaCmTest {
         ConnectionSettings.DEFAULT.from(new InetSocketAddress(Rig.addressA(), 0)).within(SOON);
     var refused =
         assertThrows(ConnectionException.class, () -> Connection.connect(nobody, settings));
-    assertTrue(refused.getMessage().contains("nobody listens"), refused.getMessage());
+    assertTrue(refused.getMessage().contains("no listener on the port"), refused.getMessage());
     assertTrue(refused.getMessage().contains("10.9.0.2"), refused.getMessage());
   }
 
@@ -774,7 +774,7 @@ class RdmaCmTest {
           new InetSocketAddress(Rig.addressB(), 7471),
           AddressQuery.takeFrom(id).getFirst().destination().orElseThrow());
       var nothing = assertThrows(VerbsException.class, () -> AddressQuery.takeFrom(id));
-      assertTrue(nothing.getMessage().contains("taking what was resolved"), nothing.getMessage());
+      assertTrue(nothing.getMessage().contains("rdma_query_addrinfo"), nothing.getMessage());
       var unknown =
           assertThrows(
               VerbsException.class, () -> AddressQuery.of("nowhere.invalid", "1").resolveOn(id));

@@ -97,7 +97,7 @@ class ResolutionTest {
     "101, 10.0.0.1, ip route get",
     "113, 10.0.0.1, ip route get",
     "19, 10.0.0.1, the network interface of that address has no RDMA device",
-    "19, 127.0.0.1, no RDMA device serves the loopback address"
+    "19, 127.0.0.1, RDMA devices have no loopback address"
   })
   void aFailureSaysWhatToDo(int errno, String peer, String advice) {
     cm.play(

@@ -9,8 +9,9 @@ import picocli.CommandLine.IFactory;
 
 /** A run of the command line inside this JVM. */
 record Run(int status, String out, String err) {
-  /** What is said where nobody listens at the other end: over TCP, and by RDMA CM. */
-  private static final Pattern NOBODY_LISTENS = Pattern.compile("Couldn't connect|nobody listens");
+  /** The messages if the peer does not listen: over TCP, and by RDMA CM. */
+  private static final Pattern NO_LISTENER =
+      Pattern.compile("Couldn't connect|no listener on the port");
 
   static Run of(String... args) {
     return with(CommandLine.defaultFactory(), args);
@@ -30,11 +31,11 @@ record Run(int status, String out, String err) {
         () -> Run.of(args), task -> Thread.ofPlatform().daemon().start(task));
   }
 
-  /** Runs again as long as nobody listens at the other end. */
+  /** Repeats the run while the peer does not listen. */
   static Run untilConnected(String... args) throws InterruptedException {
     for (int attempt = 0; ; attempt++) {
       Run run = Run.of(args);
-      if (attempt == 100 || !NOBODY_LISTENS.matcher(run.err()).find()) {
+      if (attempt == 100 || !NO_LISTENER.matcher(run.err()).find()) {
         return run;
       }
       Thread.sleep(200);
