@@ -1,7 +1,5 @@
 package dev.verbena.soft;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.Binding;
 import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
@@ -13,18 +11,41 @@ import java.util.List;
 /** The seam's view of a network: what libibverbs and librdmacm export, in Java. */
 final class SoftProvider implements Provider {
   private final Verbs verbs;
+  private final Librdmacm rdmacm;
 
   SoftProvider(SoftNetwork network) {
-    FunctionTable functions = new FunctionTable(List.of(new DeviceFunctions(network)));
-    Object exported =
+    verbs = bind(network, Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network)));
+    rdmacm = bind(network, Librdmacm.class, Librdmacm.class, cmFunctions(network));
+  }
+
+  private List<Object> cmFunctions(SoftNetwork network) {
+    CmManager manager = new CmManager(network, verbs);
+    CmQueues queues = new CmQueues(manager);
+    CmChannelFunctions channels = new CmChannelFunctions(manager, queues);
+    CmQueueFunctions queueFunctions = new CmQueueFunctions(manager, queues);
+    return List.of(
+        channels,
+        queueFunctions,
+        new CmDeviceFunctions(manager),
+        new CmIdFunctions(manager, channels, queueFunctions),
+        new CmNameFunctions(manager, channels),
+        new CmConnectionFunctions(manager, channels, queues, queueFunctions),
+        new CmMulticastFunctions(manager, channels, queues));
+  }
+
+  /** Binds an interface of C functions to objects that have methods of these names. */
+  private static <T> T bind(
+      SoftNetwork network, Class<T> functions, Class<?> exported, List<Object> parts) {
+    FunctionTable table = new FunctionTable(parts);
+    return Binding.toJava(
+        functions,
         Proxy.newProxyInstance(
-            Libibverbs.class.getClassLoader(),
-            new Class<?>[] {Libibverbs.class},
+            exported.getClassLoader(),
+            new Class<?>[] {exported},
             (proxy, method, arguments) ->
                 method.getDeclaringClass() == Object.class
                     ? method.invoke(network, arguments)
-                    : functions.call(network, method.getName(), arguments));
-    verbs = Binding.toJava(Verbs.class, exported);
+                    : table.call(network, method.getName(), arguments)));
   }
 
   @Override
@@ -34,9 +55,6 @@ final class SoftProvider implements Provider {
 
   @Override
   public Librdmacm rdmacm() {
-    throw new VerbsException(
-        "rdma_create_event_channel",
-        Errno.EOPNOTSUPP,
-        "the software device does not implement RDMA CM");
+    return rdmacm;
   }
 }

@@ -1,0 +1,71 @@
+package dev.verbena.soft;
+
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_xrcd_init_attr;
+import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What librdmacm opens of a device: a context, which stays open, and a protection domain and an XRC
+ * domain for as long as identifiers use them.
+ */
+final class CmDevice {
+  private static final int O_CREAT = 0x40;
+
+  final SoftDevice device;
+  final long context;
+  private final Verbs verbs;
+  private int users;
+  private long domain;
+  private long xrcDomain;
+
+  CmDevice(Verbs verbs, SoftDevice device) {
+    this.verbs = verbs;
+    this.device = device;
+    this.context = verbs.ibv_open_device(device.struct.address());
+  }
+
+  /** Uses the domain, which is allocated if nobody does. */
+  synchronized long use() {
+    if (domain == 0) {
+      domain = verbs.ibv_alloc_pd(context);
+    }
+    users++;
+    return domain;
+  }
+
+  /** Uses the domain no longer. */
+  synchronized void release() {
+    users--;
+    if (users > 0) {
+      return;
+    }
+    try {
+      if (xrcDomain != 0) {
+        verbs.ibv_close_xrcd(xrcDomain);
+        xrcDomain = 0;
+      }
+      verbs.ibv_dealloc_pd(domain);
+      domain = 0;
+    } catch (VerbsException e) {
+      // Memory is still registered in it: the next identifier gets the same domain.
+    }
+  }
+
+  /** The XRC domain that identifiers of the device share. */
+  synchronized long xrcDomain() {
+    if (xrcDomain == 0) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = ibv_xrcd_init_attr.allocate(arena);
+        ibv_xrcd_init_attr.comp_mask(
+            attr, rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS());
+        ibv_xrcd_init_attr.fd(attr, -1);
+        ibv_xrcd_init_attr.oflags(attr, O_CREAT);
+        xrcDomain = verbs.ibv_open_xrcd(context, attr.address());
+      }
+    }
+    return xrcDomain;
+  }
+}

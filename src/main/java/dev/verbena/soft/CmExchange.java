@@ -1,0 +1,506 @@
+package dev.verbena.soft;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.CmMessage.Drep;
+import dev.verbena.soft.CmMessage.Dreq;
+import dev.verbena.soft.CmMessage.Mra;
+import dev.verbena.soft.CmMessage.Offer;
+import dev.verbena.soft.CmMessage.Path;
+import dev.verbena.soft.CmMessage.Rej;
+import dev.verbena.soft.CmMessage.Rep;
+import dev.verbena.soft.CmMessage.Req;
+import dev.verbena.soft.CmMessage.Rtu;
+import java.nio.ByteBuffer;
+
+/**
+ * One end of a connection, as the communication manager (CM) knows it: the exchange of REQ, REP and
+ * RTU that establishes it, of DREQ and DREP that ends it, and the time that its queue pair waits
+ * afterwards (TIMEWAIT). Used under the network's lock.
+ */
+final class CmExchange {
+  /** The state of the exchange. */
+  enum State {
+    IDLE,
+    REQ_SENT,
+    REQ_RECEIVED,
+    REP_SENT,
+    REP_RECEIVED,
+    ESTABLISHED,
+    DREQ_SENT,
+    DREQ_RECEIVED,
+    TIMEWAIT
+  }
+
+  // Reasons of a REJ
+  static final int REASON_TIMEOUT = 4;
+  static final int REASON_NO_SERVICE = 8;
+  static final int REASON_STALE = 10;
+  static final int REASON_CONSUMER = 28;
+  static final int REASON_VENDOR_OPTION = 35;
+
+  // What a REJ or a MRA is about
+  private static final int ABOUT_REQ = 0;
+  private static final int ABOUT_REP = 1;
+  private static final int ABOUT_OTHER = 2;
+
+  private static final byte[] NOTHING = new byte[0];
+
+  /** The number by which the peer refers to this end. */
+  final int id;
+
+  final SoftPort port;
+
+  /** The path, from this end's point of view. */
+  Path path;
+
+  State state = State.IDLE;
+
+  int peerId;
+  long peerGuid;
+  int peerQueuePair;
+
+  private final CmAgent agent;
+  private final Timer timer;
+
+  /** Told of events; null if it was destroyed. */
+  private CmId owner;
+
+  private long transaction;
+  private int ownQueuePair;
+  private final int ownPsn;
+  private int peerPsn;
+  private int responderResources;
+  private int initiatorDepth;
+  private int retryCount;
+  private int rnrRetryCount;
+  private int mtu;
+  private int transport;
+
+  /** The message that is sent again until it is answered, with its attribute modifier. */
+  private CmDatagram last;
+
+  private int triesLeft;
+
+  /** Sends a message again, or ends TIMEWAIT. */
+  private final class Deadline extends Timer {
+    Deadline(TimerQueue queue) {
+      super(queue);
+    }
+
+    @Override
+    void expired() {
+      if (state == State.TIMEWAIT) {
+        agent.remove(CmExchange.this);
+        state = State.IDLE;
+        tell(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, CmEvent.NOTHING);
+      } else if (triesLeft-- > 0) {
+        agent.send(CmExchange.this, last);
+        await(CmTimers.RESPONSE);
+      } else {
+        giveUp();
+      }
+    }
+  }
+
+  private CmExchange(CmAgent agent, CmId owner, SoftPort port, Path path) {
+    this.agent = agent;
+    this.owner = owner;
+    this.port = port;
+    this.path = path;
+    this.id = agent.newId();
+    this.ownPsn = owner.startingPsn;
+    this.timer = new Deadline(agent.timers());
+  }
+
+  /** The active end. */
+  static CmExchange active(CmAgent agent, CmId owner, SoftPort port, Path path) {
+    return new CmExchange(agent, owner, port, path);
+  }
+
+  /** The passive end, made by a request. */
+  static CmExchange passive(CmAgent agent, CmId owner, SoftPort port, CmDatagram request) {
+    Req req = (Req) request.message();
+    Path theirs = req.path();
+    Path path =
+        new Path(
+            theirs.destination(),
+            theirs.source(),
+            theirs.flowLabel(),
+            theirs.trafficClass(),
+            theirs.hopLimit(),
+            theirs.serviceLevel(),
+            theirs.ackTimeout());
+    CmExchange exchange = new CmExchange(agent, owner, port, path);
+    exchange.transaction = request.transaction();
+    exchange.peerId = req.id();
+    exchange.peerGuid = req.offer().guid();
+    exchange.retryCount = req.retryCount();
+    exchange.rnrRetryCount = req.offer().rnrRetryCount();
+    exchange.mtu = req.mtu();
+    exchange.transport = req.transport();
+    exchange.take(req.offer());
+    exchange.state = State.REQ_RECEIVED;
+    return exchange;
+  }
+
+  /** Takes over what the peer offers: its resources for responses limit this end's requests. */
+  private void take(Offer offer) {
+    peerQueuePair = offer.queuePair();
+    peerPsn = offer.startingPsn();
+    responderResources = offer.initiatorDepth();
+    initiatorDepth = offer.responderResources();
+  }
+
+  Gids source() {
+    return path.source();
+  }
+
+  Gids destination() {
+    return path.destination();
+  }
+
+  // What the program asks for
+
+  /** Sends a REQ. */
+  void connect(Offer offer, long service, int retries, boolean unreliable, int ece, byte[] data) {
+    ownQueuePair = offer.queuePair();
+    responderResources = offer.responderResources();
+    initiatorDepth = offer.initiatorDepth();
+    retryCount = retries;
+    mtu = rdma_h.IBV_MTU_4096();
+    transport = unreliable ? 1 : 0;
+    transaction = agent.newTransaction();
+    Req req =
+        new Req(
+            id,
+            service,
+            offer,
+            transport,
+            CmTimers.RESPONSE,
+            CmTimers.RESPONSE,
+            retryCount,
+            CmTimers.RETRIES,
+            mtu,
+            path,
+            data);
+    state = State.REQ_SENT;
+    sendUntilAnswered(new CmDatagram(transaction, ece, req));
+  }
+
+  /**
+   * Sends a REP.
+   *
+   * @throws VerbsException EINVAL if no request waits for it
+   */
+  void accept(Offer offer, int queueKey, int ece, byte[] data) {
+    require(state == State.REQ_RECEIVED, "rdma_accept");
+    ownQueuePair = offer.queuePair();
+    responderResources = offer.responderResources();
+    initiatorDepth = offer.initiatorDepth();
+    state = State.REP_SENT;
+    sendUntilAnswered(
+        new CmDatagram(transaction, ece, new Rep(id, peerId, queueKey, 0, offer, data)));
+  }
+
+  /**
+   * Sends an RTU.
+   *
+   * @throws VerbsException EINVAL if no reply waits for it
+   */
+  void establish() {
+    require(state == State.REP_RECEIVED, "rdma_establish");
+    state = State.ESTABLISHED;
+    send(new Rtu(id, peerId));
+  }
+
+  /** Rejects the request or the reply. */
+  void reject(int reason, byte[] data) {
+    require(
+        state == State.REQ_RECEIVED || state == State.REP_RECEIVED || state == State.REP_SENT,
+        "rdma_reject");
+    timer.stop();
+    send(
+        new Rej(
+            id,
+            peerId,
+            state == State.REQ_RECEIVED ? ABOUT_REQ : ABOUT_REP,
+            reason,
+            NOTHING,
+            data));
+    forget();
+  }
+
+  /** Data arrived before the RTU, and stands for it. */
+  void notifyEstablished() {
+    if (state == State.ESTABLISHED) {
+      throw new VerbsException("rdma_notify", CmErrno.EISCONN);
+    }
+    require(state == State.REP_SENT, "rdma_notify");
+    established();
+  }
+
+  /** Begins to end the connection, or answers the peer that did; otherwise does nothing. */
+  void disconnect() {
+    if (state == State.ESTABLISHED) {
+      state = State.DREQ_SENT;
+      transaction = agent.newTransaction();
+      sendUntilAnswered(new CmDatagram(transaction, 0, new Dreq(id, peerId, peerQueuePair)));
+    } else if (state == State.DREQ_RECEIVED) {
+      send(new Drep(id, peerId));
+      enterTimewait();
+    }
+  }
+
+  /** Ends the exchange in whatever state it is, without further events. */
+  void destroy() {
+    owner = null;
+    switch (state) {
+      case REQ_SENT -> {
+        byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.guid()).array();
+        send(new Rej(id, 0, ABOUT_OTHER, REASON_TIMEOUT, guid, NOTHING));
+        forget();
+      }
+      case REQ_RECEIVED, REP_SENT, REP_RECEIVED -> reject(REASON_CONSUMER, NOTHING);
+      case ESTABLISHED -> {
+        transaction = agent.newTransaction();
+        send(new Dreq(id, peerId, peerQueuePair));
+        enterTimewait();
+      }
+      case DREQ_SENT -> enterTimewait();
+      case DREQ_RECEIVED -> disconnect();
+      case TIMEWAIT -> {}
+      case IDLE -> agent.remove(this);
+    }
+  }
+
+  private static void require(boolean condition, String function) {
+    if (!condition) {
+      throw new VerbsException(function, Errno.EINVAL, "the connection is in another state");
+    }
+  }
+
+  // What the peer sends
+
+  /** The request came again. */
+  void requestedAgain() {
+    switch (state) {
+      case REQ_RECEIVED -> send(new Mra(id, peerId, ABOUT_REQ, CmTimers.SERVICE));
+      case REP_SENT -> agent.send(this, last);
+      case TIMEWAIT -> send(new Rej(id, peerId, ABOUT_REQ, REASON_STALE, NOTHING, NOTHING));
+      default -> {}
+    }
+  }
+
+  void received(CmDatagram datagram, Rep rep) {
+    if (state == State.ESTABLISHED && rep.id() == peerId) {
+      send(new Rtu(id, peerId));
+    } else if (state == State.REP_RECEIVED && rep.id() == peerId) {
+      send(new Mra(id, peerId, ABOUT_REP, CmTimers.SERVICE));
+    } else if (state == State.REQ_SENT) {
+      timer.stop();
+      peerId = rep.id();
+      peerGuid = rep.offer().guid();
+      if (agent.isStale(peerGuid, rep.offer().queuePair())) {
+        send(new Rej(id, peerId, ABOUT_REP, REASON_STALE, NOTHING, NOTHING));
+        forget();
+        tell(rdma_h.RDMA_CM_EVENT_REJECTED(), REASON_STALE, CmEvent.NOTHING);
+        return;
+      }
+      rnrRetryCount = rep.offer().rnrRetryCount();
+      take(rep.offer());
+      agent.addPeer(this);
+      state = State.REP_RECEIVED;
+      tell(
+          rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(),
+          0,
+          CmEvent.Connection.of(rep.offer(), 0, datagram.modifier(), rep.data()));
+    }
+  }
+
+  void received(Rtu rtu) {
+    if (state == State.REP_SENT && rtu.id() == peerId) {
+      established();
+    }
+  }
+
+  private void established() {
+    timer.stop();
+    state = State.ESTABLISHED;
+    tell(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), 0, CmEvent.NOTHING);
+  }
+
+  void received(Mra mra) {
+    boolean waiting =
+        (state == State.REQ_SENT && mra.received() == ABOUT_REQ)
+            || (state == State.REP_SENT && mra.received() == ABOUT_REP);
+    if (waiting) {
+      await(mra.serviceTimeout());
+    }
+  }
+
+  void received(Rej rej) {
+    switch (state) {
+      case REQ_SENT, REQ_RECEIVED, REP_SENT, REP_RECEIVED -> {
+        timer.stop();
+        if (rej.reason() == REASON_STALE) {
+          enterTimewait();
+        } else {
+          forget();
+        }
+      }
+      case ESTABLISHED, DREQ_SENT -> enterTimewait();
+      default -> {
+        return;
+      }
+    }
+    tell(rdma_h.RDMA_CM_EVENT_REJECTED(), rej.reason(), CmEvent.Connection.of(rej.data()));
+  }
+
+  void received(CmDatagram datagram, Dreq dreq) {
+    if (dreq.id() != peerId) {
+      return;
+    }
+    switch (state) {
+      case REP_SENT, ESTABLISHED, DREQ_SENT -> {
+        timer.stop();
+        transaction = datagram.transaction();
+        state = State.DREQ_RECEIVED;
+        tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), 0, CmEvent.NOTHING);
+      }
+      case TIMEWAIT -> agent.send(this, new CmDatagram(datagram.transaction(), 0, drep()));
+      default -> {}
+    }
+  }
+
+  private Drep drep() {
+    return new Drep(id, peerId);
+  }
+
+  void received(Drep drep) {
+    if (drep.id() == peerId && (state == State.DREQ_SENT || state == State.DREQ_RECEIVED)) {
+      enterTimewait();
+      tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), 0, CmEvent.NOTHING);
+    }
+  }
+
+  // Sending and waiting
+
+  private void send(CmMessage message) {
+    agent.send(this, new CmDatagram(transaction, 0, message));
+  }
+
+  private void sendUntilAnswered(CmDatagram datagram) {
+    last = datagram;
+    triesLeft = CmTimers.RETRIES;
+    agent.send(this, datagram);
+    await(CmTimers.RESPONSE);
+  }
+
+  private void await(int exponent) {
+    timer.start(agent.now() + CmTimers.nanos(exponent));
+  }
+
+  private void giveUp() {
+    State before = state;
+    if (before == State.DREQ_SENT) {
+      enterTimewait();
+      tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
+    } else {
+      forget();
+      tell(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
+    }
+  }
+
+  private void enterTimewait() {
+    state = State.TIMEWAIT;
+    await(path.ackTimeout());
+  }
+
+  private void forget() {
+    timer.stop();
+    state = State.IDLE;
+    agent.remove(this);
+  }
+
+  private void tell(int event, int status, CmEvent.Parameters parameters) {
+    if (owner != null) {
+      owner.connectionEvent(event, status, parameters);
+    }
+  }
+
+  // The queue pair
+
+  /**
+   * Sets the attributes that the connection gives its queue pair for a state.
+   *
+   * @return which attributes are set
+   * @throws VerbsException EINVAL if the exchange has not come so far
+   */
+  int setAttributes(int target, CStruct attributes) {
+    boolean reliable = transport == 0;
+    if (target == rdma_h.IBV_QPS_INIT()) {
+      require(state.compareTo(State.IDLE) > 0 && state != State.TIMEWAIT, "rdma_init_qp_attr");
+      int access = rdma_h.IBV_ACCESS_REMOTE_WRITE();
+      if (responderResources > 0) {
+        access |=
+            rdma_h.IBV_ACCESS_REMOTE_READ()
+                | rdma_h.IBV_ACCESS_REMOTE_ATOMIC()
+                | rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
+                | rdma_h.IBV_ACCESS_FLUSH_PERSISTENT();
+      }
+      attributes.putInt("qp_access_flags", access).putByte("port_num", port.number);
+      return rdma_h.IBV_QP_STATE()
+          | rdma_h.IBV_QP_ACCESS_FLAGS()
+          | rdma_h.IBV_QP_PKEY_INDEX()
+          | rdma_h.IBV_QP_PORT();
+    }
+    require(
+        switch (state) {
+          case REQ_RECEIVED, REP_RECEIVED, REP_SENT, ESTABLISHED -> true;
+          default -> false;
+        },
+        "rdma_init_qp_attr");
+    if (target == rdma_h.IBV_QPS_RTR()) {
+      CmPath.write(attributes.at("ah_attr", ibv_ah_attr.layout()), port, path);
+      attributes
+          .putInt("path_mtu", mtu)
+          .putInt("dest_qp_num", peerQueuePair)
+          .putInt("rq_psn", ownPsn);
+      int mask =
+          rdma_h.IBV_QP_STATE()
+              | rdma_h.IBV_QP_AV()
+              | rdma_h.IBV_QP_PATH_MTU()
+              | rdma_h.IBV_QP_DEST_QPN()
+              | rdma_h.IBV_QP_RQ_PSN();
+      if (reliable) {
+        attributes.putByte("max_dest_rd_atomic", responderResources).putByte("min_rnr_timer", 0);
+        mask |= rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC() | rdma_h.IBV_QP_MIN_RNR_TIMER();
+      }
+      return mask;
+    }
+    require(target == rdma_h.IBV_QPS_RTS(), "rdma_init_qp_attr");
+    attributes.putInt("sq_psn", peerPsn);
+    int mask = rdma_h.IBV_QP_STATE() | rdma_h.IBV_QP_SQ_PSN();
+    if (reliable) {
+      attributes
+          .putByte("timeout", path.ackTimeout())
+          .putByte("retry_cnt", retryCount)
+          .putByte("rnr_retry", rnrRetryCount)
+          .putByte("max_rd_atomic", initiatorDepth);
+      mask |=
+          rdma_h.IBV_QP_TIMEOUT()
+              | rdma_h.IBV_QP_RETRY_CNT()
+              | rdma_h.IBV_QP_RNR_RETRY()
+              | rdma_h.IBV_QP_MAX_QP_RD_ATOMIC();
+    }
+    return mask;
+  }
+
+  @Override
+  public String toString() {
+    return "connection " + Integer.toHexString(id) + " (queue pair " + ownQueuePair + ") " + state;
+  }
+}

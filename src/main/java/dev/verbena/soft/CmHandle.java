@@ -1,0 +1,155 @@
+package dev.verbena.soft;
+
+import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.rdma_cm_id;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/**
+ * What librdmacm adds to an identifier: the {@code struct rdma_cm_id}, its device, and what its
+ * functions remember.
+ */
+final class CmHandle {
+  final CmManager manager;
+  final CmId id;
+  final CStruct struct = CStruct.allocate(rdma_cm_id.layout());
+
+  /** Whether it waits on a channel of its own. */
+  boolean isSynchronous;
+
+  /** The device that it is bound to, or null. */
+  CmDevice device;
+
+  int initiatorDepth;
+  int responderResources;
+
+  // Options of enhanced connection establishment (ECE)
+  int localVendor;
+  int localOptions;
+  int remoteVendor;
+  int remoteOptions;
+
+  /** Whether the queue pair could not be connected. */
+  boolean isBroken;
+
+  /** What precedes the private data of the next request. */
+  byte[] connectData = new byte[0];
+
+  /** The {@code struct ibv_qp_init_attr} for the queue pairs of requests, or null. */
+  CStruct queuePairAttributes;
+
+  /** Keeps {@code route.path_rec}. */
+  CStruct pathRecord;
+
+  /** What a name was resolved to: the address of a list, or 0; and whether it was asked for. */
+  long addressInfo;
+
+  boolean isResolvingName;
+
+  final List<CmMembership> memberships = new ArrayList<>();
+
+  /** How many events were acknowledged. */
+  private int acknowledged;
+
+  CmHandle(CmManager manager, CmId id, long context, boolean isSynchronous) {
+    this.manager = manager;
+    this.id = id;
+    this.isSynchronous = isSynchronous;
+    struct
+        .putLong("channel", id.channel.address())
+        .putLong("context", context)
+        .putInt("ps", id.portSpace)
+        .putInt("qp_type", id.queuePairType);
+    id.handle = this;
+  }
+
+  long address() {
+    return struct.address();
+  }
+
+  /** Copies what the kernel knows to the struct. */
+  void update() {
+    manager.locked(
+        () -> {
+          if (id.source != null) {
+            CmAddress.write(id.source, struct.addressOf("route.addr.src_addr"));
+          }
+          if (id.destination != null) {
+            CmAddress.write(id.destination, struct.addressOf("route.addr.dst_addr"));
+          }
+          if (id.path != null) {
+            id.path.source().write(struct.addressOf("route.addr.addr.ibaddr.sgid"));
+            id.path.destination().write(struct.addressOf("route.addr.addr.ibaddr.dgid"));
+          }
+        });
+    SoftPort port = manager.locked(() -> id.port);
+    if (device == null && port != null) {
+      device = manager.device(port.device);
+      struct
+          .putLong("verbs", device.context)
+          .putLong("pd", device.use())
+          .putByte("port_num", port.number)
+          .putShort("route.addr.addr.ibaddr.pkey", -1);
+    }
+  }
+
+  /** Copies the path to the struct. */
+  void updatePath() {
+    pathRecord = manager.locked(() -> CmPath.record(id.path));
+    struct.putLong("route.path_rec", pathRecord.address()).putInt("route.num_paths", 1);
+  }
+
+  long queuePair() {
+    return struct.getLong("qp");
+  }
+
+  /** Remembers the attributes for the queue pairs of requests. */
+  void queuePairAttributes(long attributes, int type) {
+    queuePairAttributes = CStruct.allocate(ibv_qp_init_attr.layout());
+    queuePairAttributes
+        .segment()
+        .copyFrom(CStruct.at(attributes, ibv_qp_init_attr.layout()).segment());
+    queuePairAttributes.putInt("qp_type", type);
+  }
+
+  // Events
+
+  /** An event was acknowledged. */
+  synchronized void acknowledge(CmMembership group) {
+    acknowledged++;
+    if (group != null) {
+      group.acknowledged++;
+    }
+    notifyAll();
+  }
+
+  /** Waits until so many events were acknowledged. */
+  void awaitAcknowledged(int events) {
+    await(() -> acknowledged >= events);
+  }
+
+  /** Waits until so many events of a group were acknowledged. */
+  void awaitAcknowledged(CmMembership group, int events) {
+    await(() -> group.acknowledged >= events);
+  }
+
+  private synchronized void await(BooleanSupplier condition) {
+    boolean interrupted = false;
+    while (!condition.getAsBoolean()) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "identifier 0x" + Long.toHexString(address());
+  }
+}

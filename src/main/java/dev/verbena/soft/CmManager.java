@@ -1,0 +1,185 @@
+package dev.verbena.soft;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Verbs;
+import java.net.InetAddress;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+
+/**
+ * RDMA CM of a network: its channels and identifiers, the ports that are bound, and the
+ * communication managers of the devices.
+ */
+final class CmManager {
+  /** As in the kernel. */
+  static final int MAX_BACKLOG = 1024;
+
+  private final SoftNetwork network;
+  private final Verbs verbs;
+  private final CmPorts ports = new CmPorts();
+  private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
+  private final Map<SoftDevice, CmDevice> devices = new HashMap<>();
+  private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
+  private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
+
+  CmManager(SoftNetwork network, Verbs verbs) {
+    this.network = network;
+    this.verbs = verbs;
+  }
+
+  Verbs verbs() {
+    return verbs;
+  }
+
+  // The network
+
+  <T> T locked(Supplier<T> call) {
+    return network.engine.locked(call);
+  }
+
+  void locked(Runnable call) {
+    network.engine.locked(call);
+  }
+
+  TimerQueue timers() {
+    return network.engine.timers;
+  }
+
+  long now() {
+    return network.engine.now();
+  }
+
+  CmPorts ports() {
+    return ports;
+  }
+
+  /** The port with an IP address, or null. */
+  SoftPort port(InetAddress address) {
+    Gids gid = Gids.of(address);
+    return network.port(gid.high(), gid.low());
+  }
+
+  /**
+   * The port to reach a peer from: of another device, if there is one, else of the peer's own; null
+   * if none has an address of the family.
+   */
+  SoftPort portToward(InetAddress peer) {
+    int length = peer.getAddress().length;
+    SoftPort peers = port(peer);
+    List<SoftPort> candidates =
+        network.devices().stream()
+            .flatMap(device -> device.ports.stream())
+            .filter(port -> address(port, length) != null)
+            .toList();
+    return candidates.stream()
+        .filter(port -> peers == null || port.device != peers.device)
+        .findFirst()
+        .orElse(peers);
+  }
+
+  /** The first IP address of a port that has so many bytes, or null. */
+  InetAddress address(SoftPort port, int length) {
+    return port.gids.stream()
+        .skip(1) // The link-local GID.
+        .map(CmAddress::of)
+        .filter(address -> address.getAddress().length == length)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** The index of the GID of a port that is like another one: of IPv4, or of IPv6. */
+  int gidIndex(SoftPort port, Gids like) {
+    for (int i = 1; i < port.gids.size(); i++) {
+      if (port.gids.get(i).isIpv4() == like.isIpv4()) {
+        return i;
+      }
+    }
+    return 0;
+  }
+
+  /** Whether packets get from one port to another. */
+  boolean reaches(SoftPort from, SoftPort to) {
+    return from.isActive() && to.isActive() && !network.faults().separates(from.device, to.device);
+  }
+
+  /** The communication manager of a device. Called under the network's lock. */
+  CmAgent agent(SoftDevice device) {
+    return agents.computeIfAbsent(device, d -> new CmAgent(this, d));
+  }
+
+  /** Lets all devices receive messages. Called under the network's lock. */
+  void startAgents() {
+    network.devices().forEach(this::agent);
+  }
+
+  // Devices
+
+  /** The context and the domain of a device. */
+  CmDevice device(SoftDevice device) {
+    synchronized (devices) {
+      return devices.computeIfAbsent(device, d -> new CmDevice(verbs, d));
+    }
+  }
+
+  /** The devices, each with its context. */
+  List<CmDevice> devices() {
+    return locked(() -> List.copyOf(network.devices())).stream().map(this::device).toList();
+  }
+
+  // Channels and identifiers
+
+  CmChannel openChannel() {
+    CmChannel channel = new CmChannel();
+    channels.put(channel.address(), channel);
+    return channel;
+  }
+
+  /**
+   * The channel at an address.
+   *
+   * @throws VerbsException EINVAL if there is none
+   */
+  CmChannel channel(String function, long address) {
+    CmChannel channel = channels.get(address);
+    if (channel == null) {
+      throw new VerbsException(function, Errno.EINVAL, "no such event channel");
+    }
+    return channel;
+  }
+
+  /** Closes a channel: the kernel then forgets the identifiers that report on it. */
+  void close(CmChannel channel) {
+    locked(
+        () ->
+            handles.values().stream()
+                .filter(handle -> handle.id.channel == channel)
+                .forEach(handle -> handle.id.destroy()));
+    channels.remove(channel.address());
+    channel.close();
+  }
+
+  void add(CmHandle handle) {
+    handles.put(handle.address(), handle);
+  }
+
+  /**
+   * The identifier at an address.
+   *
+   * @throws VerbsException EINVAL if there is none
+   */
+  CmHandle handle(String function, long address) {
+    CmHandle handle = handles.get(address);
+    if (handle == null) {
+      throw new VerbsException(function, Errno.EINVAL, "no such identifier");
+    }
+    return handle;
+  }
+
+  void remove(CmHandle handle) {
+    handles.remove(handle.address());
+  }
+}

@@ -1,0 +1,24 @@
+package dev.verbena.soft;
+
+import java.net.InetSocketAddress;
+
+/** A multicast group that an identifier has joined. */
+final class CmMembership {
+  final InetSocketAddress address;
+  final Gids group;
+  final int flags;
+  final long context;
+
+  /** How many events of the group were acknowledged; guarded by the identifier. */
+  int acknowledged;
+
+  /** How many events of the group were taken; guarded by the network's lock. */
+  int taken;
+
+  CmMembership(InetSocketAddress address, int flags, long context) {
+    this.address = address;
+    this.group = Gids.of(address.getAddress());
+    this.flags = flags;
+    this.context = context;
+  }
+}
