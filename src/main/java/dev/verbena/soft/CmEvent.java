@@ -38,10 +38,12 @@ record CmEvent(int type, CmId id, int status, Parameters parameters) {
 
     /** What the peer offers, from this end's point of view. */
     static Connection of(Offer offer, int retryCount, int options, byte[] data) {
+      int depth = offer.responderResources();
+      int resources = offer.initiatorDepth();
       return new Connection(
           data,
-          offer.initiatorDepth(),
-          offer.responderResources(),
+          resources,
+          depth,
           offer.flowControl(),
           retryCount,
           offer.rnrRetryCount(),

@@ -123,17 +123,7 @@ final class CmExchange {
   /** The passive end, made by a request. */
   static CmExchange passive(CmAgent agent, CmId owner, SoftPort port, CmDatagram request) {
     Req req = (Req) request.message();
-    Path theirs = req.path();
-    Path path =
-        new Path(
-            theirs.destination(),
-            theirs.source(),
-            theirs.flowLabel(),
-            theirs.trafficClass(),
-            theirs.hopLimit(),
-            theirs.serviceLevel(),
-            theirs.ackTimeout());
-    CmExchange exchange = new CmExchange(agent, owner, port, path);
+    CmExchange exchange = new CmExchange(agent, owner, port, req.path().reversed());
     exchange.transaction = request.transaction();
     exchange.peerId = req.id();
     exchange.peerGuid = req.offer().guid();

@@ -454,7 +454,7 @@ final class CmId {
     if (!isDatagram()) {
       throw invalid("rdma_join_multicast", "groups are of datagrams");
     }
-    if (state != State.ADDRESS_BOUND && state != State.ADDRESS_RESOLVED || port == null) {
+    if ((state != State.ADDRESS_BOUND && state != State.ADDRESS_RESOLVED) || port == null) {
       throw invalid("rdma_join_multicast", "the identifier is in state " + state);
     }
     if (!membership.group.isIpv4()) {

@@ -28,7 +28,14 @@ sealed interface CmMessage {
       int trafficClass,
       int hopLimit,
       int serviceLevel,
-      int ackTimeout) {}
+      int ackTimeout) {
+    /** The same path from the point of view of its other end. */
+    Path reversed() {
+      Gids own = destination;
+      Gids peers = source;
+      return new Path(own, peers, flowLabel, trafficClass, hopLimit, serviceLevel, ackTimeout);
+    }
+  }
 
   /** REQ: asks for a connection. */
   record Req(

@@ -463,8 +463,8 @@ final class Requester {
       fail(rdma_h.IBV_WC_RNR_RETRY_EXC_ERR());
       return;
     }
-    retransmission.stop();
     rewind();
+    retransmission.stop(); // Nothing is under way until the RNR timer expires.
     rnrTimer.start(engine.now() + Syndrome.rnrNanos(syndrome));
   }
 
