@@ -1,20 +1,11 @@
 package dev.verbena.internal;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodType;
-import java.lang.invoke.VarHandle;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
@@ -22,15 +13,10 @@ import java.util.function.Supplier;
  * Turns an interface of C functions into calls: each method's Java signature is the C signature,
  * its annotation says where the function is and how it fails.
  *
- * <p>Functions are linked on their first call, so that a library without some of them serves for
- * all the others. For control calls only: arguments are boxed on the way.
+ * <p>A function is looked up when it is first called, so that a library without some of them serves
+ * for all the others. For control calls only: arguments are boxed on the way.
  */
 public final class Binding implements InvocationHandler {
-  private static final Linker LINKER = Linker.nativeLinker();
-  private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
-  private static final VarHandle ERRNO =
-      CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-
   /** Where the functions marked {@link Symbol} come from. */
   interface Symbols {
     /** Calls an exported function; arguments and result as the method declares them. */
@@ -40,7 +26,6 @@ public final class Binding implements InvocationHandler {
   private final Symbols symbols;
   private final Supplier<String> library;
   private final boolean isTraced;
-  private final ConcurrentHashMap<Method, MethodHandle> ops = new ConcurrentHashMap<>();
 
   private Binding(Symbols symbols, Supplier<String> library, boolean isTraced) {
     this.symbols = symbols;
@@ -50,15 +35,17 @@ public final class Binding implements InvocationHandler {
 
   /** Binds an interface to the symbols of a library. */
   static <T> T toLibrary(Class<T> functions, Library library) {
-    var linked = new ConcurrentHashMap<Method, MethodHandle>();
+    var found = new ConcurrentHashMap<Method, MemorySegment>();
     return bind(
         functions,
         (method, arguments) -> {
           Symbol symbol = method.getAnnotation(Symbol.class);
-          MethodHandle handle =
-              linked.computeIfAbsent(
-                  method, m -> link(m, symbol.fails(), library.find(m.getName(), symbol.since())));
-          return call(handle, method, symbol.fails(), arguments);
+          MemorySegment function = found.get(method);
+          if (function == null) {
+            function = library.find(method.getName(), symbol.since());
+            found.put(method, function);
+          }
+          return call(function, method, symbol.fails(), arguments);
         },
         library::description,
         true);
@@ -124,63 +111,45 @@ public final class Binding implements InvocationHandler {
   private Object callThroughContext(ContextOp op, Method method, Object[] arguments)
       throws Throwable {
     MemorySegment function = ContextOps.find(op, method.getName(), (long) arguments[0], library);
-    MethodHandle handle = ops.computeIfAbsent(method, m -> link(m, op.fails(), null));
-    return call(handle.bindTo(function), method, op.fails(), arguments);
-  }
-
-  /** A handle of the shape (capture, Object[])Object; without a symbol, the function goes first. */
-  private static MethodHandle link(Method method, ErrorConvention fails, MemorySegment symbol) {
-    FunctionDescriptor descriptor = descriptor(method, fails);
-    Linker.Option errno = Linker.Option.captureCallState("errno");
-    int arity = method.getParameterCount();
-    MethodHandle handle =
-        symbol == null
-            ? LINKER.downcallHandle(descriptor, errno)
-            : LINKER.downcallHandle(symbol, descriptor, errno);
-    MethodType generic = MethodType.methodType(Object.class, MemorySegment.class, Object[].class);
-    return handle
-        .asSpreader(Object[].class, arity)
-        .asType(symbol == null ? generic.insertParameterTypes(0, MemorySegment.class) : generic);
-  }
-
-  private static FunctionDescriptor descriptor(Method method, ErrorConvention fails) {
-    MemoryLayout[] parameters =
-        Arrays.stream(method.getParameterTypes()).map(Binding::layout).toArray(MemoryLayout[]::new);
-    Class<?> result = method.getReturnType();
-    if (result == void.class) {
-      // A function that returns only success or failure has no result in Java.
-      return fails == ErrorConvention.NEVER
-          ? FunctionDescriptor.ofVoid(parameters)
-          : FunctionDescriptor.of(ValueLayout.JAVA_INT, parameters);
-    }
-    return FunctionDescriptor.of(layout(result), parameters);
-  }
-
-  private static MemoryLayout layout(Class<?> type) {
-    if (type == long.class) {
-      return ValueLayout.JAVA_LONG;
-    } else if (type == int.class) {
-      return ValueLayout.JAVA_INT;
-    } else if (type == short.class) {
-      return ValueLayout.JAVA_SHORT;
-    } else if (type == byte.class) {
-      return ValueLayout.JAVA_BYTE;
-    } else if (type == boolean.class) {
-      return ValueLayout.JAVA_BOOLEAN;
-    }
-    throw new IllegalArgumentException("no C type for " + type);
+    return call(function, method, op.fails(), arguments);
   }
 
   private static Object call(
-      MethodHandle handle, Method method, ErrorConvention fails, Object[] arguments)
-      throws Throwable {
+      MemorySegment function, Method method, ErrorConvention fails, Object[] arguments) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      Object result = (Object) handle.invokeExact(capture, arguments);
-      if (result instanceof Number number && fails.failed(number.longValue())) {
-        throw fails.failure(method.getName(), number.longValue(), (int) ERRNO.get(capture, 0L));
+      MemorySegment capture = Downcall.capture(arena);
+      long register = Downcall.call(function, capture, registers(arguments));
+      Class<?> type = method.getReturnType();
+      // A function that returns only success or failure, an int in C, has no result in Java.
+      long result = type == long.class ? register : (int) register;
+      if (fails.failed(result)) {
+        throw fails.failure(method.getName(), result, Downcall.errno(capture));
       }
-      return method.getReturnType() == void.class ? null : result;
+      return boxed(result, type);
     }
+  }
+
+  private static long[] registers(Object[] arguments) {
+    if (arguments == null) {
+      return new long[0];
+    }
+    long[] registers = new long[arguments.length];
+    for (int i = 0; i < registers.length; i++) {
+      registers[i] = ((Number) arguments[i]).longValue();
+    }
+    return registers;
+  }
+
+  private static Object boxed(long result, Class<?> type) {
+    if (type == long.class) {
+      return result;
+    } else if (type == int.class) {
+      return (int) result;
+    } else if (type == short.class) {
+      return (short) result;
+    } else if (type == void.class) {
+      return null;
+    }
+    throw new IllegalArgumentException("no C type for " + type);
   }
 }

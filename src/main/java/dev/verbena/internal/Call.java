@@ -1,152 +1,138 @@
 package dev.verbena.internal;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
-import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 
 /**
- * Calls through a function pointer, one method for each shape of arguments, none of which
+ * Calls through a function pointer, one method for each number of arguments, none of which
  * allocates.
  *
- * <p>The first letter is the result: {@code v} nothing, {@code i} int, {@code l} long, {@code s}
- * short, {@code b} byte. Pointers are {@code long}: passing a segment of a shared arena costs two
- * atomic operations. Only memory of the caller, which may be freed meanwhile, is a segment. The
- * forms that end in {@code Critical} do not tell the JVM that the thread is in C: quicker, but the
- * callee must not block, nor enter the kernel, nor call back into Java.
+ * <p>Arguments and results are 64-bit registers on x86-64 and aarch64 whatever their C type: C
+ * reads the part of a register that its type has, and a result is cast to its type by the caller.
+ * So few method handles serve all functions. Each is linked when it is first used, since linking
+ * one costs more than a millisecond of start-up time.
+ *
+ * <p>Pointers are {@code long}: passing a segment of a shared arena costs two atomic operations.
+ * Only memory of the caller, which may be freed meanwhile, is a segment. The forms named {@code
+ * critical} do not change the state of the thread: they are faster, but the callee must not block,
+ * enter the kernel, or call back into Java.
  */
 final class Call {
-  private static final MethodHandle V_L = plain(null, JAVA_LONG);
-  private static final MethodHandle V_LI = plain(null, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle V_LIL = plain(null, JAVA_LONG, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle V_LILI = plain(null, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle V_LILL = plain(null, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle V_LILLL =
-      plain(null, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle V_LILLBB =
-      plain(null, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_BYTE, JAVA_BYTE);
-  private static final MethodHandle V_LLIL = plain(null, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle V_LASS =
-      plain(null, JAVA_LONG, ADDRESS, JAVA_SHORT, JAVA_SHORT);
-  private static final MethodHandle V_LAL = plain(null, JAVA_LONG, ADDRESS, JAVA_LONG);
-  private static final MethodHandle V_LLL = plain(null, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle V_LLII = plain(null, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT);
-  private static final MethodHandle V_LL = plain(null, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle I_L = plain(JAVA_INT, JAVA_LONG);
-  private static final MethodHandle I_LI = plain(JAVA_INT, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle I_LL = plain(JAVA_INT, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle I_LIL = plain(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle I_LLL = plain(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle I_LLLL =
-      plain(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle L_L = plain(JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle S_L = plain(JAVA_SHORT, JAVA_LONG);
-  private static final MethodHandle B_L = plain(JAVA_BYTE, JAVA_LONG);
-  private static final MethodHandle I_L_CRITICAL = critical(JAVA_INT, JAVA_LONG);
-  private static final MethodHandle I_LI_CRITICAL = critical(JAVA_INT, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle I_LIL_CRITICAL =
-      critical(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle I_LLL_CRITICAL =
-      critical(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle L_L_CRITICAL = critical(JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle S_L_CRITICAL = critical(JAVA_SHORT, JAVA_LONG);
-  private static final MethodHandle B_L_CRITICAL = critical(JAVA_BYTE, JAVA_LONG);
-
   private Call() {}
 
-  private static MethodHandle plain(MemoryLayout result, MemoryLayout... arguments) {
-    return Linker.nativeLinker().downcallHandle(descriptor(result, arguments));
+  private static MethodHandle plain(int arguments) {
+    return Linker.nativeLinker().downcallHandle(descriptor(arguments));
   }
 
-  private static MethodHandle critical(MemoryLayout result, MemoryLayout... arguments) {
+  private static MethodHandle critical(int arguments) {
     return Linker.nativeLinker()
-        .downcallHandle(descriptor(result, arguments), Linker.Option.critical(false));
+        .downcallHandle(descriptor(arguments), Linker.Option.critical(false));
   }
 
-  private static FunctionDescriptor descriptor(MemoryLayout result, MemoryLayout... arguments) {
-    return result == null
-        ? FunctionDescriptor.ofVoid(arguments)
-        : FunctionDescriptor.of(result, arguments);
+  private static FunctionDescriptor descriptor(int arguments) {
+    MemoryLayout[] registers = new MemoryLayout[arguments];
+    Arrays.fill(registers, JAVA_LONG);
+    return FunctionDescriptor.of(JAVA_LONG, registers);
   }
 
   private static AssertionError impossible(Throwable t) {
     return new AssertionError("a downcall throws nothing of its own", t);
   }
 
-  static void v(MemorySegment f, long a) {
+  private static final class Plain1 {
+    static final MethodHandle HANDLE = plain(1);
+  }
+
+  static long plain(MemorySegment f, long a) {
     try {
-      V_L.invokeExact(f, a);
+      return (long) Plain1.HANDLE.invokeExact(f, a);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, int b) {
+  private static final class Plain2 {
+    static final MethodHandle HANDLE = plain(2);
+  }
+
+  static long plain(MemorySegment f, long a, long b) {
     try {
-      V_LI.invokeExact(f, a, b);
+      return (long) Plain2.HANDLE.invokeExact(f, a, b);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, int b, long c) {
+  private static final class Plain3 {
+    static final MethodHandle HANDLE = plain(3);
+  }
+
+  static long plain(MemorySegment f, long a, long b, long c) {
     try {
-      V_LIL.invokeExact(f, a, b, c);
+      return (long) Plain3.HANDLE.invokeExact(f, a, b, c);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, int b, long c, int d) {
+  private static final class Plain4 {
+    static final MethodHandle HANDLE = plain(4);
+  }
+
+  static long plain(MemorySegment f, long a, long b, long c, long d) {
     try {
-      V_LILI.invokeExact(f, a, b, c, d);
+      return (long) Plain4.HANDLE.invokeExact(f, a, b, c, d);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, int b, long c, long d) {
+  private static final class Plain5 {
+    static final MethodHandle HANDLE = plain(5);
+  }
+
+  static long plain(MemorySegment f, long a, long b, long c, long d, long e) {
     try {
-      V_LILL.invokeExact(f, a, b, c, d);
+      return (long) Plain5.HANDLE.invokeExact(f, a, b, c, d, e);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, int b, long c, long d, long e) {
+  private static final class Plain6 {
+    static final MethodHandle HANDLE = plain(6);
+  }
+
+  static long plain(MemorySegment f, long a, long b, long c, long d, long e, long g) {
     try {
-      V_LILLL.invokeExact(f, a, b, c, d, e);
+      return (long) Plain6.HANDLE.invokeExact(f, a, b, c, d, e, g);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, int b, long c, long d, byte e, byte g) {
-    try {
-      V_LILLBB.invokeExact(f, a, b, c, d, e, g);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
+  private static final class Segment3 {
+    static final MethodHandle HANDLE = segment(JAVA_LONG, ADDRESS, JAVA_LONG);
   }
 
-  static void v(MemorySegment f, long a, long b, int c, long d) {
-    try {
-      V_LLIL.invokeExact(f, a, b, c, d);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
+  private static final class Segment4 {
+    static final MethodHandle HANDLE = segment(JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG);
   }
 
-  static void v(MemorySegment f, long a, MemorySegment b, short c, short d) {
+  private static MethodHandle segment(MemoryLayout... arguments) {
+    return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(JAVA_LONG, arguments));
+  }
+
+  static long plain(MemorySegment f, long a, MemorySegment b, long c) {
     try {
-      V_LASS.invokeExact(f, a, b, c, d);
+      return (long) Segment3.HANDLE.invokeExact(f, a, b, c);
     } catch (RuntimeException e) {
       throw e; // The segment's arena was closed meanwhile.
     } catch (Throwable t) {
@@ -154,9 +140,9 @@ final class Call {
     }
   }
 
-  static void v(MemorySegment f, long a, MemorySegment b, long c) {
+  static long plain(MemorySegment f, long a, MemorySegment b, long c, long d) {
     try {
-      V_LAL.invokeExact(f, a, b, c);
+      return (long) Segment4.HANDLE.invokeExact(f, a, b, c, d);
     } catch (RuntimeException e) {
       throw e; // The segment's arena was closed meanwhile.
     } catch (Throwable t) {
@@ -164,153 +150,25 @@ final class Call {
     }
   }
 
-  static void v(MemorySegment f, long a, long b, long c) {
+  private static final class Critical1 {
+    static final MethodHandle HANDLE = critical(1);
+  }
+
+  static long critical(MemorySegment f, long a) {
     try {
-      V_LLL.invokeExact(f, a, b, c);
+      return (long) Critical1.HANDLE.invokeExact(f, a);
     } catch (Throwable t) {
       throw impossible(t);
     }
   }
 
-  static void v(MemorySegment f, long a, long b, int c, int d) {
-    try {
-      V_LLII.invokeExact(f, a, b, c, d);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
+  private static final class Critical3 {
+    static final MethodHandle HANDLE = critical(3);
   }
 
-  static void v(MemorySegment f, long a, long b) {
+  static long critical(MemorySegment f, long a, long b, long c) {
     try {
-      V_LL.invokeExact(f, a, b);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int i(MemorySegment f, long a) {
-    try {
-      return (int) I_L.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int i(MemorySegment f, long a, int b) {
-    try {
-      return (int) I_LI.invokeExact(f, a, b);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int i(MemorySegment f, long a, long b) {
-    try {
-      return (int) I_LL.invokeExact(f, a, b);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int i(MemorySegment f, long a, int b, long c) {
-    try {
-      return (int) I_LIL.invokeExact(f, a, b, c);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int i(MemorySegment f, long a, long b, long c) {
-    try {
-      return (int) I_LLL.invokeExact(f, a, b, c);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int i(MemorySegment f, long a, long b, long c, long d) {
-    try {
-      return (int) I_LLLL.invokeExact(f, a, b, c, d);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static long l(MemorySegment f, long a) {
-    try {
-      return (long) L_L.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static short s(MemorySegment f, long a) {
-    try {
-      return (short) S_L.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static byte b(MemorySegment f, long a) {
-    try {
-      return (byte) B_L.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int iCritical(MemorySegment f, long a) {
-    try {
-      return (int) I_L_CRITICAL.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int iCritical(MemorySegment f, long a, int b) {
-    try {
-      return (int) I_LI_CRITICAL.invokeExact(f, a, b);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int iCritical(MemorySegment f, long a, int b, long c) {
-    try {
-      return (int) I_LIL_CRITICAL.invokeExact(f, a, b, c);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static int iCritical(MemorySegment f, long a, long b, long c) {
-    try {
-      return (int) I_LLL_CRITICAL.invokeExact(f, a, b, c);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static long lCritical(MemorySegment f, long a) {
-    try {
-      return (long) L_L_CRITICAL.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static short sCritical(MemorySegment f, long a) {
-    try {
-      return (short) S_L_CRITICAL.invokeExact(f, a);
-    } catch (Throwable t) {
-      throw impossible(t);
-    }
-  }
-
-  static byte bCritical(MemorySegment f, long a) {
-    try {
-      return (byte) B_L_CRITICAL.invokeExact(f, a);
+      return (long) Critical3.HANDLE.invokeExact(f, a, b, c);
     } catch (Throwable t) {
       throw impossible(t);
     }

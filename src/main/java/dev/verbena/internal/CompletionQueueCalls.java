@@ -30,13 +30,14 @@ public final class CompletionQueueCalls {
 
   /** Takes up to a number of completions; a negative result is a failure. */
   public int ibv_poll_cq(int numEntries, long wc) {
-    return crossing.isCritical()
-        ? Call.iCritical(pollCq, cq, numEntries, wc)
-        : Call.i(pollCq, cq, numEntries, wc);
+    return (int)
+        (crossing.isCritical()
+            ? Call.critical(pollCq, cq, numEntries, wc)
+            : Call.plain(pollCq, cq, numEntries, wc));
   }
 
   /** Asks for an event at the next completion; the result is an errno. */
   public int ibv_req_notify_cq(int solicitedOnly) {
-    return Call.i(reqNotifyCq, cq, solicitedOnly);
+    return (int) Call.plain(reqNotifyCq, cq, solicitedOnly);
   }
 }

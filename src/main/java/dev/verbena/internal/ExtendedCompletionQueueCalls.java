@@ -78,117 +78,102 @@ public final class ExtendedCompletionQueueCalls {
 
   /** The inline function of the same name. */
   public int ibv_start_poll(long attr) {
-    return Call.i(use(startPoll, "ibv_start_poll"), cqEx, attr);
+    return (int) Call.plain(use(startPoll, "ibv_start_poll"), cqEx, attr);
   }
 
   /** The inline function of the same name. */
   public int ibv_next_poll() {
-    return Call.i(use(nextPoll, "ibv_next_poll"), cqEx);
+    return (int) Call.plain(use(nextPoll, "ibv_next_poll"), cqEx);
   }
 
   /** The inline function of the same name. */
   public void ibv_end_poll() {
-    Call.v(use(endPoll, "ibv_end_poll"), cqEx);
+    Call.plain(use(endPoll, "ibv_end_poll"), cqEx);
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_byte_len() {
-    return i(readByteLen, "ibv_wc_read_byte_len");
+    return (int) read(readByteLen, "ibv_wc_read_byte_len");
   }
 
   /** The inline function of the same name. */
   public long ibv_wc_read_completion_ts() {
-    return l(readCompletionTs, "ibv_wc_read_completion_ts");
+    return read(readCompletionTs, "ibv_wc_read_completion_ts");
   }
 
   /** The inline function of the same name. */
   public long ibv_wc_read_completion_wallclock_ns() {
-    return l(readCompletionWallclockNs, "ibv_wc_read_completion_wallclock_ns");
+    return read(readCompletionWallclockNs, "ibv_wc_read_completion_wallclock_ns");
   }
 
   /** The inline function of the same name. */
   public short ibv_wc_read_cvlan() {
-    return s(readCvlan, "ibv_wc_read_cvlan");
+    return (short) read(readCvlan, "ibv_wc_read_cvlan");
   }
 
   /** The inline function of the same name. */
   public byte ibv_wc_read_dlid_path_bits() {
-    return b(readDlidPathBits, "ibv_wc_read_dlid_path_bits");
+    return (byte) read(readDlidPathBits, "ibv_wc_read_dlid_path_bits");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_flow_tag() {
-    return i(readFlowTag, "ibv_wc_read_flow_tag");
+    return (int) read(readFlowTag, "ibv_wc_read_flow_tag");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_imm_data() {
-    return i(readImmData, "ibv_wc_read_imm_data");
+    return (int) read(readImmData, "ibv_wc_read_imm_data");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_invalidated_rkey() {
-    return i(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey");
+    return (int) read(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_opcode() {
-    return i(readOpcode, "ibv_wc_read_opcode");
+    return (int) read(readOpcode, "ibv_wc_read_opcode");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_qp_num() {
-    return i(readQpNum, "ibv_wc_read_qp_num");
+    return (int) read(readQpNum, "ibv_wc_read_qp_num");
   }
 
   /** The inline function of the same name. */
   public byte ibv_wc_read_sl() {
-    return b(readSl, "ibv_wc_read_sl");
+    return (byte) read(readSl, "ibv_wc_read_sl");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_slid() {
-    return i(readSlid, "ibv_wc_read_slid");
+    return (int) read(readSlid, "ibv_wc_read_slid");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_src_qp() {
-    return i(readSrcQp, "ibv_wc_read_src_qp");
+    return (int) read(readSrcQp, "ibv_wc_read_src_qp");
   }
 
   /** The inline function of the same name. */
   public void ibv_wc_read_tm_info(long tmInfo) {
-    Call.v(use(readTmInfo, "ibv_wc_read_tm_info"), cqEx, tmInfo);
+    Call.plain(use(readTmInfo, "ibv_wc_read_tm_info"), cqEx, tmInfo);
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_vendor_err() {
-    return i(readVendorErr, "ibv_wc_read_vendor_err");
+    return (int) read(readVendorErr, "ibv_wc_read_vendor_err");
   }
 
   /** The inline function of the same name. */
   public int ibv_wc_read_wc_flags() {
-    return i(readWcFlags, "ibv_wc_read_wc_flags");
+    return (int) read(readWcFlags, "ibv_wc_read_wc_flags");
   }
 
-  private byte b(MemorySegment pointer, String function) {
+  private long read(MemorySegment pointer, String function) {
     MemorySegment read = use(pointer, function);
-    return critical ? Call.bCritical(read, cqEx) : Call.b(read, cqEx);
-  }
-
-  private short s(MemorySegment pointer, String function) {
-    MemorySegment read = use(pointer, function);
-    return critical ? Call.sCritical(read, cqEx) : Call.s(read, cqEx);
-  }
-
-  private long l(MemorySegment pointer, String function) {
-    MemorySegment read = use(pointer, function);
-    return critical ? Call.lCritical(read, cqEx) : Call.l(read, cqEx);
-  }
-
-  private int i(MemorySegment pointer, String function) {
-    MemorySegment read = use(pointer, function);
-    return critical ? Call.iCritical(read, cqEx) : Call.i(read, cqEx);
+    return critical ? Call.critical(read, cqEx) : Call.plain(read, cqEx);
   }
 
   private static long offset(String field) {

@@ -88,27 +88,27 @@ public final class ExtendedQueuePairCalls {
 
   /** The inline function of the same name. */
   public void ibv_wr_abort() {
-    Call.v(use(wrAbort, "ibv_wr_abort"), qpEx);
+    Call.plain(use(wrAbort, "ibv_wr_abort"), qpEx);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_atomic_cmp_swp(int rkey, long remoteAddr, long compare, long swap) {
-    Call.v(use(wrAtomicCmpSwp, "ibv_wr_atomic_cmp_swp"), qpEx, rkey, remoteAddr, compare, swap);
+    Call.plain(use(wrAtomicCmpSwp, "ibv_wr_atomic_cmp_swp"), qpEx, rkey, remoteAddr, compare, swap);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_atomic_fetch_add(int rkey, long remoteAddr, long add) {
-    Call.v(use(wrAtomicFetchAdd, "ibv_wr_atomic_fetch_add"), qpEx, rkey, remoteAddr, add);
+    Call.plain(use(wrAtomicFetchAdd, "ibv_wr_atomic_fetch_add"), qpEx, rkey, remoteAddr, add);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_atomic_write(int rkey, long remoteAddr, long atomicWr) {
-    Call.v(use(wrAtomicWrite, "ibv_wr_atomic_write"), qpEx, rkey, remoteAddr, atomicWr);
+    Call.plain(use(wrAtomicWrite, "ibv_wr_atomic_write"), qpEx, rkey, remoteAddr, atomicWr);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_bind_mw(long mw, int rkey, long bindInfo) {
-    Call.v(use(wrBindMw, "ibv_wr_bind_mw"), qpEx, mw, rkey, bindInfo);
+    Call.plain(use(wrBindMw, "ibv_wr_bind_mw"), qpEx, mw, rkey, bindInfo);
   }
 
   /** The inline function of the same name. */
@@ -116,87 +116,87 @@ public final class ExtendedQueuePairCalls {
     if (Memory.getLong(qpEx + WR_COMPLETE) != wrComplete.address()) {
       wrComplete = pointer("wr_complete");
     }
-    return Call.i(use(wrComplete, "ibv_wr_complete"), qpEx);
+    return (int) Call.plain(use(wrComplete, "ibv_wr_complete"), qpEx);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_flush(int rkey, long remoteAddr, long len, byte type, byte level) {
-    Call.v(use(wrFlush, "ibv_wr_flush"), qpEx, rkey, remoteAddr, len, type, level);
+    Call.plain(use(wrFlush, "ibv_wr_flush"), qpEx, rkey, remoteAddr, len, type, level);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_local_inv(int invalidateRkey) {
-    Call.v(use(wrLocalInv, "ibv_wr_local_inv"), qpEx, invalidateRkey);
+    Call.plain(use(wrLocalInv, "ibv_wr_local_inv"), qpEx, invalidateRkey);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_rdma_read(int rkey, long remoteAddr) {
-    Call.v(use(wrRdmaRead, "ibv_wr_rdma_read"), qpEx, rkey, remoteAddr);
+    Call.plain(use(wrRdmaRead, "ibv_wr_rdma_read"), qpEx, rkey, remoteAddr);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_rdma_write(int rkey, long remoteAddr) {
-    Call.v(use(wrRdmaWrite, "ibv_wr_rdma_write"), qpEx, rkey, remoteAddr);
+    Call.plain(use(wrRdmaWrite, "ibv_wr_rdma_write"), qpEx, rkey, remoteAddr);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_rdma_write_imm(int rkey, long remoteAddr, int immData) {
-    Call.v(use(wrRdmaWriteImm, "ibv_wr_rdma_write_imm"), qpEx, rkey, remoteAddr, immData);
+    Call.plain(use(wrRdmaWriteImm, "ibv_wr_rdma_write_imm"), qpEx, rkey, remoteAddr, immData);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_send() {
-    Call.v(use(wrSend, "ibv_wr_send"), qpEx);
+    Call.plain(use(wrSend, "ibv_wr_send"), qpEx);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_send_imm(int immData) {
-    Call.v(use(wrSendImm, "ibv_wr_send_imm"), qpEx, immData);
+    Call.plain(use(wrSendImm, "ibv_wr_send_imm"), qpEx, immData);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_send_inv(int invalidateRkey) {
-    Call.v(use(wrSendInv, "ibv_wr_send_inv"), qpEx, invalidateRkey);
+    Call.plain(use(wrSendInv, "ibv_wr_send_inv"), qpEx, invalidateRkey);
   }
 
   /** The inline function of the same name; the header's arena cannot be closed meanwhile. */
   public void ibv_wr_send_tso(MemorySegment hdr, short hdrSz, short mss) {
-    Call.v(use(wrSendTso, "ibv_wr_send_tso"), qpEx, hdr, hdrSz, mss);
+    Call.plain(use(wrSendTso, "ibv_wr_send_tso"), qpEx, hdr, hdrSz, mss);
   }
 
   /** The inline function of the same name; the data's arena cannot be closed meanwhile. */
   public void ibv_wr_set_inline_data(MemorySegment addr, long length) {
-    Call.v(use(wrSetInlineData, "ibv_wr_set_inline_data"), qpEx, addr, length);
+    Call.plain(use(wrSetInlineData, "ibv_wr_set_inline_data"), qpEx, addr, length);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_set_inline_data_list(long numBuf, long bufList) {
-    Call.v(use(wrSetInlineDataList, "ibv_wr_set_inline_data_list"), qpEx, numBuf, bufList);
+    Call.plain(use(wrSetInlineDataList, "ibv_wr_set_inline_data_list"), qpEx, numBuf, bufList);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_set_sge(int lkey, long addr, int length) {
-    Call.v(use(wrSetSge, "ibv_wr_set_sge"), qpEx, lkey, addr, length);
+    Call.plain(use(wrSetSge, "ibv_wr_set_sge"), qpEx, lkey, addr, length);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_set_sge_list(long numSge, long sgList) {
-    Call.v(use(wrSetSgeList, "ibv_wr_set_sge_list"), qpEx, numSge, sgList);
+    Call.plain(use(wrSetSgeList, "ibv_wr_set_sge_list"), qpEx, numSge, sgList);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_set_ud_addr(long ah, int remoteQpn, int remoteQkey) {
-    Call.v(use(wrSetUdAddr, "ibv_wr_set_ud_addr"), qpEx, ah, remoteQpn, remoteQkey);
+    Call.plain(use(wrSetUdAddr, "ibv_wr_set_ud_addr"), qpEx, ah, remoteQpn, remoteQkey);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_set_xrc_srqn(int remoteSrqn) {
-    Call.v(use(wrSetXrcSrqn, "ibv_wr_set_xrc_srqn"), qpEx, remoteSrqn);
+    Call.plain(use(wrSetXrcSrqn, "ibv_wr_set_xrc_srqn"), qpEx, remoteSrqn);
   }
 
   /** The inline function of the same name. */
   public void ibv_wr_start() {
-    Call.v(use(wrStart, "ibv_wr_start"), qpEx);
+    Call.plain(use(wrStart, "ibv_wr_start"), qpEx);
   }
 
   private static long offset(String field) {

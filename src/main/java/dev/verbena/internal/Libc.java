@@ -1,18 +1,10 @@
 package dev.verbena.internal;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 
 /** The few functions of the C library that waiting on file descriptors and allocating take. */
 final class Libc {
@@ -25,112 +17,77 @@ final class Libc {
   private static final int F_SETFL = 4;
   private static final int O_NONBLOCK = 0x800;
 
-  private static final Linker LINKER = Linker.nativeLinker();
-  private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
-  private static final VarHandle ERRNO =
-      CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-
-  private static final MethodHandle POLL = handle("poll", JAVA_LONG, JAVA_LONG, JAVA_INT);
-  private static final MethodHandle EPOLL_CREATE1 = handle("epoll_create1", JAVA_INT);
-  private static final MethodHandle EPOLL_CTL =
-      handle("epoll_ctl", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
-  private static final MethodHandle EPOLL_WAIT =
-      handle("epoll_wait", JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT);
-  private static final MethodHandle FCNTL =
-      LINKER.downcallHandle(
-          LINKER.defaultLookup().find("fcntl").orElseThrow(),
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT),
-          Linker.Option.captureCallState("errno"),
-          Linker.Option.firstVariadicArg(2));
+  private static final int SC_PAGESIZE = 30;
 
   private Libc() {}
 
-  private static MethodHandle handle(String function, MemoryLayout... parameters) {
-    // poll is called often, and its errno tells nothing: whoever waits looks again.
-    Linker.Option[] options =
-        function.equals("poll") || function.equals("getpagesize")
-            ? new Linker.Option[0]
-            : new Linker.Option[] {Linker.Option.captureCallState("errno")};
-    return LINKER.downcallHandle(
-        LINKER.defaultLookup().find(function).orElseThrow(),
-        FunctionDescriptor.of(JAVA_INT, parameters),
-        options);
+  /** Symbols that are called often. */
+  private static final class Found {
+    static final MemorySegment POLL = find("poll");
+    static final MemorySegment EPOLL_CTL = find("epoll_ctl");
+    static final MemorySegment EPOLL_WAIT = find("epoll_wait");
   }
 
-  /** poll(2): how many of the descriptors have something to tell, or -1. */
+  private static MemorySegment find(String function) {
+    return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
+  }
+
+  /**
+   * poll(2): how many of the descriptors have something to tell, or -1. Its errno tells nothing:
+   * whoever waits looks again.
+   */
   static int poll(long pollfds, long count, int milliseconds) {
-    try {
-      return (int) POLL.invokeExact(pollfds, count, milliseconds);
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    return (int) Call.plain(Found.POLL, pollfds, count, milliseconds);
   }
 
-  /** getpagesize(3). */
-  static int getpagesize() {
-    try {
-      return (int) handle("getpagesize").invokeExact();
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+  /** sysconf(3): the size of a page. */
+  static long pageSize() {
+    return Call.plain(find("sysconf"), SC_PAGESIZE);
   }
 
   /** epoll_create1(2): a new descriptor. */
   static int epoll_create1() {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int epoll = (int) EPOLL_CREATE1.invokeExact(capture, EPOLL_CLOEXEC);
-      return checked("epoll_create1", epoll, capture);
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
+      MemorySegment capture = Downcall.capture(arena);
+      long epoll = Downcall.call(find("epoll_create1"), capture, EPOLL_CLOEXEC);
+      return checked("epoll_create1", (int) epoll, capture);
     }
   }
 
   /** epoll_ctl(2): 0, or the errno. */
   static int epoll_ctl(int epoll, int operation, int descriptor, long event) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int result = (int) EPOLL_CTL.invokeExact(capture, epoll, operation, descriptor, event);
-      return result == 0 ? 0 : (int) ERRNO.get(capture, 0L);
-    } catch (Throwable t) {
-      throw new AssertionError(t);
+      MemorySegment capture = Downcall.capture(arena);
+      long result = Downcall.call(Found.EPOLL_CTL, capture, epoll, operation, descriptor, event);
+      return (int) result == 0 ? 0 : Downcall.errno(capture);
     }
   }
 
   /** epoll_wait(2) for as long as it takes: the number of events; 0 after a signal. */
   static int epoll_wait(int epoll, long events, int capacity) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int count = (int) EPOLL_WAIT.invokeExact(capture, epoll, events, capacity, -1);
-      boolean interrupted = count == -1 && (int) ERRNO.get(capture, 0L) == Errno.EINTR;
+      MemorySegment capture = Downcall.capture(arena);
+      int count = (int) Downcall.call(Found.EPOLL_WAIT, capture, epoll, events, capacity, -1);
+      boolean interrupted = count == -1 && Downcall.errno(capture) == Errno.EINTR;
       return interrupted ? 0 : checked("epoll_wait", count, capture);
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
     }
   }
 
   /** fcntl(2): makes reading fail with EAGAIN where it would block. */
   static void setNonBlocking(int descriptor) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int flags = (int) FCNTL.invokeExact(capture, descriptor, F_GETFL, 0);
-      checked("fcntl", flags, capture);
-      int result = (int) FCNTL.invokeExact(capture, descriptor, F_SETFL, flags | O_NONBLOCK);
-      checked("fcntl", result, capture);
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
+      MemorySegment capture = Downcall.capture(arena);
+      MemorySegment fcntl = find("fcntl");
+      int flags =
+          checked("fcntl", (int) Downcall.call(fcntl, capture, descriptor, F_GETFL, 0), capture);
+      long result = Downcall.call(fcntl, capture, descriptor, F_SETFL, flags | O_NONBLOCK);
+      checked("fcntl", (int) result, capture);
     }
   }
 
   private static int checked(String function, int result, MemorySegment capture) {
     if (result == -1) {
-      throw new VerbsException(function, (int) ERRNO.get(capture, 0L));
+      throw new VerbsException(function, Downcall.errno(capture));
     }
     return result;
   }

@@ -65,7 +65,7 @@ public final class Memory {
 
   /** The size of a page of this system's memory. */
   public static long pageSize() {
-    return Libc.getpagesize();
+    return Libc.pageSize();
   }
 
   /** Runs something when an arena is closed, before memory is freed that it allocated so far. */

@@ -29,15 +29,17 @@ public final class QueuePairCalls {
 
   /** Posts a list of send requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_send(long wr, long badWr) {
-    return crossing.isCritical()
-        ? Call.iCritical(postSend, qp, wr, badWr)
-        : Call.i(postSend, qp, wr, badWr);
+    return (int)
+        (crossing.isCritical()
+            ? Call.critical(postSend, qp, wr, badWr)
+            : Call.plain(postSend, qp, wr, badWr));
   }
 
   /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_recv(long wr, long badWr) {
-    return crossing.isCritical()
-        ? Call.iCritical(postRecv, qp, wr, badWr)
-        : Call.i(postRecv, qp, wr, badWr);
+    return (int)
+        (crossing.isCritical()
+            ? Call.critical(postRecv, qp, wr, badWr)
+            : Call.plain(postRecv, qp, wr, badWr));
   }
 }

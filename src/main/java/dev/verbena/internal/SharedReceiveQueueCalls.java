@@ -27,8 +27,9 @@ public final class SharedReceiveQueueCalls {
 
   /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_srq_recv(long wr, long badWr) {
-    return crossing.isCritical()
-        ? Call.iCritical(postSrqRecv, srq, wr, badWr)
-        : Call.i(postSrqRecv, srq, wr, badWr);
+    return (int)
+        (crossing.isCritical()
+            ? Call.critical(postSrqRecv, srq, wr, badWr)
+            : Call.plain(postSrqRecv, srq, wr, badWr));
   }
 }

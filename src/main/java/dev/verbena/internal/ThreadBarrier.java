@@ -1,10 +1,8 @@
 package dev.verbena.internal;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
+import java.lang.foreign.MemorySegment;
 
 /**
  * A memory barrier in all threads of this process, made by one of them: {@code membarrier(2)} with
@@ -21,10 +19,10 @@ public final class ThreadBarrier {
   private static final int PRIVATE_EXPEDITED = 1 << 3;
   private static final int REGISTER_PRIVATE_EXPEDITED = 1 << 4;
 
-  private static final MethodHandle SYSCALL = syscall();
+  private static final MemorySegment SYSCALL = syscall();
   private static final long MEMBARRIER = Platform.current().isAarch64() ? 283 : 324;
   private static final boolean EXPEDITED =
-      SYSCALL != null && membarrier(REGISTER_PRIVATE_EXPEDITED) == 0;
+      SYSCALL.address() != 0 && membarrier(REGISTER_PRIVATE_EXPEDITED) == 0;
 
   private ThreadBarrier() {}
 
@@ -49,34 +47,15 @@ public final class ThreadBarrier {
     return EXPEDITED;
   }
 
-  private static MethodHandle syscall() {
+  private static MemorySegment syscall() {
     if (Platform.current().unsupportedReason() != null) {
-      return null; // The number of the system call is known for these processors alone.
+      return MemorySegment.NULL; // The number of the call is known for these processors alone.
     }
-    Linker linker = Linker.nativeLinker();
-    return linker
-        .defaultLookup()
-        .find("syscall")
-        .map(
-            function ->
-                linker.downcallHandle(
-                    function,
-                    FunctionDescriptor.of(
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_INT,
-                        ValueLayout.JAVA_INT,
-                        ValueLayout.JAVA_INT),
-                    Linker.Option.firstVariadicArg(1)))
-        .orElse(null);
+    return Linker.nativeLinker().defaultLookup().find("syscall").orElse(MemorySegment.NULL);
   }
 
   /** membarrier(2): 0, or -1 where the kernel lacks the command or a filter forbids it. */
   private static long membarrier(int command) {
-    try {
-      return (long) SYSCALL.invokeExact(MEMBARRIER, command, 0, 0);
-    } catch (Throwable t) {
-      throw new AssertionError("a downcall throws nothing of its own", t);
-    }
+    return Call.plain(SYSCALL, MEMBARRIER, command, 0, 0);
   }
 }

@@ -272,8 +272,9 @@ public interface Verbs extends Libibverbs {
   default int ibv_post_srq_ops(long srq, long op, long badOp) {
     long context = Memory.getLong(srq);
     if (ExtendedContext.provides(context, "post_srq_ops")) {
-      return Call.i(
-          ExtendedContext.pointer(context, "post_srq_ops", "ibv_post_srq_ops"), srq, op, badOp);
+      return (int)
+          Call.plain(
+              ExtendedContext.pointer(context, "post_srq_ops", "ibv_post_srq_ops"), srq, op, badOp);
     }
     Memory.putLong(badOp, op);
     return Errno.EOPNOTSUPP;
@@ -281,28 +282,34 @@ public interface Verbs extends Libibverbs {
 
   /** Posts receives to a work queue through the queue's own pointer. */
   default int ibv_post_wq_recv(long wq, long recvWr, long badRecvWr) {
-    return Call.i(
-        Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv"), wq, recvWr, badRecvWr);
+    return (int)
+        Call.plain(
+            Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv"),
+            wq,
+            recvWr,
+            badRecvWr);
   }
 
   /** Copies into device memory through the memory's own pointer. */
   default int ibv_memcpy_to_dm(long dm, long dmOffset, long hostAddress, long length) {
-    return Call.i(
-        Memory.function(dm + ibv_dm.memcpy_to_dm$offset(), "ibv_memcpy_to_dm"),
-        dm,
-        dmOffset,
-        hostAddress,
-        length);
+    return (int)
+        Call.plain(
+            Memory.function(dm + ibv_dm.memcpy_to_dm$offset(), "ibv_memcpy_to_dm"),
+            dm,
+            dmOffset,
+            hostAddress,
+            length);
   }
 
   /** Copies out of device memory through the memory's own pointer. */
   default int ibv_memcpy_from_dm(long hostAddress, long dm, long dmOffset, long length) {
-    return Call.i(
-        Memory.function(dm + ibv_dm.memcpy_from_dm$offset(), "ibv_memcpy_from_dm"),
-        hostAddress,
-        dm,
-        dmOffset,
-        length);
+    return (int)
+        Call.plain(
+            Memory.function(dm + ibv_dm.memcpy_from_dm$offset(), "ibv_memcpy_from_dm"),
+            hostAddress,
+            dm,
+            dmOffset,
+            length);
   }
 
   /** The {@code verbs_context} around a context, or 0 where an old library made it. */

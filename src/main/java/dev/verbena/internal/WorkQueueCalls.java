@@ -23,8 +23,9 @@ public final class WorkQueueCalls {
 
   /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
   public int ibv_post_wq_recv(long wr, long badWr) {
-    return crossing.isCritical()
-        ? Call.iCritical(postRecv, wq, wr, badWr)
-        : Call.i(postRecv, wq, wr, badWr);
+    return (int)
+        (crossing.isCritical()
+            ? Call.critical(postRecv, wq, wr, badWr)
+            : Call.plain(postRecv, wq, wr, badWr));
   }
 }

@@ -191,7 +191,9 @@ public class __pthread_cond_s {
     public static long[] __g_refs$dimensions() {
         return __g_refs$DIMS;
     }
-    private static final VarHandle __g_refs$ELEM_HANDLE = __g_refs$LAYOUT.varHandle(sequenceElement());
+    private static final class __g_refs$ELEM {
+        static final VarHandle HANDLE = __g_refs$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -200,7 +202,7 @@ public class __pthread_cond_s {
      * }
      */
     public static int __g_refs(MemorySegment struct, long index0) {
-        return (int)__g_refs$ELEM_HANDLE.get(struct, 0L, index0);
+        return (int)__g_refs$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -210,7 +212,7 @@ public class __pthread_cond_s {
      * }
      */
     public static void __g_refs(MemorySegment struct, long index0, int fieldValue) {
-        __g_refs$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        __g_refs$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout __g_size$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("__g_size"));
@@ -268,7 +270,9 @@ public class __pthread_cond_s {
     public static long[] __g_size$dimensions() {
         return __g_size$DIMS;
     }
-    private static final VarHandle __g_size$ELEM_HANDLE = __g_size$LAYOUT.varHandle(sequenceElement());
+    private static final class __g_size$ELEM {
+        static final VarHandle HANDLE = __g_size$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -277,7 +281,7 @@ public class __pthread_cond_s {
      * }
      */
     public static int __g_size(MemorySegment struct, long index0) {
-        return (int)__g_size$ELEM_HANDLE.get(struct, 0L, index0);
+        return (int)__g_size$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -287,7 +291,7 @@ public class __pthread_cond_s {
      * }
      */
     public static void __g_size(MemorySegment struct, long index0, int fieldValue) {
-        __g_size$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        __g_size$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final OfInt __g1_orig_size$LAYOUT = (OfInt)$LAYOUT.select(groupElement("__g1_orig_size"));
@@ -433,7 +437,9 @@ public class __pthread_cond_s {
     public static long[] __g_signals$dimensions() {
         return __g_signals$DIMS;
     }
-    private static final VarHandle __g_signals$ELEM_HANDLE = __g_signals$LAYOUT.varHandle(sequenceElement());
+    private static final class __g_signals$ELEM {
+        static final VarHandle HANDLE = __g_signals$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -442,7 +448,7 @@ public class __pthread_cond_s {
      * }
      */
     public static int __g_signals(MemorySegment struct, long index0) {
-        return (int)__g_signals$ELEM_HANDLE.get(struct, 0L, index0);
+        return (int)__g_signals$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -452,7 +458,7 @@ public class __pthread_cond_s {
      * }
      */
     public static void __g_signals(MemorySegment struct, long index0, int fieldValue) {
-        __g_signals$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        __g_signals$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

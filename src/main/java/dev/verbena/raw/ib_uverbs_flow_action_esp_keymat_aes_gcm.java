@@ -321,7 +321,9 @@ public class ib_uverbs_flow_action_esp_keymat_aes_gcm {
     public static long[] aes_key$dimensions() {
         return aes_key$DIMS;
     }
-    private static final VarHandle aes_key$ELEM_HANDLE = aes_key$LAYOUT.varHandle(sequenceElement());
+    private static final class aes_key$ELEM {
+        static final VarHandle HANDLE = aes_key$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -330,7 +332,7 @@ public class ib_uverbs_flow_action_esp_keymat_aes_gcm {
      * }
      */
     public static int aes_key(MemorySegment struct, long index0) {
-        return (int)aes_key$ELEM_HANDLE.get(struct, 0L, index0);
+        return (int)aes_key$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -340,7 +342,7 @@ public class ib_uverbs_flow_action_esp_keymat_aes_gcm {
      * }
      */
     public static void aes_key(MemorySegment struct, long index0, int fieldValue) {
-        aes_key$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        aes_key$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

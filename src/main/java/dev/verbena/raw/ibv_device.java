@@ -235,7 +235,9 @@ public class ibv_device {
     public static long[] name$dimensions() {
         return name$DIMS;
     }
-    private static final VarHandle name$ELEM_HANDLE = name$LAYOUT.varHandle(sequenceElement());
+    private static final class name$ELEM {
+        static final VarHandle HANDLE = name$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -244,7 +246,7 @@ public class ibv_device {
      * }
      */
     public static byte name(MemorySegment struct, long index0) {
-        return (byte)name$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)name$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -254,7 +256,7 @@ public class ibv_device {
      * }
      */
     public static void name(MemorySegment struct, long index0, byte fieldValue) {
-        name$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        name$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout dev_name$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("dev_name"));
@@ -312,7 +314,9 @@ public class ibv_device {
     public static long[] dev_name$dimensions() {
         return dev_name$DIMS;
     }
-    private static final VarHandle dev_name$ELEM_HANDLE = dev_name$LAYOUT.varHandle(sequenceElement());
+    private static final class dev_name$ELEM {
+        static final VarHandle HANDLE = dev_name$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -321,7 +325,7 @@ public class ibv_device {
      * }
      */
     public static byte dev_name(MemorySegment struct, long index0) {
-        return (byte)dev_name$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)dev_name$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -331,7 +335,7 @@ public class ibv_device {
      * }
      */
     public static void dev_name(MemorySegment struct, long index0, byte fieldValue) {
-        dev_name$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        dev_name$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout dev_path$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("dev_path"));
@@ -389,7 +393,9 @@ public class ibv_device {
     public static long[] dev_path$dimensions() {
         return dev_path$DIMS;
     }
-    private static final VarHandle dev_path$ELEM_HANDLE = dev_path$LAYOUT.varHandle(sequenceElement());
+    private static final class dev_path$ELEM {
+        static final VarHandle HANDLE = dev_path$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -398,7 +404,7 @@ public class ibv_device {
      * }
      */
     public static byte dev_path(MemorySegment struct, long index0) {
-        return (byte)dev_path$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)dev_path$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -408,7 +414,7 @@ public class ibv_device {
      * }
      */
     public static void dev_path(MemorySegment struct, long index0, byte fieldValue) {
-        dev_path$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        dev_path$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout ibdev_path$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("ibdev_path"));
@@ -466,7 +472,9 @@ public class ibv_device {
     public static long[] ibdev_path$dimensions() {
         return ibdev_path$DIMS;
     }
-    private static final VarHandle ibdev_path$ELEM_HANDLE = ibdev_path$LAYOUT.varHandle(sequenceElement());
+    private static final class ibdev_path$ELEM {
+        static final VarHandle HANDLE = ibdev_path$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -475,7 +483,7 @@ public class ibv_device {
      * }
      */
     public static byte ibdev_path(MemorySegment struct, long index0) {
-        return (byte)ibdev_path$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)ibdev_path$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -485,7 +493,7 @@ public class ibv_device {
      * }
      */
     public static void ibdev_path(MemorySegment struct, long index0, byte fieldValue) {
-        ibdev_path$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        ibdev_path$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

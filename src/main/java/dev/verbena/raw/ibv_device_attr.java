@@ -170,7 +170,9 @@ public class ibv_device_attr {
     public static long[] fw_ver$dimensions() {
         return fw_ver$DIMS;
     }
-    private static final VarHandle fw_ver$ELEM_HANDLE = fw_ver$LAYOUT.varHandle(sequenceElement());
+    private static final class fw_ver$ELEM {
+        static final VarHandle HANDLE = fw_ver$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -179,7 +181,7 @@ public class ibv_device_attr {
      * }
      */
     public static byte fw_ver(MemorySegment struct, long index0) {
-        return (byte)fw_ver$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)fw_ver$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -189,7 +191,7 @@ public class ibv_device_attr {
      * }
      */
     public static void fw_ver(MemorySegment struct, long index0, byte fieldValue) {
-        fw_ver$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        fw_ver$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final OfLong node_guid$LAYOUT = (OfLong)$LAYOUT.select(groupElement("node_guid"));

@@ -97,7 +97,9 @@ public class ibv_flow_eth_filter {
     public static long[] dst_mac$dimensions() {
         return dst_mac$DIMS;
     }
-    private static final VarHandle dst_mac$ELEM_HANDLE = dst_mac$LAYOUT.varHandle(sequenceElement());
+    private static final class dst_mac$ELEM {
+        static final VarHandle HANDLE = dst_mac$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -106,7 +108,7 @@ public class ibv_flow_eth_filter {
      * }
      */
     public static byte dst_mac(MemorySegment struct, long index0) {
-        return (byte)dst_mac$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)dst_mac$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -116,7 +118,7 @@ public class ibv_flow_eth_filter {
      * }
      */
     public static void dst_mac(MemorySegment struct, long index0, byte fieldValue) {
-        dst_mac$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        dst_mac$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout src_mac$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("src_mac"));
@@ -174,7 +176,9 @@ public class ibv_flow_eth_filter {
     public static long[] src_mac$dimensions() {
         return src_mac$DIMS;
     }
-    private static final VarHandle src_mac$ELEM_HANDLE = src_mac$LAYOUT.varHandle(sequenceElement());
+    private static final class src_mac$ELEM {
+        static final VarHandle HANDLE = src_mac$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -183,7 +187,7 @@ public class ibv_flow_eth_filter {
      * }
      */
     public static byte src_mac(MemorySegment struct, long index0) {
-        return (byte)src_mac$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)src_mac$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -193,7 +197,7 @@ public class ibv_flow_eth_filter {
      * }
      */
     public static void src_mac(MemorySegment struct, long index0, byte fieldValue) {
-        src_mac$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        src_mac$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final OfShort ether_type$LAYOUT = (OfShort)$LAYOUT.select(groupElement("ether_type"));

@@ -102,7 +102,9 @@ public class ibv_flow_ipv6_filter {
     public static long[] src_ip$dimensions() {
         return src_ip$DIMS;
     }
-    private static final VarHandle src_ip$ELEM_HANDLE = src_ip$LAYOUT.varHandle(sequenceElement());
+    private static final class src_ip$ELEM {
+        static final VarHandle HANDLE = src_ip$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -111,7 +113,7 @@ public class ibv_flow_ipv6_filter {
      * }
      */
     public static byte src_ip(MemorySegment struct, long index0) {
-        return (byte)src_ip$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)src_ip$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -121,7 +123,7 @@ public class ibv_flow_ipv6_filter {
      * }
      */
     public static void src_ip(MemorySegment struct, long index0, byte fieldValue) {
-        src_ip$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        src_ip$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout dst_ip$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("dst_ip"));
@@ -179,7 +181,9 @@ public class ibv_flow_ipv6_filter {
     public static long[] dst_ip$dimensions() {
         return dst_ip$DIMS;
     }
-    private static final VarHandle dst_ip$ELEM_HANDLE = dst_ip$LAYOUT.varHandle(sequenceElement());
+    private static final class dst_ip$ELEM {
+        static final VarHandle HANDLE = dst_ip$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -188,7 +192,7 @@ public class ibv_flow_ipv6_filter {
      * }
      */
     public static byte dst_ip(MemorySegment struct, long index0) {
-        return (byte)dst_ip$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)dst_ip$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -198,7 +202,7 @@ public class ibv_flow_ipv6_filter {
      * }
      */
     public static void dst_ip(MemorySegment struct, long index0, byte fieldValue) {
-        dst_ip$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        dst_ip$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final OfInt flow_label$LAYOUT = (OfInt)$LAYOUT.select(groupElement("flow_label"));

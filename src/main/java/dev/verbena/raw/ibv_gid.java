@@ -96,7 +96,9 @@ public class ibv_gid {
     public static long[] raw$dimensions() {
         return raw$DIMS;
     }
-    private static final VarHandle raw$ELEM_HANDLE = raw$LAYOUT.varHandle(sequenceElement());
+    private static final class raw$ELEM {
+        static final VarHandle HANDLE = raw$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -105,7 +107,7 @@ public class ibv_gid {
      * }
      */
     public static byte raw(MemorySegment union, long index0) {
-        return (byte)raw$ELEM_HANDLE.get(union, 0L, index0);
+        return (byte)raw$ELEM.HANDLE.get(union, 0L, index0);
     }
 
     /**
@@ -115,7 +117,7 @@ public class ibv_gid {
      * }
      */
     public static void raw(MemorySegment union, long index0, byte fieldValue) {
-        raw$ELEM_HANDLE.set(union, 0L, index0, fieldValue);
+        raw$ELEM.HANDLE.set(union, 0L, index0, fieldValue);
     }
 
     /**

@@ -735,7 +735,9 @@ public class ibv_path_record {
     public static long[] reserved$dimensions() {
         return reserved$DIMS;
     }
-    private static final VarHandle reserved$ELEM_HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
+    private static final class reserved$ELEM {
+        static final VarHandle HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -744,7 +746,7 @@ public class ibv_path_record {
      * }
      */
     public static byte reserved(MemorySegment struct, long index0) {
-        return (byte)reserved$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)reserved$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -754,7 +756,7 @@ public class ibv_path_record {
      * }
      */
     public static void reserved(MemorySegment struct, long index0, byte fieldValue) {
-        reserved$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        reserved$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

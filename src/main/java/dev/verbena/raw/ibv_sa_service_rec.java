@@ -286,7 +286,9 @@ public class ibv_sa_service_rec {
     public static long[] key$dimensions() {
         return key$DIMS;
     }
-    private static final VarHandle key$ELEM_HANDLE = key$LAYOUT.varHandle(sequenceElement());
+    private static final class key$ELEM {
+        static final VarHandle HANDLE = key$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -295,7 +297,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static byte key(MemorySegment struct, long index0) {
-        return (byte)key$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)key$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -305,7 +307,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static void key(MemorySegment struct, long index0, byte fieldValue) {
-        key$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        key$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout name$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("name"));
@@ -363,7 +365,9 @@ public class ibv_sa_service_rec {
     public static long[] name$dimensions() {
         return name$DIMS;
     }
-    private static final VarHandle name$ELEM_HANDLE = name$LAYOUT.varHandle(sequenceElement());
+    private static final class name$ELEM {
+        static final VarHandle HANDLE = name$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -372,7 +376,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static byte name(MemorySegment struct, long index0) {
-        return (byte)name$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)name$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -382,7 +386,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static void name(MemorySegment struct, long index0, byte fieldValue) {
-        name$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        name$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout data8$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("data8"));
@@ -440,7 +444,9 @@ public class ibv_sa_service_rec {
     public static long[] data8$dimensions() {
         return data8$DIMS;
     }
-    private static final VarHandle data8$ELEM_HANDLE = data8$LAYOUT.varHandle(sequenceElement());
+    private static final class data8$ELEM {
+        static final VarHandle HANDLE = data8$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -449,7 +455,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static byte data8(MemorySegment struct, long index0) {
-        return (byte)data8$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)data8$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -459,7 +465,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static void data8(MemorySegment struct, long index0, byte fieldValue) {
-        data8$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        data8$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout data16$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("data16"));
@@ -517,7 +523,9 @@ public class ibv_sa_service_rec {
     public static long[] data16$dimensions() {
         return data16$DIMS;
     }
-    private static final VarHandle data16$ELEM_HANDLE = data16$LAYOUT.varHandle(sequenceElement());
+    private static final class data16$ELEM {
+        static final VarHandle HANDLE = data16$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -526,7 +534,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static short data16(MemorySegment struct, long index0) {
-        return (short)data16$ELEM_HANDLE.get(struct, 0L, index0);
+        return (short)data16$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -536,7 +544,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static void data16(MemorySegment struct, long index0, short fieldValue) {
-        data16$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        data16$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout data32$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("data32"));
@@ -594,7 +602,9 @@ public class ibv_sa_service_rec {
     public static long[] data32$dimensions() {
         return data32$DIMS;
     }
-    private static final VarHandle data32$ELEM_HANDLE = data32$LAYOUT.varHandle(sequenceElement());
+    private static final class data32$ELEM {
+        static final VarHandle HANDLE = data32$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -603,7 +613,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static int data32(MemorySegment struct, long index0) {
-        return (int)data32$ELEM_HANDLE.get(struct, 0L, index0);
+        return (int)data32$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -613,7 +623,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static void data32(MemorySegment struct, long index0, int fieldValue) {
-        data32$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        data32$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final SequenceLayout data64$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("data64"));
@@ -671,7 +681,9 @@ public class ibv_sa_service_rec {
     public static long[] data64$dimensions() {
         return data64$DIMS;
     }
-    private static final VarHandle data64$ELEM_HANDLE = data64$LAYOUT.varHandle(sequenceElement());
+    private static final class data64$ELEM {
+        static final VarHandle HANDLE = data64$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -680,7 +692,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static long data64(MemorySegment struct, long index0) {
-        return (long)data64$ELEM_HANDLE.get(struct, 0L, index0);
+        return (long)data64$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -690,7 +702,7 @@ public class ibv_sa_service_rec {
      * }
      */
     public static void data64(MemorySegment struct, long index0, long fieldValue) {
-        data64$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        data64$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

@@ -123,7 +123,9 @@ public class in6_addr {
         public static long[] __u6_addr8$dimensions() {
             return __u6_addr8$DIMS;
         }
-        private static final VarHandle __u6_addr8$ELEM_HANDLE = __u6_addr8$LAYOUT.varHandle(sequenceElement());
+        private static final class __u6_addr8$ELEM {
+            static final VarHandle HANDLE = __u6_addr8$LAYOUT.varHandle(sequenceElement());
+        }
 
         /**
          * Indexed getter for field:
@@ -132,7 +134,7 @@ public class in6_addr {
          * }
          */
         public static byte __u6_addr8(MemorySegment union, long index0) {
-            return (byte)__u6_addr8$ELEM_HANDLE.get(union, 0L, index0);
+            return (byte)__u6_addr8$ELEM.HANDLE.get(union, 0L, index0);
         }
 
         /**
@@ -142,7 +144,7 @@ public class in6_addr {
          * }
          */
         public static void __u6_addr8(MemorySegment union, long index0, byte fieldValue) {
-            __u6_addr8$ELEM_HANDLE.set(union, 0L, index0, fieldValue);
+            __u6_addr8$ELEM.HANDLE.set(union, 0L, index0, fieldValue);
         }
 
         private static final SequenceLayout __u6_addr16$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("__u6_addr16"));
@@ -200,7 +202,9 @@ public class in6_addr {
         public static long[] __u6_addr16$dimensions() {
             return __u6_addr16$DIMS;
         }
-        private static final VarHandle __u6_addr16$ELEM_HANDLE = __u6_addr16$LAYOUT.varHandle(sequenceElement());
+        private static final class __u6_addr16$ELEM {
+            static final VarHandle HANDLE = __u6_addr16$LAYOUT.varHandle(sequenceElement());
+        }
 
         /**
          * Indexed getter for field:
@@ -209,7 +213,7 @@ public class in6_addr {
          * }
          */
         public static short __u6_addr16(MemorySegment union, long index0) {
-            return (short)__u6_addr16$ELEM_HANDLE.get(union, 0L, index0);
+            return (short)__u6_addr16$ELEM.HANDLE.get(union, 0L, index0);
         }
 
         /**
@@ -219,7 +223,7 @@ public class in6_addr {
          * }
          */
         public static void __u6_addr16(MemorySegment union, long index0, short fieldValue) {
-            __u6_addr16$ELEM_HANDLE.set(union, 0L, index0, fieldValue);
+            __u6_addr16$ELEM.HANDLE.set(union, 0L, index0, fieldValue);
         }
 
         private static final SequenceLayout __u6_addr32$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("__u6_addr32"));
@@ -277,7 +281,9 @@ public class in6_addr {
         public static long[] __u6_addr32$dimensions() {
             return __u6_addr32$DIMS;
         }
-        private static final VarHandle __u6_addr32$ELEM_HANDLE = __u6_addr32$LAYOUT.varHandle(sequenceElement());
+        private static final class __u6_addr32$ELEM {
+            static final VarHandle HANDLE = __u6_addr32$LAYOUT.varHandle(sequenceElement());
+        }
 
         /**
          * Indexed getter for field:
@@ -286,7 +292,7 @@ public class in6_addr {
          * }
          */
         public static int __u6_addr32(MemorySegment union, long index0) {
-            return (int)__u6_addr32$ELEM_HANDLE.get(union, 0L, index0);
+            return (int)__u6_addr32$ELEM.HANDLE.get(union, 0L, index0);
         }
 
         /**
@@ -296,7 +302,7 @@ public class in6_addr {
          * }
          */
         public static void __u6_addr32(MemorySegment union, long index0, int fieldValue) {
-            __u6_addr32$ELEM_HANDLE.set(union, 0L, index0, fieldValue);
+            __u6_addr32$ELEM.HANDLE.set(union, 0L, index0, fieldValue);
         }
 
         /**

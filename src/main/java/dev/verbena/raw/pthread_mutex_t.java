@@ -139,7 +139,9 @@ public class pthread_mutex_t {
     public static long[] __size$dimensions() {
         return __size$DIMS;
     }
-    private static final VarHandle __size$ELEM_HANDLE = __size$LAYOUT.varHandle(sequenceElement());
+    private static final class __size$ELEM {
+        static final VarHandle HANDLE = __size$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -148,7 +150,7 @@ public class pthread_mutex_t {
      * }
      */
     public static byte __size(MemorySegment union, long index0) {
-        return (byte)__size$ELEM_HANDLE.get(union, 0L, index0);
+        return (byte)__size$ELEM.HANDLE.get(union, 0L, index0);
     }
 
     /**
@@ -158,7 +160,7 @@ public class pthread_mutex_t {
      * }
      */
     public static void __size(MemorySegment union, long index0, byte fieldValue) {
-        __size$ELEM_HANDLE.set(union, 0L, index0, fieldValue);
+        __size$ELEM.HANDLE.set(union, 0L, index0, fieldValue);
     }
 
     private static final OfLong __align$LAYOUT = (OfLong)$LAYOUT.select(groupElement("__align"));

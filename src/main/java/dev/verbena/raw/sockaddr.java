@@ -137,7 +137,9 @@ public class sockaddr {
     public static long[] sa_data$dimensions() {
         return sa_data$DIMS;
     }
-    private static final VarHandle sa_data$ELEM_HANDLE = sa_data$LAYOUT.varHandle(sequenceElement());
+    private static final class sa_data$ELEM {
+        static final VarHandle HANDLE = sa_data$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -146,7 +148,7 @@ public class sockaddr {
      * }
      */
     public static byte sa_data(MemorySegment struct, long index0) {
-        return (byte)sa_data$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)sa_data$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -156,7 +158,7 @@ public class sockaddr {
      * }
      */
     public static void sa_data(MemorySegment struct, long index0, byte fieldValue) {
-        sa_data$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        sa_data$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

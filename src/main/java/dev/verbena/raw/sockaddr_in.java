@@ -229,7 +229,9 @@ public class sockaddr_in {
     public static long[] sin_zero$dimensions() {
         return sin_zero$DIMS;
     }
-    private static final VarHandle sin_zero$ELEM_HANDLE = sin_zero$LAYOUT.varHandle(sequenceElement());
+    private static final class sin_zero$ELEM {
+        static final VarHandle HANDLE = sin_zero$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -238,7 +240,7 @@ public class sockaddr_in {
      * }
      */
     public static byte sin_zero(MemorySegment struct, long index0) {
-        return (byte)sin_zero$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)sin_zero$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -248,7 +250,7 @@ public class sockaddr_in {
      * }
      */
     public static void sin_zero(MemorySegment struct, long index0, byte fieldValue) {
-        sin_zero$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        sin_zero$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     /**

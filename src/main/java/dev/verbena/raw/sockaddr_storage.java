@@ -139,7 +139,9 @@ public class sockaddr_storage {
     public static long[] __ss_padding$dimensions() {
         return __ss_padding$DIMS;
     }
-    private static final VarHandle __ss_padding$ELEM_HANDLE = __ss_padding$LAYOUT.varHandle(sequenceElement());
+    private static final class __ss_padding$ELEM {
+        static final VarHandle HANDLE = __ss_padding$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -148,7 +150,7 @@ public class sockaddr_storage {
      * }
      */
     public static byte __ss_padding(MemorySegment struct, long index0) {
-        return (byte)__ss_padding$ELEM_HANDLE.get(struct, 0L, index0);
+        return (byte)__ss_padding$ELEM.HANDLE.get(struct, 0L, index0);
     }
 
     /**
@@ -158,7 +160,7 @@ public class sockaddr_storage {
      * }
      */
     public static void __ss_padding(MemorySegment struct, long index0, byte fieldValue) {
-        __ss_padding$ELEM_HANDLE.set(struct, 0L, index0, fieldValue);
+        __ss_padding$ELEM.HANDLE.set(struct, 0L, index0, fieldValue);
     }
 
     private static final OfLong __ss_align$LAYOUT = (OfLong)$LAYOUT.select(groupElement("__ss_align"));

@@ -348,7 +348,7 @@ public final class SendList extends RequestList {
    */
   public void remote(int request, long address, int rkey) {
     long at = at(checked(request));
-    switch (opcodes[request]) {
+    switch (opcode(request, "a remote address")) {
       case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
       case ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> {
         if ((address & (Long.BYTES - 1)) != 0) {
@@ -358,7 +358,7 @@ public final class SendList extends RequestList {
         }
         putInt(at + ATOMIC_KEY, rkey);
       }
-      case null, default -> throw unfit(request, "a remote address");
+      default -> throw unfit(request, "a remote address");
     }
     putLong(at + RDMA_ADDRESS, address); // Atomic operations have it at the same offset.
   }
@@ -370,10 +370,10 @@ public final class SendList extends RequestList {
    * @param value the immediate data, in Java's byte order
    */
   public void immediate(int request, int value) {
-    switch (opcodes[checked(request)]) {
+    switch (opcode(request, "immediate data")) {
       case SEND_WITH_IMM, RDMA_WRITE_WITH_IMM ->
           putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
-      case null, default -> throw unfit(request, "immediate data");
+      default -> throw unfit(request, "immediate data");
     }
   }
 
@@ -385,9 +385,9 @@ public final class SendList extends RequestList {
    *     invalidation
    */
   public void invalidated(int request, int rkey) {
-    switch (opcodes[checked(request)]) {
+    switch (opcode(request, "a key to invalidate")) {
       case SEND_WITH_INV, LOCAL_INV -> putInt(at(request) + INVALIDATED_KEY, rkey);
-      case null, default -> throw unfit(request, "a key to invalidate");
+      default -> throw unfit(request, "a key to invalidate");
     }
   }
 
@@ -456,9 +456,9 @@ public final class SendList extends RequestList {
    * @param key the Q_Key of the destination
    */
   public void to(int request, AddressHandle handle, int number, int key) {
-    switch (opcodes[checked(request)]) {
+    switch (opcode(request, "an address handle")) {
       case SEND, SEND_WITH_IMM, TSO -> {}
-      case null, default -> throw unfit(request, "an address handle");
+      default -> throw unfit(request, "an address handle");
     }
     long at = at(request);
     long address = handle.address();
@@ -496,9 +496,9 @@ public final class SendList extends RequestList {
 
   /** Makes a send or write use the inline data of the list. */
   void inline(int request, long length) {
-    switch (opcodes[request]) {
+    switch (opcode(request, "inline data")) {
       case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
-      case null, default -> throw unfit(request, "inline data");
+      default -> throw unfit(request, "inline data");
     }
     if (sges(request) > 0) {
       throw new IllegalStateException(describe(request) + " already has SGEs");
@@ -537,6 +537,15 @@ public final class SendList extends RequestList {
     return opcodes[Objects.checkIndex(request, opcodes.length)];
   }
 
+  /** Returns the opcode of a request that is to get something. */
+  private WorkRequestOpcode opcode(int request, String what) {
+    WorkRequestOpcode opcode = opcodes[checked(request)];
+    if (opcode == null) {
+      throw unfit(request, what);
+    }
+    return opcode;
+  }
+
   private RuntimeException unfit(int request, String what) {
     return opcodes[request] == null
         ? new IllegalStateException(describe(request) + " is not formatted")
@@ -545,9 +554,8 @@ public final class SendList extends RequestList {
 
   @Override
   void requireSges(int request) {
-    switch (opcodes[request]) {
+    switch (opcode(request, "SGEs")) {
       case LOCAL_INV, BIND_MW -> throw unfit(request, "SGEs");
-      case null -> throw unfit(request, "SGEs");
       default -> {
         if ((flags(request) & INLINE) != 0) {
           throw new IllegalArgumentException(describe(request) + " has inline data and no SGEs");

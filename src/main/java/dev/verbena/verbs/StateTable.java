@@ -1,9 +1,8 @@
 package dev.verbena.verbs;
 
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -66,46 +65,54 @@ public final class StateTable {
       SQE RTS : UC : : CUR_STATE ACCESS_FLAGS
       """;
 
-  private record Move(QueuePairState from, QueuePairState to) {}
-
   private record Rule(Set<QueuePairAttribute> required, Set<QueuePairAttribute> optional) {
     static final Rule NOTHING = new Rule(Set.of(), Set.of());
   }
 
-  private static final Map<Move, Map<QueuePairType, Rule>> TABLE = read();
+  /** The rules of each type, by the current state and the new one. */
+  private static final Map<QueuePairState, Map<QueuePairState, Map<QueuePairType, Rule>>> TABLE =
+      read();
 
   private StateTable() {}
 
-  private static Map<Move, Map<QueuePairType, Rule>> read() {
-    Map<Move, Map<QueuePairType, Rule>> table = new HashMap<>();
+  private static Map<QueuePairState, Map<QueuePairState, Map<QueuePairType, Rule>>> read() {
+    Map<QueuePairState, Map<QueuePairState, Map<QueuePairType, Rule>>> table =
+        new EnumMap<>(QueuePairState.class);
     for (QueuePairState from : QueuePairState.values()) {
+      table.put(from, new EnumMap<>(QueuePairState.class));
       if (from != QueuePairState.UNKNOWN) {
-        table.put(new Move(from, QueuePairState.RESET), Map.of());
-        table.put(new Move(from, QueuePairState.ERR), Map.of());
+        table.get(from).put(QueuePairState.RESET, Map.of());
+        if (from != QueuePairState.RESET) {
+          table.get(from).put(QueuePairState.ERR, Map.of());
+        }
       }
     }
-    table.remove(new Move(QueuePairState.RESET, QueuePairState.ERR));
-    RULES.lines().filter(line -> !line.isBlank()).forEach(line -> addTo(table, line));
+    for (String line : RULES.split("\n", -1)) {
+      if (!line.isBlank()) {
+        String[] parts = line.split(":", -1);
+        List<QueuePairState> states = constants(QueuePairState.class, parts[0]);
+        Rule rule =
+            new Rule(
+                Set.copyOf(constants(QueuePairAttribute.class, parts[2])),
+                Set.copyOf(constants(QueuePairAttribute.class, parts[3])));
+        Map<QueuePairState, Map<QueuePairType, Rule>> destinations = table.get(states.get(0));
+        destinations.putIfAbsent(states.get(1), new EnumMap<>(QueuePairType.class));
+        for (QueuePairType type : constants(QueuePairType.class, parts[1])) {
+          destinations.get(states.get(1)).put(type, rule);
+        }
+      }
+    }
     return table;
   }
 
-  private static void addTo(Map<Move, Map<QueuePairType, Rule>> table, String line) {
-    String[] parts = line.split(":", -1);
-    List<QueuePairState> states = constants(QueuePairState.class, parts[0]);
-    Rule rule =
-        new Rule(
-            Set.copyOf(constants(QueuePairAttribute.class, parts[2])),
-            Set.copyOf(constants(QueuePairAttribute.class, parts[3])));
-    Map<QueuePairType, Rule> rules =
-        table.computeIfAbsent(new Move(states.get(0), states.get(1)), move -> new HashMap<>());
-    constants(QueuePairType.class, parts[1]).forEach(type -> rules.put(type, rule));
-  }
-
   private static <E extends Enum<E>> List<E> constants(Class<E> type, String names) {
-    return Arrays.stream(names.strip().split(" "))
-        .filter(name -> !name.isEmpty())
-        .map(name -> Enum.valueOf(type, name))
-        .toList();
+    List<E> constants = new ArrayList<>();
+    for (String name : names.strip().split(" ", -1)) {
+      if (!name.isEmpty()) {
+        constants.add(Enum.valueOf(type, name));
+      }
+    }
+    return constants;
   }
 
   /**
@@ -116,7 +123,7 @@ public final class StateTable {
    * @return whether the transition exists
    */
   public static boolean isTransition(QueuePairState from, QueuePairState to) {
-    return TABLE.containsKey(new Move(from, to));
+    return TABLE.get(from).containsKey(to);
   }
 
   /**
@@ -146,7 +153,7 @@ public final class StateTable {
   }
 
   private static Rule rule(QueuePairType type, QueuePairState from, QueuePairState to) {
-    return TABLE.getOrDefault(new Move(from, to), Map.of()).getOrDefault(type, Rule.NOTHING);
+    return TABLE.get(from).getOrDefault(to, Map.of()).getOrDefault(type, Rule.NOTHING);
   }
 
   /**

@@ -79,8 +79,8 @@ class PostingTest {
   @DisplayName("S3-F35, P-06: a write and a write with immediate, posted together")
   void twoRequestsOfTheManualsExample() {
     try (Posting posting = rc.startPosting()) {
-      posting.id(1).write(5, 0x1000).local(region, 8, 16);
-      posting.id(2).signaled().writeWithImmediate(5, 0x2000, 0x1234).local(region, 24, 32);
+      posting.id(1).write(0x1000, 5).local(region, 8, 16);
+      posting.id(2).signaled().writeWithImmediate(0x2000, 5, 0x1234).local(region, 24, 32);
       assertEquals(2, posting.complete());
     }
     assertCalls(
@@ -102,11 +102,11 @@ class PostingTest {
       posting.send();
       posting.sendWithImmediate(0x01020304);
       posting.sendWithInvalidate(9);
-      posting.read(1, 2);
-      posting.compareAndSwap(1, 16, 3, 4).local(region, 0, 8);
-      posting.fetchAndAdd(1, 24, 5).local(region, 8, 8);
-      posting.atomicWrite(1, 32, 6);
-      posting.flush(1, 64, 128, Set.of(FlushPlacement.GLOBAL));
+      posting.read(2, 1);
+      posting.compareAndSwap(16, 1, 3, 4).local(region, 0, 8);
+      posting.fetchAndAdd(24, 1, 5).local(region, 8, 8);
+      posting.atomicWrite(32, 1, 6);
+      posting.flush(64, 1, 128, Set.of(FlushPlacement.GLOBAL));
       posting.flushRegion(1, Set.of(FlushPlacement.PERSISTENT));
       posting.localInvalidate(7);
       posting.bindMemoryWindow(
@@ -198,9 +198,9 @@ class PostingTest {
               posting::send,
               () -> posting.sendWithImmediate(1),
               () -> posting.sendWithInvalidate(1),
-              () -> posting.write(1, 2),
-              () -> posting.writeWithImmediate(1, 2, 3),
-              () -> posting.read(1, 2))) {
+              () -> posting.write(2, 1),
+              () -> posting.writeWithImmediate(2, 1, 3),
+              () -> posting.read(2, 1))) {
         request.run();
         calls.taken();
         posting.localInvalidate(1);
@@ -221,11 +221,11 @@ class PostingTest {
     try (Posting posting = rc.startPosting()) {
       posting.localInvalidate(7);
       posting.bindMemoryWindow(window, 77, binding);
-      posting.atomicWrite(1, 32, 6);
+      posting.atomicWrite(32, 1, 6);
       posting.flushRegion(1, Set.of(FlushPlacement.GLOBAL));
       posting.inlined().send().inline(buffer.asSlice(0, 8));
       assertThrows(
-          IllegalStateException.class, () -> posting.atomicWrite(1, 32, 6).local(region, 0, 8));
+          IllegalStateException.class, () -> posting.atomicWrite(32, 1, 6).local(region, 0, 8));
       assertThrows(
           IllegalStateException.class,
           () -> posting.flushRegion(1, Set.of(FlushPlacement.GLOBAL)).local(region, 0, 8));
@@ -239,9 +239,9 @@ class PostingTest {
   @DisplayName("S3-F04, S3-F05: an atomic without an entry has no place for what it finds")
   void atomicsNeedAnEntry() {
     try (Posting posting = rc.startPosting()) {
-      posting.fetchAndAdd(1, 8, 1);
+      posting.fetchAndAdd(8, 1, 1);
       assertTrue(message(IllegalStateException.class, posting::complete).contains("no SGE"));
-      posting.local(region, 0, 8).compareAndSwap(1, 8, 0, 1);
+      posting.local(region, 0, 8).compareAndSwap(8, 1, 0, 1);
       assertTrue(message(IllegalStateException.class, posting::send).contains("no SGE"));
       posting.local(region, 8, 8);
       assertEquals(2, posting.complete());
@@ -269,7 +269,7 @@ class PostingTest {
     }
     try (Posting posting = xrc.startPosting()) {
       assertThrows(IllegalStateException.class, () -> posting.sharedReceiveQueue(1));
-      posting.write(1, 2);
+      posting.write(2, 1);
       assertTrue(
           message(IllegalStateException.class, posting::complete).contains("shared receive queue"));
       posting.sharedReceiveQueue(1);
@@ -475,10 +475,10 @@ class PostingTest {
       assertThrows(IllegalStateException.class, () -> posting.to(handle, 1, 1));
       assertThrows(IllegalArgumentException.class, () -> posting.tso(buffer, 0));
       assertThrows(IllegalArgumentException.class, () -> posting.tso(buffer, 1000), "RC has none");
-      assertThrows(IllegalArgumentException.class, () -> posting.compareAndSwap(1, 4, 0, 0));
-      assertThrows(IllegalArgumentException.class, () -> posting.fetchAndAdd(1, 7, 0));
-      assertThrows(IllegalArgumentException.class, () -> posting.atomicWrite(1, 9, 0));
-      assertThrows(IllegalArgumentException.class, () -> posting.flush(1, 0, -1, Set.of()));
+      assertThrows(IllegalArgumentException.class, () -> posting.compareAndSwap(4, 1, 0, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.fetchAndAdd(7, 1, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.atomicWrite(9, 1, 0));
+      assertThrows(IllegalArgumentException.class, () -> posting.flush(0, 1, -1, Set.of()));
       assertThrows(IllegalArgumentException.class, () -> posting.flushRegion(1, Set.of()));
       assertThrows(RuntimeException.class, () -> posting.bindMemoryWindow(first, 1, binding));
       assertCalls();

@@ -1,0 +1,60 @@
+package dev.verbena.internal;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+
+/**
+ * Calls a C function and keeps the errno that it left: for control calls.
+ *
+ * <p>One method handle serves all functions, since linking one costs milliseconds of start-up time:
+ * it fills all six argument registers of x86-64 with 64 bits each. A function reads those of its
+ * parameters, and of each the part that its type has; so do variadic functions, on x86-64 and on
+ * aarch64.
+ */
+final class Downcall {
+  private static final int REGISTERS = 6;
+
+  private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
+  private static final VarHandle ERRNO =
+      CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+  private static final MethodHandle HANDLE =
+      Linker.nativeLinker()
+          .downcallHandle(
+              FunctionDescriptor.of(
+                  JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+              Linker.Option.captureCallState("errno"));
+
+  private Downcall() {}
+
+  /** Allocates memory for errno. */
+  static MemorySegment capture(Arena arena) {
+    return arena.allocate(CAPTURE);
+  }
+
+  /** Returns the errno that a call left. */
+  static int errno(MemorySegment capture) {
+    return (int) ERRNO.get(capture, 0L);
+  }
+
+  /**
+   * Calls a function of at most six integers and pointers; a result that is narrower than 64 bits
+   * must be cast to its type.
+   */
+  static long call(MemorySegment function, MemorySegment capture, long... arguments) {
+    long[] r = Arrays.copyOf(arguments, REGISTERS);
+    try {
+      return (long) HANDLE.invokeExact(function, capture, r[0], r[1], r[2], r[3], r[4], r[5]);
+    } catch (Throwable t) {
+      throw new AssertionError("a downcall throws nothing of its own", t);
+    }
+  }
+}
