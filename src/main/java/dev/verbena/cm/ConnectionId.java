@@ -5,6 +5,7 @@ import dev.verbena.internal.Arguments;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.SocketAddresses;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.Context;
@@ -62,11 +63,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Manual pages: {@code rdma_create_id(3)}, {@code rdma_cm(7)}.
  */
-public final class ConnectionId extends Resource {
+public final class ConnectionId implements AutoCloseable {
+  private static final VerbsAccess VERBS = VerbsAccess.get();
+
   /** The maximum timeout of librdmacm. */
   private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
 
   private final NativeId nativeId;
+  private final Resource resource;
   private final PortSpace portSpace;
   private final boolean datagram;
   private final HomeDomain home;
@@ -88,8 +92,9 @@ public final class ConnectionId extends Resource {
       @Nullable EventChannel channel,
       @Nullable ProtectionDomain domain,
       @Nullable QueuePairCapacity requestCapacity) {
-    super(nativeId.address(), nativeId::destroy);
-    nativeId.belongTo(this, event -> keep(event, null));
+    this.resource =
+        VERBS.resource(nativeId.address(), nativeId::destroy, nativeId::requireNobodyWaits, this);
+    nativeId.belongTo(resource, this, event -> keep(event, null));
     this.nativeId = nativeId;
     this.channel = channel;
     this.requestCapacity = requestCapacity;
@@ -107,9 +112,10 @@ public final class ConnectionId extends Resource {
       @Nullable ProtectionDomain domain,
       @Nullable QueuePairCapacity capacity) {
     try {
-      return make(
+      return VERBS.make(
           List.of(parents(domain, channel)),
-          () -> new ConnectionId(nativeId, channel, domain, capacity));
+          () -> new ConnectionId(nativeId, channel, domain, capacity),
+          id -> id.resource);
     } catch (IllegalStateException e) {
       nativeId.destroy();
       throw e;
@@ -118,21 +124,23 @@ public final class ConnectionId extends Resource {
 
   /** Returns the parents of an identifier, without nulls. */
   private static Resource[] parents(@Nullable ProtectionDomain domain, EventChannel... channels) {
-    return Stream.concat(Stream.of(channels), Stream.ofNullable(domain))
-        .filter(Objects::nonNull)
+    return Stream.concat(
+            Stream.of(channels).filter(Objects::nonNull).map(EventChannel::resource),
+            Stream.ofNullable(domain))
         .toArray(Resource[]::new);
   }
 
   /** Creates an identifier on a channel, which cannot be closed meanwhile. */
   static ConnectionId create(EventChannel channel, PortSpace portSpace) {
     NativeChannel on = channel.channel();
-    return make(
-        List.of(channel),
+    return VERBS.make(
+        List.of(channel.resource()),
         () -> {
           long address = newId(on.rdmacm(), on.address(), portSpace);
           return new ConnectionId(
               new NativeId(on.rdmacm(), address, on, false), channel, null, null);
-        });
+        },
+        id -> id.resource);
   }
 
   /** Wraps the identifier that librdmacm created for a connection request. */
@@ -462,7 +470,7 @@ public final class ConnectionId extends Resource {
     nativeId.requireNobodyWaits();
     // If one of the channels is closed meanwhile, it closes the identifier before librdmacm
     // destroys the channel.
-    moveTo(parents(home.given(), source, target));
+    VERBS.moveTo(resource, parents(home.given(), source, target));
     try {
       nativeId.migrate(struct(source), struct(target), () -> channel = target);
     } catch (VerbsException e) {
@@ -472,7 +480,7 @@ public final class ConnectionId extends Resource {
       stayOn(source, e);
       throw e;
     }
-    moveTo(parents(home.given(), target));
+    VERBS.moveTo(resource, parents(home.given(), target));
   }
 
   private static @Nullable NativeChannel struct(@Nullable EventChannel of) {
@@ -481,7 +489,7 @@ public final class ConnectionId extends Resource {
 
   private void stayOn(@Nullable EventChannel source, RuntimeException failure) {
     try {
-      moveTo(parents(home.given(), source));
+      VERBS.moveTo(resource, parents(home.given(), source));
     } catch (IllegalStateException closed) {
       failure.addSuppressed(closed);
     }
@@ -659,9 +667,35 @@ public final class ConnectionId extends Resource {
     return nativeId;
   }
 
+  /**
+   * Returns whether the identifier is open.
+   *
+   * @return false once closing has begun
+   */
+  public boolean isOpen() {
+    return resource.isOpen();
+  }
+
+  /**
+   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
+   *
+   * @return a segment of length 0 at the address of the {@code struct rdma_cm_id}
+   * @throws IllegalStateException if the identifier is closed
+   */
+  public MemorySegment segment() {
+    return resource.segment();
+  }
+
+  /**
+   * Closes the identifier, after its queues: {@code rdma_destroy_id}, or {@code rdma_destroy_ep} of
+   * an endpoint. It may be repeated.
+   *
+   * @throws VerbsException if librdmacm fails; the identifier then stays open
+   * @throws IllegalStateException in synchronous mode, if a thread waits in librdmacm
+   */
   @Override
-  protected void beforeClose() {
-    nativeId.requireNobodyWaits();
+  public void close() {
+    resource.close();
   }
 
   private VerbsException explained(

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.CompletionChannel;
@@ -23,6 +24,8 @@ import java.util.function.Function;
  * rdma_destroy_qp}, closing the shared receive queue {@code rdma_destroy_srq}.
  */
 public final class ConnectionQueues {
+  private static final VerbsAccess VERBS = VerbsAccess.get();
+
   private final NativeId id;
   private final HomeDomain home;
   private QueuePair queuePair;
@@ -52,7 +55,7 @@ public final class ConnectionQueues {
       id.call(
           "creating the queue pair",
           (rdmacm, pointer) -> rdmacm.rdma_create_qp(pointer, pd, attr.address()));
-      adopt(QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)));
+      adopt(VERBS.readCapacity(ibv_qp_init_attr.cap(attr)));
       return queuePair;
     }
   }
@@ -67,7 +70,7 @@ public final class ConnectionQueues {
           "the capacity must be at least one send and one receive request: " + capacity);
     }
     MemorySegment attr = ibv_qp_init_attr.allocate(arena);
-    capacity.writeTo(ibv_qp_init_attr.cap(attr));
+    VERBS.write(capacity, ibv_qp_init_attr.cap(attr));
     return attr;
   }
 
@@ -83,13 +86,13 @@ public final class ConnectionQueues {
             : new Resource[] {id.owner(), domain, sharedReceives};
     MemorySegment struct = id.struct();
     queuePair =
-        QueuePair.adopt(domain, rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
+        VERBS.queuePair(domain, rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
     sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
     receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
   }
 
   private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
-    return CompletionQueue.borrow(CompletionChannel.borrow(id.context(), channel), queue);
+    return VERBS.completionQueue(id.context(), channel, queue);
   }
 
   /**
@@ -105,9 +108,10 @@ public final class ConnectionQueues {
     requireRoomForQueuePair();
     home.get(); // librdmacm replaces it.
     queuePair =
-        builder.create(
+        VERBS.create(
+            builder,
             id.owner(),
-            new QueuePairBuilder.Maker() {
+            new VerbsAccess.Maker() {
               @Override
               public MemorySegment create(MemorySegment attributes) {
                 id.call(
@@ -181,9 +185,10 @@ public final class ConnectionQueues {
       SharedReceiveQueue.Builder builder, Function<MemorySegment, NativeId.Call> create) {
     requireRoomForQueues();
     sharedReceives =
-        builder.create(
+        VERBS.create(
+            builder,
             id.owner(),
-            new SharedReceiveQueue.Maker() {
+            new VerbsAccess.Maker() {
               @Override
               public MemorySegment create(MemorySegment attributes) {
                 id.call("creating the shared receive queue", create.apply(attributes));

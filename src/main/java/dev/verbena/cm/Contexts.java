@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.Context;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -59,7 +60,7 @@ public final class Contexts {
         (key, known) ->
             known != null && known.isOpen()
                 ? known
-                : Context.borrow(MemorySegment.ofAddress(address)));
+                : VerbsAccess.get().context(MemorySegment.ofAddress(address)));
   }
 
   /** Returns the context of an identifier. */
@@ -69,8 +70,8 @@ public final class Contexts {
     }
     return HELD.containsKey(segment.address())
         ? held(segment.address())
-        : Context.borrow(
-            segment); // The device was removed, and librdmacm does not list it any more.
+        : VerbsAccess.get()
+            .context(segment); // The device was removed, and librdmacm does not list it any more.
   }
 
   private static void holdAll() {

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.rdma_ud_param;
 import dev.verbena.verbs.AddressVector;
 import java.lang.foreign.MemorySegment;
@@ -15,7 +16,7 @@ public record DatagramParameters(AddressVector path, int queuePairNumber, int qu
 
   static DatagramParameters readFrom(MemorySegment param) {
     return new DatagramParameters(
-        AddressVector.readFrom(rdma_ud_param.ah_attr(param)).orElseThrow(),
+        VerbsAccess.get().readPath(rdma_ud_param.ah_attr(param)).orElseThrow(),
         rdma_ud_param.qp_num(param),
         rdma_ud_param.qkey(param));
   }

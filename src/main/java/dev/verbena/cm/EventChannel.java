@@ -6,6 +6,7 @@ import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Readiness;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_event_channel;
 import dev.verbena.verbs.Resource;
@@ -44,7 +45,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Manual pages: {@code rdma_create_event_channel(3)}, {@code rdma_get_cm_event(3)}.
  */
-public final class EventChannel extends Resource {
+public final class EventChannel implements AutoCloseable {
+  private final Resource resource;
   private final NativeChannel channel;
   private final int descriptor;
   private final Arena arena = Arena.ofAuto();
@@ -53,7 +55,8 @@ public final class EventChannel extends Resource {
   private @Nullable Readiness readiness;
 
   private EventChannel(NativeChannel channel, int descriptor) {
-    super(channel.address(), channel::destroy);
+    this.resource =
+        VerbsAccess.get().resource(channel.address(), channel::destroy, this::endWaits, this);
     this.channel = channel;
     this.descriptor = descriptor;
   }
@@ -117,7 +120,7 @@ public final class EventChannel extends Resource {
 
   private boolean read() {
     try {
-      channel.rdmacm().rdma_get_cm_event(address(), eventPointer.address());
+      channel.rdmacm().rdma_get_cm_event(segment().address(), eventPointer.address());
       return true;
     } catch (VerbsException e) {
       if (e.errno() == Errno.EAGAIN) {
@@ -219,8 +222,41 @@ public final class EventChannel extends Resource {
     }
   }
 
+  /**
+   * Returns whether the channel is open.
+   *
+   * @return false once closing has begun
+   */
+  public boolean isOpen() {
+    return resource.isOpen();
+  }
+
+  /**
+   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
+   *
+   * @return a segment of length 0 at the address of the {@code struct rdma_event_channel}
+   * @throws IllegalStateException if the channel is closed
+   */
+  public MemorySegment segment() {
+    return resource.segment();
+  }
+
+  /** The resource that closes the identifiers before the channel. */
+  Resource resource() {
+    return resource;
+  }
+
+  private void requireOpen() {
+    segment();
+  }
+
+  /** Closes the channel, after its identifiers: {@code rdma_destroy_event_channel}. */
   @Override
-  protected void beforeClose() {
+  public void close() {
+    resource.close();
+  }
+
+  private void endWaits() {
     channel.reading().lock();
     try {
       if (readiness != null) {

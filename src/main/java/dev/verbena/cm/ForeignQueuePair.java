@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.Ece;
 import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.verbs.EnhancedConnectionEstablishment;
 import dev.verbena.verbs.QueuePair;
@@ -47,7 +48,7 @@ public final class ForeignQueuePair {
       id.call(
           "attributes for " + state,
           (rdmacm, pointer) -> rdmacm.rdma_init_qp_attr(pointer, attr.address(), mask.address()));
-      return QueuePairAttributes.copyOf(attr, mask.get(ValueLayout.JAVA_INT, 0));
+      return VerbsAccess.get().copy(attr, mask.get(ValueLayout.JAVA_INT, 0));
     }
   }
 

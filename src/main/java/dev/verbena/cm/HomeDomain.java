@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
@@ -52,7 +53,7 @@ final class HomeDomain {
       struct = rdma_cm_id.pd(id.struct());
     }
     if (own == null || !own.isOpen()) {
-      own = ProtectionDomain.borrow(context, id.owner(), struct);
+      own = VerbsAccess.get().domain(context, id.owner(), struct);
     }
     return own;
   }

@@ -1,7 +1,6 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.verbs.Resource;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
@@ -15,7 +14,7 @@ final class NativeChannel {
   private final Librdmacm rdmacm;
   private final long address;
   private final ReentrantLock reading = new ReentrantLock();
-  private final Map<Long, Resource> ids = new ConcurrentHashMap<>();
+  private final Map<Long, Object> ids = new ConcurrentHashMap<>();
 
   NativeChannel(Librdmacm rdmacm, long address) {
     this.rdmacm = rdmacm;
@@ -35,7 +34,7 @@ final class NativeChannel {
   }
 
   /** Adds an identifier of this channel, with its Java object. */
-  void add(long id, Resource owner) {
+  void add(long id, Object owner) {
     ids.put(id, owner);
   }
 
@@ -44,7 +43,7 @@ final class NativeChannel {
   }
 
   /** Returns the Java object of an identifier of this channel, or null. */
-  @Nullable Resource owner(long id) {
+  @Nullable Object owner(long id) {
     return ids.get(id);
   }
 

@@ -33,8 +33,11 @@ final class NativeId {
   private final boolean endpoint;
   private final JoinedGroups groups;
 
-  /** The Java object of the identifier, which is open as long as this object is. */
+  /** The resource of the identifier, which is open as long as the resource is. */
   private @Nullable Resource owner;
+
+  /** The object of that resource, by which the channel knows it. */
+  private @Nullable Object identifier;
 
   /** Receives the events that calls in synchronous mode wait for. */
   private Consumer<MemorySegment> events = event -> {};
@@ -56,11 +59,13 @@ final class NativeId {
   /**
    * Sets the Java object of the identifier.
    *
-   * @param object the object, which closes the identifier
+   * @param resource the resource, which closes the identifier
+   * @param object the object of that resource
    * @param sink receives the events that calls in synchronous mode wait for
    */
-  void belongTo(Resource object, Consumer<MemorySegment> sink) {
-    owner = object;
+  void belongTo(Resource resource, Object object, Consumer<MemorySegment> sink) {
+    owner = resource;
+    identifier = object;
     events = sink;
     NativeChannel current = channel;
     if (current != null) {
@@ -310,7 +315,7 @@ final class NativeId {
     }
     channel = target;
     if (target != null) {
-      target.add(address(), owner);
+      target.add(address(), identifier);
     }
   }
 

@@ -65,6 +65,28 @@ public final class Segments {
     return segment.address();
   }
 
+  /**
+   * Checks a struct of C that a program passes. A program without native access cannot make a
+   * segment of this length from an address.
+   *
+   * @param segment the struct
+   * @param type the C type, for the message
+   * @param size the size of the struct in bytes
+   * @return its address
+   * @throws IllegalArgumentException if it is on the heap, NULL, or shorter than the struct
+   * @throws IllegalStateException if its arena is closed
+   * @throws WrongThreadException if its arena is confined to another thread
+   */
+  public static long struct(MemorySegment segment, String type, long size) {
+    long address = object(segment, type);
+    if (segment.byteSize() < size) {
+      throw new IllegalArgumentException(
+          "a struct %s has %d bytes, the segment has %d: with native access, reinterpret() makes it longer"
+              .formatted(type, size, segment.byteSize()));
+    }
+    return address;
+  }
+
   private static void requireUsable(MemorySegment segment) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(

@@ -201,7 +201,7 @@ public final class AddressVector {
    * @param attributes a {@code struct ibv_ah_attr}
    * @return the path, or empty if the struct contains no port, as before state RTR
    */
-  public static Optional<AddressVector> readFrom(MemorySegment attributes) {
+  static Optional<AddressVector> readFrom(MemorySegment attributes) {
     int port = Byte.toUnsignedInt(ibv_ah_attr.port_num(attributes));
     if (port == 0) {
       return Optional.empty();

@@ -70,8 +70,16 @@ public final class CompletionChannel extends Resource {
    * @param context the context of the channel
    * @param segment the {@code struct ibv_comp_channel}
    * @return a channel; closing it does not destroy the C object
+   * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
+   *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static CompletionChannel borrow(Context context, MemorySegment segment) {
+    Segments.struct(segment, "ibv_comp_channel", ibv_comp_channel.sizeof());
+    return of(context, segment);
+  }
+
+  /** Returns a channel that C code creates and destroys, by a segment of any length. */
+  static CompletionChannel of(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_comp_channel");
     return make(List.of(context), () -> new CompletionChannel(context, address, () -> {}));
   }
@@ -149,7 +157,7 @@ public final class CompletionChannel extends Resource {
   }
 
   @Override
-  protected void beforeClose() {
+  void beforeClose() {
     events.stop();
   }
 

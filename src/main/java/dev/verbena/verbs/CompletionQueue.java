@@ -281,9 +281,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @param context the context of the queue
    * @param segment the {@code struct ibv_cq}
    * @return a queue; closing it acknowledges its events but does not destroy the C object
+   * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
+   *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
-    long address = Segments.object(segment, "ibv_cq");
+    long address = Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
     return make(
         List.of(context),
         () -> new CompletionQueue(new Made(context, null, address, false, false)));
@@ -295,8 +297,16 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @param channel the completion channel of the queue
    * @param segment the {@code struct ibv_cq}
    * @return a queue; closing it acknowledges its events but does not destroy the C object
+   * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
+   *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static CompletionQueue borrow(CompletionChannel channel, MemorySegment segment) {
+    Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
+    return of(channel, segment);
+  }
+
+  /** Returns a queue that C code creates and destroys, by a segment of any length. */
+  static CompletionQueue of(CompletionChannel channel, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_cq");
     MemorySegment cq = Memory.at(address, ibv_cq.sizeof());
     if (ibv_cq.channel(cq).address() != channel.address()) {

@@ -76,8 +76,16 @@ public final class Context extends Resource {
    *
    * @param segment the {@code struct ibv_context}
    * @return a context; closing it closes what was created from it, but not the device
+   * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
+   *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static Context borrow(MemorySegment segment) {
+    Segments.struct(segment, "ibv_context", ibv_context.sizeof());
+    return of(segment);
+  }
+
+  /** Returns the context of a device that C code opened and closes, by a segment of any length. */
+  static Context of(MemorySegment segment) {
     return borrow(Provider.system(), segment);
   }
 
@@ -425,7 +433,7 @@ public final class Context extends Resource {
   }
 
   @Override
-  protected void beforeClose() {
+  void beforeClose() {
     asyncEvents.beforeClose();
     children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }

@@ -108,7 +108,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   }
 
   @Override
-  protected void beforeClose() {
+  void beforeClose() {
     cursor.requireClosed();
   }
 

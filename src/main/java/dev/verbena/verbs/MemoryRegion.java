@@ -202,6 +202,8 @@ public final class MemoryRegion extends Resource {
    * @param segment the {@code struct ibv_mr}
    * @param access the access flags of the region
    * @return a region; closing it does not deregister the C object
+   * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
+   *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static MemoryRegion borrow(
       ProtectionDomain domain,
@@ -209,7 +211,7 @@ public final class MemoryRegion extends Resource {
       MemorySegment segment,
       Set<AccessFlag> access) {
     AccessRules.checkRegistrable(memory, access);
-    long address = Segments.object(segment, "ibv_mr");
+    long address = Segments.struct(segment, "ibv_mr", ibv_mr.sizeof());
     return make(
         List.of(domain),
         () ->

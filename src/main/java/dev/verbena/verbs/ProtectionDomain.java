@@ -51,12 +51,23 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * Returns a domain that C code allocated and deallocates, for example librdmacm.
    *
    * @param context the context of the domain
-   * @param owner a resource that must be closed after everything that is created from the domain
    * @param segment the {@code struct ibv_pd}
    * @return a domain; closing it closes what was created from it, but does not deallocate the C
    *     object
+   * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
+   *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
-  public static ProtectionDomain borrow(Context context, Resource owner, MemorySegment segment) {
+  public static ProtectionDomain borrow(Context context, MemorySegment segment) {
+    Segments.struct(segment, "ibv_pd", ibv_pd.sizeof());
+    return of(context, context, segment);
+  }
+
+  /**
+   * Returns a domain that C code allocated and deallocates, by a segment of any length.
+   *
+   * @param owner a resource that must be closed after everything that is created from the domain
+   */
+  static ProtectionDomain of(Context context, Resource owner, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_pd");
     return make(List.of(context, owner), () -> new ProtectionDomain(context, address, () -> {}));
   }
@@ -345,7 +356,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   @Override
-  protected final void beforeClose() {
+  final void beforeClose() {
     closeWindows();
   }
 

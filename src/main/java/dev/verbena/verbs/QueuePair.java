@@ -72,7 +72,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @param parents the objects that must be closed after the queue pair
    * @return the queue pair, to be closed
    */
-  public static QueuePair adopt(
+  static QueuePair adopt(
       ProtectionDomain domain,
       MemorySegment segment,
       QueuePairCapacity capacity,
@@ -743,7 +743,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   @Override
-  protected void beforeClose() {
+  void beforeClose() {
     if (posting != null) {
       posting.requireClosed();
     }

@@ -34,7 +34,7 @@ public final class QueuePairAttributes {
    * @param mask the attribute mask, {@code enum ibv_qp_attr_mask}
    * @return the attributes
    */
-  public static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
+  static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
     MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto());
     copy.copyFrom(struct);
     return new QueuePairAttributes(copy, Flags.of(QueuePairAttribute.class, mask));

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Segments;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -233,7 +234,7 @@ public final class QueuePairBuilder {
    * @return a queue pair, to be closed
    * @throws IllegalStateException if a completion queue is missing
    */
-  public QueuePair create(Resource owner, Maker maker) {
+  QueuePair create(Resource owner, VerbsAccess.Maker maker) {
     requireCompletionQueues();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
@@ -337,20 +338,5 @@ public final class QueuePairBuilder {
         .filter(Objects::nonNull)
         .distinct()
         .toList();
-  }
-
-  /** Creates and destroys a queue pair with the functions of another C library. */
-  public interface Maker {
-    /**
-     * Creates the queue pair.
-     *
-     * @param attributes the {@code struct ibv_qp_init_attr_ex}; values that the function changes in
-     *     it are used
-     * @return the {@code struct ibv_qp}
-     */
-    MemorySegment create(MemorySegment attributes);
-
-    /** Destroys the queue pair; throws an exception if that fails. */
-    void destroy();
   }
 }

@@ -159,7 +159,7 @@ public final class QueuePairCapacity {
    *
    * @param cap a {@code struct ibv_qp_cap}
    */
-  public void writeTo(MemorySegment cap) {
+  void writeTo(MemorySegment cap) {
     ibv_qp_cap.max_send_wr(cap, sendRequests);
     ibv_qp_cap.max_recv_wr(cap, receiveRequests);
     ibv_qp_cap.max_send_sge(cap, sendSges);
@@ -173,7 +173,7 @@ public final class QueuePairCapacity {
    * @param cap a {@code struct ibv_qp_cap}
    * @return the capacity
    */
-  public static QueuePairCapacity readFrom(MemorySegment cap) {
+  static QueuePairCapacity readFrom(MemorySegment cap) {
     return new QueuePairCapacity(
         ibv_qp_cap.max_send_wr(cap),
         ibv_qp_cap.max_recv_wr(cap),

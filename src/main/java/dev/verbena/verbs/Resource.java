@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.internal.ThreadBarrier;
+import dev.verbena.internal.access.VerbsAccess;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
@@ -24,8 +25,14 @@ import java.util.function.Supplier;
  * <p>Objects may be used by several threads. A queue may be closed while other threads post to it
  * or poll it: closing waits for the calls that are in progress, and later ones throw {@link
  * IllegalStateException}.
+ *
+ * <p>Only this library extends the class.
  */
 public abstract class Resource implements AutoCloseable {
+  static {
+    VerbsAccess.set(new Access());
+  }
+
   private enum State {
     OPEN,
     CLOSING,
@@ -73,7 +80,7 @@ public abstract class Resource implements AutoCloseable {
    * @param address the address of the C object
    * @param release destroys the C object; throws an exception if that fails
    */
-  protected Resource(long address, Runnable release) {
+  Resource(long address, Runnable release) {
     this.address = address;
     this.release = release;
   }
@@ -90,8 +97,7 @@ public abstract class Resource implements AutoCloseable {
    * @return the object
    * @throws IllegalStateException if a parent is closed; nothing is created
    */
-  protected static <R extends Resource> R make(
-      List<? extends Resource> parents, Supplier<R> maker) {
+  static <R extends Resource> R make(List<? extends Resource> parents, Supplier<R> maker) {
     int held = 0;
     Deque<Resource> underWay = UNDER_WAY.get();
     try {
@@ -205,7 +211,7 @@ public abstract class Resource implements AutoCloseable {
    * @throws IllegalStateException if this object or one of the parents is closed; nothing is
    *     changed
    */
-  protected final synchronized void moveTo(Resource... newParents) {
+  final synchronized void moveTo(Resource... newParents) {
     // Closing cannot begin until this is done. Locks are acquired only upwards: child, then parent.
     if (state != State.OPEN) {
       throw closedException();
@@ -328,7 +334,7 @@ public abstract class Resource implements AutoCloseable {
    * closed while a thread uses it. Called when closing begins, before anything is destroyed; no new
    * use of the object can begin.
    */
-  protected void beforeClose() {}
+  void beforeClose() {}
 
   /** Returns true to the one thread that closes the object; others wait until it is closed. */
   private synchronized boolean beginClosing() {
@@ -383,12 +389,12 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /**
-   * Returns the address of the C object, for other packages of this library.
+   * Returns the address of the C object.
    *
    * @return the address of the C struct
    * @throws IllegalStateException if this object is closed
    */
-  protected final long address() {
+  final long address() {
     requireOpen();
     return address;
   }
@@ -398,7 +404,7 @@ public abstract class Resource implements AutoCloseable {
    *
    * @throws IllegalStateException if it is closed
    */
-  protected final void requireOpen() {
+  final void requireOpen() {
     if (!usable) {
       throw closedException();
     }

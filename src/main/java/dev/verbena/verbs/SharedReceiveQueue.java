@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_tm_cap;
@@ -180,7 +181,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @param maker creates and destroys the queue
      * @return a queue, to be closed
      */
-    public SharedReceiveQueue create(Resource owner, Maker maker) {
+    SharedReceiveQueue create(Resource owner, VerbsAccess.Maker maker) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
         return make(
@@ -251,21 +252,6 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
                   device.maxSharedReceiveQueueRequests(),
                   device.maxSharedReceiveQueueSges()));
     }
-  }
-
-  /** Creates and destroys a shared receive queue with the functions of another C library. */
-  public interface Maker {
-    /**
-     * Creates the queue.
-     *
-     * @param attributes the {@code struct ibv_srq_init_attr_ex}; values that the function changes
-     *     in it are used
-     * @return the {@code struct ibv_srq}
-     */
-    MemorySegment create(MemorySegment attributes);
-
-    /** Destroys the queue; throws an exception if that fails. */
-    void destroy();
   }
 
   /**
@@ -446,7 +432,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   @Override
-  protected void beforeClose() {
+  void beforeClose() {
     parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor("closing " + this));
   }
 

@@ -290,7 +290,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   @Override
-  protected void beforeClose() {
+  void beforeClose() {
     completions.requireNoCursor("closing " + this);
   }
 

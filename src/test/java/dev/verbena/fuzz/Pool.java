@@ -1,5 +1,7 @@
 package dev.verbena.fuzz;
 
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.EventChannel;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Resource;
 import java.util.ArrayList;
@@ -39,7 +41,12 @@ final class Pool {
   }
 
   private static boolean isOpen(Object object) {
-    return !(object instanceof Resource resource) || resource.isOpen();
+    return switch (object) {
+      case Resource resource -> resource.isOpen();
+      case ConnectionId id -> id.isOpen();
+      case EventChannel channel -> channel.isOpen();
+      default -> true;
+    };
   }
 
   /** Some object of a type, mostly an open one; null if there is none. */

@@ -32,14 +32,6 @@ final class Surface {
   /** Methods that are never called, each with its reason: {@code Class.method} or with types. */
   static final Map<String, String> EXCLUDED =
       Map.ofEntries(
-          Map.entry("QueuePair.adopt", "takes the address of a C struct on trust"),
-          Map.entry("QueuePairBuilder.create(Resource,Maker)", "the maker returns a C struct"),
-          Map.entry(
-              "SharedReceiveQueue$Builder.create(Resource,Maker)", "the maker returns a C struct"),
-          Map.entry("QueuePairCapacity.writeTo", "fills a C struct, whose bounds the JDK checks"),
-          Map.entry("QueuePairCapacity.readFrom", "reads a C struct, whose bounds the JDK checks"),
-          Map.entry("AddressVector.readFrom", "reads a C struct, whose bounds the JDK checks"),
-          Map.entry("QueuePairAttributes.copyOf", "reads a C struct, whose bounds the JDK checks"),
           Map.entry("RequestList.localUnchecked", "the unchecked form: any address and key"),
           Map.entry("ProtectionDomain.registerAddressSpace", "makes every address a valid target"),
           Map.entry("ParentDomain$Builder.allowUnprotectedMemory", "part of the unchecked form"));

@@ -1,6 +1,7 @@
 package dev.verbena.fuzz;
 
 import dev.verbena.cm.AddressQuery;
+import dev.verbena.cm.ConnectionId;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.verbs.CompletionCursor;
@@ -160,7 +161,7 @@ final class Worker implements Runnable {
       perform("close an arena", () -> round.memory.closeOne(random));
       return;
     }
-    Object victim = pick(Resource.class);
+    Object victim = pick(random.nextInt(8) == 0 ? ConnectionId.class : Resource.class);
     if (victim != null && (!(victim instanceof Context) || random.nextInt(8) == 0)) {
       close((AutoCloseable) victim);
     }

@@ -144,7 +144,7 @@ class AsyncEventsTest {
   void objectsOfOthersComeAsTheyAre() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = overrun(context);
-      try (Context borrowed = Context.borrow(context.segment())) {
+      try (Context borrowed = Context.of(context.segment())) {
         var event =
             assertInstanceOf(AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
         assertSame(AsyncEventType.CQ_ERR, event.type());

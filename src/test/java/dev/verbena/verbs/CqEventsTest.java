@@ -182,18 +182,18 @@ class CqEventsTest {
     try (Context context = Rig.a().open()) {
       CompletionChannel owner = context.createCompletionChannel();
       Loop loop = new Loop(context, owner);
-      CompletionChannel channel = CompletionChannel.borrow(context, owner.segment());
+      CompletionChannel channel = CompletionChannel.of(context, owner.segment());
       loop.cq.requestNotification();
       loop.send(1, false);
       loop.complete(1);
       assertThrows(IllegalStateException.class, () -> channel.poll(LONG), "never borrowed");
-      CompletionQueue cq = CompletionQueue.borrow(channel, loop.cq.segment());
+      CompletionQueue cq = CompletionQueue.of(channel, loop.cq.segment());
       cq.requestNotification();
       loop.send(2, false);
       assertSame(cq, channel.poll(LONG));
       CompletionChannel another = context.createCompletionChannel();
       assertThrows(
-          IllegalArgumentException.class, () -> CompletionQueue.borrow(another, loop.cq.segment()));
+          IllegalArgumentException.class, () -> CompletionQueue.of(another, loop.cq.segment()));
       cq.close();
       channel.close();
       loop.close();

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_cq;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
@@ -159,7 +161,9 @@ class CqTest {
   @DeviceTest
   void aQueueInUseStaysOpen() {
     try (Loop loop = new Loop()) {
-      CompletionQueue borrowed = CompletionQueue.borrow(loop.context, loop.cq.segment());
+      CompletionQueue borrowed =
+          CompletionQueue.borrow(
+              loop.context, Memory.at(loop.cq.segment().address(), ibv_cq.sizeof()));
       assertEquals(loop.cq.capacity(), borrowed.capacity());
       borrowed.close();
       assertTrue(loop.cq.isOpen());

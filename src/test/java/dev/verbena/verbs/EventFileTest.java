@@ -186,7 +186,7 @@ class EventFileTest {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
       CompletionChannel channel = context.createCompletionChannel();
-      CompletionChannel borrowed = CompletionChannel.borrow(context, channel.segment());
+      CompletionChannel borrowed = CompletionChannel.of(context, channel.segment());
       assertNull(borrowed.poll());
       long event = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
       FutureTask<Void> get =

@@ -81,7 +81,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   /** Nothing refers to the Java objects any more; what C has is given back another way. */
   private WeakReference<Context> forget(AtomicBoolean freed) {
     Context lost = Context.borrow(provider, context.segment());
-    ProtectionDomain domain = ProtectionDomain.borrow(lost, lost, pd.segment());
+    ProtectionDomain domain = ProtectionDomain.of(lost, lost, pd.segment());
     domain.registerMemory(automatic(freed), AccessFlag.LOCAL_WRITE);
     gone();
     return new WeakReference<>(lost);
@@ -116,7 +116,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
 
   private WeakReference<Context> forgetWithArena() {
     Context lost = Context.borrow(provider, context.segment());
-    ProtectionDomain domain = ProtectionDomain.borrow(lost, lost, pd.segment());
+    ProtectionDomain domain = ProtectionDomain.of(lost, lost, pd.segment());
     Arena memory = Arena.ofShared();
     domain.memory(memory.allocate(64)).closedWith(memory).register();
     gone();

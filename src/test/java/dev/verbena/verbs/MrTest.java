@@ -14,6 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
@@ -243,7 +245,11 @@ class MrTest {
       ProtectionDomain pd = context.allocateProtectionDomain();
       MemoryRegion owner = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
       MemoryRegion region =
-          MemoryRegion.borrow(pd, owner.memory(), owner.segment(), owner.access());
+          MemoryRegion.borrow(
+              pd,
+              owner.memory(),
+              Memory.at(owner.segment().address(), ibv_mr.sizeof()),
+              owner.access());
       assertEquals(owner.lkey(), region.lkey());
       region.close();
       assertTrue(owner.isOpen());

@@ -450,8 +450,7 @@ class PostTest {
   @Test
   @DisplayName("One domain of C has several owners: librdmacm gives it to every identifier")
   void aDomainThatIsBorrowedTwiceIsOne() {
-    ProtectionDomain again =
-        ProtectionDomain.borrow(device.context, device.context, domain.segment());
+    ProtectionDomain again = ProtectionDomain.of(device.context, device.context, domain.segment());
     SendList sends = new SendList(1, 1);
     sends.send(0).local(again.registerMemory(buffer, AccessFlag.LOCAL_WRITE), 0, 8);
     assertEquals(1, rc.post(sends));

@@ -2,8 +2,11 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_mr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -60,21 +63,46 @@ class SegmentsTest {
         segment -> domain.createAddressHandle(context.port(1), completions, 0, segment));
     all.put(
         "MemoryRegion.borrow, memory",
-        segment -> MemoryRegion.borrow(domain, segment, region.segment(), Set.of()));
+        segment ->
+            MemoryRegion.borrow(
+                domain, segment, Memory.at(region.segment().address(), ibv_mr.sizeof()), Set.of()));
     return all;
   }
 
-  /** The methods that are given an object of C. */
-  private Map<String, Consumer<MemorySegment>> ofObjects() {
+  /** The public methods that take a struct of C. */
+  private Map<String, Consumer<MemorySegment>> ofStructs() {
     Map<String, Consumer<MemorySegment>> all = new TreeMap<>();
     all.put("Context.borrow", segment -> Context.borrow(segment));
-    all.put("ProtectionDomain.borrow", s -> ProtectionDomain.borrow(context, context, s));
+    all.put("ProtectionDomain.borrow", s -> ProtectionDomain.borrow(context, s));
     all.put("CompletionChannel.borrow", segment -> CompletionChannel.borrow(context, segment));
     all.put("CompletionQueue.borrow", segment -> CompletionQueue.borrow(context, segment));
     all.put("CompletionQueue.borrow, channel", s -> CompletionQueue.borrow(channel, s));
     all.put("MemoryRegion.borrow", s -> MemoryRegion.borrow(domain, memory, s, Set.of()));
+    return all;
+  }
+
+  /** The methods that are given an object of C, by a segment of any length. */
+  private Map<String, Consumer<MemorySegment>> ofObjects() {
+    Map<String, Consumer<MemorySegment>> all = new TreeMap<>(ofStructs());
     all.put("QueuePair.adopt", s -> QueuePair.adopt(domain, s, capacity, () -> {}, domain));
     return all;
+  }
+
+  /** A program without native access can make a segment of an address, but not of a length. */
+  @TestFactory
+  Stream<DynamicTest> addressesInPlaceOfStructsAreRejected() {
+    return ofStructs().entrySet().stream()
+        .map(
+            method ->
+                DynamicTest.dynamicTest(
+                    method.getKey(),
+                    () -> {
+                      var bare = MemorySegment.ofAddress(arena.allocate(1024).address());
+                      var e =
+                          assertThrows(
+                              IllegalArgumentException.class, () -> method.getValue().accept(bare));
+                      assertTrue(e.getMessage().contains("the segment has 0"), e::getMessage);
+                    }));
   }
 
   @TestFactory
