@@ -12,16 +12,17 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * Where the fields of C structs lie on the machine that runs.
+ * The offsets of fields in C structs on this host.
  *
- * <p>{@code dev.verbena.raw} holds the layouts of x86-64. Among everything that verbs structs are
- * made of, one type has another size elsewhere: {@code pthread_mutex_t}, which glibc makes 48 bytes
- * on aarch64 instead of 40. It moves what follows it in {@code ibv_context}, {@code ibv_cq}, {@code
- * ibv_qp}, {@code ibv_srq} and {@code ibv_wq}, and in the structs that begin like these. Offsets
- * into such structs come from here; for all others raw's own are right everywhere.
+ * <p>{@code dev.verbena.raw} contains the layouts of x86-64. One of the types that verbs structs
+ * consist of has another size elsewhere: {@code pthread_mutex_t}, with 48 bytes on aarch64 with
+ * glibc instead of 40. It moves the following fields in {@code ibv_context}, {@code ibv_cq}, {@code
+ * ibv_qp}, {@code ibv_srq} and {@code ibv_wq}, and in structs that begin with these. Offsets in
+ * such structs are computed by this class; for all others, those of raw are correct on each
+ * platform.
  */
 public enum Abi {
-  /** x86-64, and whatever else has the same layouts: aarch64 with musl. */
+  /** x86-64, and platforms with the same layouts, such as aarch64 with musl. */
   X86_64(pthread_mutex_t.layout()),
 
   /** aarch64 with glibc. */
@@ -42,8 +43,8 @@ public enum Abi {
   }
 
   /**
-   * The ABI of the running machine. Where verbs are not supported at all this is {@link #X86_64},
-   * so that code which works on memory alone runs everywhere.
+   * Returns the ABI of this host. Where verbs are not supported this is {@link #X86_64}, so that
+   * code which only uses memory runs on any platform.
    *
    * @return the ABI whose offsets apply
    */
@@ -60,7 +61,7 @@ public enum Abi {
   }
 
   /**
-   * The size of a struct.
+   * Returns the size of a struct.
    *
    * @param raw the layout of a class of {@code dev.verbena.raw}
    * @return its size in bytes with this ABI
@@ -70,7 +71,7 @@ public enum Abi {
   }
 
   /**
-   * The offset of a field, like C's {@code offsetof}.
+   * Returns the offset of a field, like C's {@code offsetof}.
    *
    * @param raw the layout of a class of {@code dev.verbena.raw}
    * @param field the field's name, or the names of a nested one joined by dots, as C writes them:
@@ -94,11 +95,11 @@ public enum Abi {
   }
 
   /**
-   * The layout of a struct with this ABI.
+   * Returns the layout of a struct with this ABI.
    *
    * @param raw the layout of a class of {@code dev.verbena.raw}
-   * @return {@code raw} itself where no mutex is in it or the ABI has raw's, else the layout with
-   *     the mutex exchanged and everything after it moved as a C compiler does
+   * @return {@code raw} itself if it contains no mutex or the ABI has the same mutex; otherwise the
+   *     layout with the mutex replaced and the following members moved as a C compiler does
    */
   public GroupLayout layout(GroupLayout raw) {
     return (GroupLayout) relaid(raw);
@@ -109,7 +110,7 @@ public enum Abi {
       return raw.name().map(mutex::withName).orElseGet(mutex::withoutName);
     }
     if (!(raw instanceof StructLayout struct)) {
-      return raw; // No union and no array holds a mutex.
+      return raw; // No union and no array contains a mutex.
     }
     List<MemoryLayout> members = struct.memberLayouts().stream().map(this::relaid).toList();
     if (members.equals(struct.memberLayouts())) {
@@ -119,7 +120,7 @@ public enum Abi {
     return raw.name().map(relaid::withName).orElse(relaid);
   }
 
-  /** Lays members out one after the other, each at its alignment, padded to the largest one. */
+  /** Returns a struct of members, each at its alignment, padded to the largest one. */
   private static StructLayout struct(List<MemoryLayout> members) {
     List<MemoryLayout> padded = new ArrayList<>();
     long size = 0;
@@ -165,7 +166,10 @@ public enum Abi {
     return null;
   }
 
-  /** Whether C gives the member no name: jextract then names it after its place in the header. */
+  /**
+   * Returns whether the member is anonymous in C: jextract then names it after its position in the
+   * header.
+   */
   private static boolean isAnonymous(GroupLayout member) {
     return member.name().filter(name -> name.startsWith("$anon$")).isPresent();
   }

@@ -4,8 +4,8 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 
 /**
- * What getaddrinfo(3) returns, and rdma_getaddrinfo(3) passes on: the {@code EAI_*} numbers of
- * Linux, each with the errno that says nearly the same.
+ * The {@code EAI_*} codes of Linux that getaddrinfo(3) returns and rdma_getaddrinfo(3) passes on,
+ * each with the errno of the closest meaning.
  */
 enum AddressInfoError {
   EAI_NONAME(-2, Errno.ENOENT, "Name or service not known"),
@@ -19,7 +19,7 @@ enum AddressInfoError {
   EAI_MEMORY(-10, Errno.ENOMEM, "Memory allocation failure"),
   EAI_OVERFLOW(-12, Errno.EINVAL, "Argument buffer overflow");
 
-  /** The one code that says: see errno. */
+  /** The code that means: see errno. */
   private static final int EAI_SYSTEM = -11;
 
   private final int code;
@@ -32,7 +32,7 @@ enum AddressInfoError {
     this.text = text;
   }
 
-  /** The failure that a negative code other than -1 stands for. */
+  /** Returns the exception of a negative code other than -1. */
   static VerbsException failure(String function, int code, int errno) {
     if (code == EAI_SYSTEM) {
       return new VerbsException(function, errno == 0 ? Errno.EIO : errno);

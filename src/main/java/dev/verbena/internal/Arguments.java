@@ -1,11 +1,11 @@
 package dev.verbena.internal;
 
-/** Checks of numbers that C would silently cut. */
+/** Checks of numbers that C would truncate. */
 public final class Arguments {
   private Arguments() {}
 
   /**
-   * Checks that a number lies in a range.
+   * Checks that a number is in a range.
    *
    * @return the number
    * @throws IllegalArgumentException naming the number and its range

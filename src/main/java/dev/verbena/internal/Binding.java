@@ -10,16 +10,16 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
- * Turns an interface of C functions into calls: each method's Java signature is the C signature,
- * its annotation says where the function is and how it fails.
+ * Implements an interface of C functions by native calls: the Java signature of each method is the
+ * C signature, its annotation names the location of the function and its error convention.
  *
- * <p>A function is looked up when it is first called, so that a library without some of them serves
- * for all the others. For control calls only: arguments are boxed on the way.
+ * <p>Each function is linked at its first call, so that a library without some functions can be
+ * used for all others. For control calls only: arguments are boxed.
  */
 public final class Binding implements InvocationHandler {
-  /** Where the functions marked {@link Symbol} come from. */
+  /** The source of functions marked {@link Symbol}. */
   interface Symbols {
-    /** Calls an exported function; arguments and result as the method declares them. */
+    /** Calls an exported function, with the arguments and the result that the method declares. */
     Object call(Method method, Object[] arguments) throws Throwable;
   }
 
@@ -33,7 +33,7 @@ public final class Binding implements InvocationHandler {
     this.isTraced = isTraced;
   }
 
-  /** Binds an interface to the symbols of a library. */
+  /** Implements an interface by the symbols of a library. */
   static <T> T toLibrary(Class<T> functions, Library library) {
     var found = new ConcurrentHashMap<Method, MemorySegment>();
     return bind(
@@ -51,7 +51,7 @@ public final class Binding implements InvocationHandler {
         true);
   }
 
-  /** Binds an interface to an object that implements the exported functions in Java. */
+  /** Implements an interface by an object that implements the exported functions in Java. */
   public static <T> T toJava(Class<T> functions, Object exported) {
     return bind(
         functions,
@@ -92,7 +92,7 @@ public final class Binding implements InvocationHandler {
 
   private Object call(Object proxy, Method method, Object[] arguments) throws Throwable {
     Symbol symbol = method.getAnnotation(Symbol.class);
-    // C follows its first argument without a look at it.
+    // The C function dereferences its first argument without a check.
     if (arguments != null && arguments[0].equals(0L) && (symbol == null || !symbol.nullable())) {
       throw new NullPointerException(method.getName() + ": NULL as first argument");
     }

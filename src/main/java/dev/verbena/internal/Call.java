@@ -11,18 +11,14 @@ import java.lang.invoke.MethodHandle;
 import java.util.Arrays;
 
 /**
- * Calls through a function pointer, one method for each number of arguments, none of which
+ * Calls through a function pointer: one method for each list of argument types, none of which
  * allocates.
  *
- * <p>Arguments and results are 64-bit registers on x86-64 and aarch64 whatever their C type: C
- * reads the part of a register that its type has, and a result is cast to its type by the caller.
- * So few method handles serve all functions. Each is linked when it is first used, since linking
- * one costs more than a millisecond of start-up time.
- *
- * <p>Pointers are {@code long}: passing a segment of a shared arena costs two atomic operations.
- * Only memory of the caller, which may be freed meanwhile, is a segment. The forms named {@code
- * critical} do not change the state of the thread: they are faster, but the callee must not block,
- * enter the kernel, or call back into Java.
+ * <p>The first letter of a name is the result type: {@code v} void, {@code i} int, {@code l} long,
+ * {@code s} short, {@code b} byte. Pointers are {@code long}: a segment of a shared arena would
+ * cost two atomic operations. Only memory of the caller, whose arena may be closed meanwhile, is a
+ * segment. Methods with the suffix {@code Critical} make critical calls: faster, but the callee
+ * must not block, enter the kernel, or call back into Java.
  */
 final class Call {
   private Call() {}
@@ -43,7 +39,7 @@ final class Call {
   }
 
   private static AssertionError impossible(Throwable t) {
-    return new AssertionError("a downcall throws nothing of its own", t);
+    return new AssertionError("a downcall throws no exception", t);
   }
 
   private static final class Plain1 {

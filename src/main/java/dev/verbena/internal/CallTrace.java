@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.stream.Collectors;
 
 /**
- * Logs every control call as C would see it, for whoever sets the logger {@value #NAME} to level
+ * Logs each control call with its C arguments and result, if the logger {@value #NAME} has level
  * TRACE (FINER in java.util.logging). The data path is not traced.
  */
 public final class CallTrace {
@@ -40,7 +40,7 @@ public final class CallTrace {
             .collect(Collectors.joining(", ", function.getName() + "(", ")"));
   }
 
-  /** What is a pointer, or may be one, in hexadecimal. */
+  /** Formats a number; possible pointers in hexadecimal. */
   private static String number(Object value) {
     return value instanceof Long pointer ? "0x" + Long.toHexString(pointer) : String.valueOf(value);
   }

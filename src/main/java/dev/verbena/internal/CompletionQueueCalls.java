@@ -28,7 +28,7 @@ public final class CompletionQueueCalls {
     this.crossing = new Crossing(critical);
   }
 
-  /** Takes up to a number of completions; a negative result is a failure. */
+  /** Polls up to a number of completions; a negative result is a failure. */
   public int ibv_poll_cq(int numEntries, long wc) {
     return (int)
         (crossing.isCritical()
@@ -36,7 +36,7 @@ public final class CompletionQueueCalls {
             : Call.plain(pollCq, cq, numEntries, wc));
   }
 
-  /** Asks for an event at the next completion; the result is an errno. */
+  /** Requests a completion event for the next completion; the result is an errno. */
   public int ibv_req_notify_cq(int solicitedOnly) {
     return (int) Call.plain(reqNotifyCq, cq, solicitedOnly);
   }

@@ -4,8 +4,8 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 
 /**
- * Software devices that the system property {@code dev.verbena.soft} or the environment variable
- * {@code VERBENA_SOFT} describes. Without one of them no implementation is looked for.
+ * The software devices that the system property {@code dev.verbena.soft} or the environment
+ * variable {@code VERBENA_SOFT} describes. If neither is set, no implementation is loaded.
  */
 public abstract class ConfiguredDevices {
   private static final String PROPERTY = "dev.verbena.soft";
@@ -17,13 +17,16 @@ public abstract class ConfiguredDevices {
   /**
    * Creates the devices.
    *
-   * @param description what the property or the variable says
+   * @param description the value of the property or the variable
    * @throws IllegalArgumentException if the description is wrong
    * @return the provider of the devices
    */
   protected abstract Provider create(String description);
 
-  /** The provider of the configured devices, created at the first call; empty if there are none. */
+  /**
+   * Returns the provider of the configured devices, created at the first call; empty if there are
+   * none.
+   */
   static Optional<Provider> provider() {
     return Holder.PROVIDER;
   }

@@ -6,32 +6,38 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a method that stands for a {@code static inline} function of verbs.h which calls through a
- * function pointer of {@code struct verbs_context}, after the header's own guards ({@code
+ * Marks a method that implements a {@code static inline} function of verbs.h by a call through a
+ * function pointer of {@code struct verbs_context}, with the guards of the header ({@code
  * abi_compat}, {@code sz}, NULL).
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)
 @interface ContextOp {
-  /** How the function reports failure. */
+  /** Returns the error convention of the function. */
   ErrorConvention fails();
 
-  /** The field of {@code verbs_context}; by default the method's name without {@code ibv_}. */
+  /**
+   * Returns the field of {@code verbs_context}; by default the name of the method without {@code
+   * ibv_}.
+   */
   String field() default "";
 
-  /** The first rdma-core release whose {@code verbs_context} has the field; 0 for every one. */
+  /**
+   * Returns the first rdma-core release whose {@code verbs_context} has the field; 0 for all
+   * releases.
+   */
   int since() default 0;
 
-  /** Where the context is found. */
+  /** Returns the location of the context. */
   Of of() default Of.OBJECT;
 
-  /** Ways from a function's first argument to its {@code ibv_context}. */
+  /** The location of the {@code ibv_context} relative to the first argument of a function. */
   enum Of {
     /** The argument is the context. */
     CONTEXT,
     /** The argument is an object whose first field points to the context. */
     OBJECT,
-    /** The argument is an {@code ibv_flow}, whose second field does. */
+    /** The argument is an {@code ibv_flow}, whose second field points to the context. */
     FLOW
   }
 }

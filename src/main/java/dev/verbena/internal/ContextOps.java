@@ -9,19 +9,19 @@ import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
 
-/** Finds the function pointer behind a method marked {@link ContextOp}. */
+/** Finds the function pointer of a method marked {@link ContextOp}. */
 final class ContextOps {
   private static final String BASIC = "ops.";
 
   private ContextOps() {}
 
   /**
-   * Finds the pointer, through the guards of verbs.h.
+   * Returns the pointer, with the guards of verbs.h.
    *
-   * @param op says which pointer
+   * @param op the annotation of the method
    * @param function the C function's name
-   * @param first the C function's first argument, which leads to the context
-   * @param library what was found, for messages
+   * @param first the first argument of the C function, from which the context is found
+   * @param library a description of the library, for messages
    * @throws VerbsException EOPNOTSUPP if the library or the provider lacks it
    */
   static MemorySegment find(ContextOp op, String function, long first, Supplier<String> library) {
@@ -45,7 +45,7 @@ final class ContextOps {
     return ExtendedContext.pointer(context, field, function);
   }
 
-  /** The field of {@code verbs_context} that holds the pointer. */
+  /** Returns the name of the field of {@code verbs_context} with the pointer. */
   static String field(ContextOp op, String function) {
     return op.field().isEmpty() ? function.replaceFirst("^ibv_", "") : op.field();
   }

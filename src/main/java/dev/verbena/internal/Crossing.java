@@ -1,28 +1,27 @@
 package dev.verbena.internal;
 
 /**
- * Decides, call by call, how the data path of one queue crosses into C.
+ * Selects for each call of one queue's data path whether it is critical.
  *
- * <p>A critical call saves what a plain one spends on telling the JVM where the thread is, and one
- * instruction more: {@code vzeroupper}. If anything on the thread left the upper halves of the
- * vector registers in use, be it long ago, then C code made of SSE instructions, which is what
- * distributions compile, and Java code made of AVX instructions, which is how C2 spills, cost each
- * other some 60 ns a meeting, call after call. So a call in {@value #PLAIN_EVERY} is a plain one:
- * it clears the registers, and costs next to nothing at that rate.
+ * <p>A critical call omits the thread state transition of a plain call, and one more instruction:
+ * {@code vzeroupper}. If any earlier code of the thread left the upper halves of the vector
+ * registers in use, then each transition between the provider's SSE code, as distributions compile
+ * it, and C2's AVX code, with which it spills registers, costs about 60 ns. Therefore one call in
+ * {@value #PLAIN_EVERY} is plain: it clears the registers, at a negligible cost.
  */
 final class Crossing {
   private static final int PLAIN_EVERY = 256;
 
   private final CriticalCalls critical;
 
-  /** Not atomic: threads that use a queue at once only disturb the rhythm. */
+  /** Not atomic: concurrent use of a queue only changes the interval. */
   private int calls;
 
   Crossing(CriticalCalls critical) {
     this.critical = critical;
   }
 
-  /** Whether the next call is a critical one. */
+  /** Returns whether the next call is critical. */
   boolean isCritical() {
     return critical.areAllowed() && (++calls & (PLAIN_EVERY - 1)) != 0;
   }

@@ -4,21 +4,21 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * Makes the {@code Device} objects of a provider for packages below {@code dev.verbena.verbs},
- * which does not export the way to do so.
+ * Creates the {@code Device} objects of a provider for other packages; {@code dev.verbena.verbs}
+ * does not export a method for it.
  */
 public final class DeviceLists {
   private static volatile Function<Provider, ? extends List<?>> lists;
 
   private DeviceLists() {}
 
-  /** Set by the class {@code Device} when it is initialized. */
+  /** Sets the implementation; called by the class {@code Device} when it is initialized. */
   public static void set(Function<Provider, ? extends List<?>> function) {
     lists = function;
   }
 
   /**
-   * The devices of a provider.
+   * Returns the devices of a provider.
    *
    * @param type the class {@code Device}, which is initialized first
    */

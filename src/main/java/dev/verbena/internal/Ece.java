@@ -7,9 +7,9 @@ import java.util.function.LongConsumer;
 
 /** Passes a {@code struct ibv_ece} to functions of libibverbs and librdmacm. */
 public final class Ece {
-  /** Makes an object of a struct's fields. */
+  /** Creates an object from the fields of the struct. */
   public interface Fields<T> {
-    /** The object for a vendor and its options. */
+    /** Returns the object for a vendor and its options. */
     T of(int vendor, int options);
   }
 
@@ -20,7 +20,7 @@ public final class Ece {
    *
    * @param vendor the field {@code vendor_id}
    * @param options the field {@code options}
-   * @param function takes the struct's address
+   * @param function receives the address of the struct
    */
   public static void set(int vendor, int options, LongConsumer function) {
     try (Arena arena = Arena.ofConfined()) {
@@ -34,8 +34,8 @@ public final class Ece {
   /**
    * Calls a function that fills the struct.
    *
-   * @param function takes the struct's address
-   * @param fields makes the result
+   * @param function receives the address of the struct
+   * @param fields creates the result
    * @return the result
    */
   public static <T> T get(LongConsumer function, Fields<T> fields) {

@@ -3,27 +3,27 @@ package dev.verbena.internal;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 
-/** The ways in which C functions say that they failed. */
+/** The conventions by which C functions report failure. */
 public enum ErrorConvention {
-  /** Cannot fail, or what it returns is an answer in any case. */
+  /** Does not fail: each returned value is a result. */
   NEVER,
-  /** NULL, and the reason in errno. */
+  /** Returns NULL and sets errno. */
   NULL,
   /**
-   * The reason itself is returned, and 0 for success. Old providers return -1 and set errno, and
-   * {@code ibv_resolve_eth_l2_from_gid} turns the sign.
+   * Returns the errno, or 0 for success. Old providers return -1 and set errno; {@code
+   * ibv_resolve_eth_l2_from_gid} returns the negative errno.
    */
   ERRNO,
-  /** -1, and the reason in errno. */
+  /** Returns -1 and sets errno. */
   MINUS_ONE,
-  /** A code of {@code enum ibv_rereg_mr_err_code}, and the reason in errno. */
+  /** Returns a code of {@code enum ibv_rereg_mr_err_code} and sets errno. */
   NEGATIVE,
-  /** The reason itself is returned with its sign turned; 0 and more are answers. */
+  /** Returns the negative errno; 0 and positive values are results. */
   NEGATIVE_ERRNO,
-  /** -1, and the reason in errno; or a code of getaddrinfo(3). */
+  /** Returns -1 and sets errno, or returns a code of getaddrinfo(3). */
   ADDRINFO;
 
-  /** Whether a result means failure. */
+  /** Returns whether a result is a failure. */
   boolean failed(long result) {
     return switch (this) {
       case NEVER -> false;
@@ -35,11 +35,11 @@ public enum ErrorConvention {
   }
 
   /**
-   * The failure that a result stands for.
+   * Returns the exception of a result.
    *
    * @param function the C function's name
-   * @param result what it returned
-   * @param errno what it left in errno: worth nothing where the result itself is the reason
+   * @param result the returned value
+   * @param errno the value of errno; ignored if the result is the errno
    */
   VerbsException failure(String function, long result, int errno) {
     boolean inErrno =
@@ -55,7 +55,7 @@ public enum ErrorConvention {
       return ReregistrationError.failure(function, (int) result, errno);
     }
     int reason = inErrno ? errno : (int) Math.abs(result);
-    // A function that fails without a reason would otherwise read "Success".
+    // Without an errno the message would otherwise be "Success".
     return new VerbsException(function, reason == 0 ? Errno.EIO : reason);
   }
 }

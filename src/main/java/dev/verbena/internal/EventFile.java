@@ -15,8 +15,8 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 
 /**
- * A file descriptor that counts: readable while its count is positive, one less after each read (an
- * {@code eventfd(2)} with {@code EFD_SEMAPHORE}). Events of software devices are announced on it.
+ * A file descriptor with a counter: readable while the counter is positive; each read decrements it
+ * (an {@code eventfd(2)} with {@code EFD_SEMAPHORE}). Software devices signal events on it.
  */
 public final class EventFile implements AutoCloseable {
   private static final int EFD_SEMAPHORE = 1;
@@ -48,7 +48,7 @@ public final class EventFile implements AutoCloseable {
   }
 
   /**
-   * Opens a descriptor whose count is 0.
+   * Opens a descriptor with the counter 0.
    *
    * @throws VerbsException EMFILE if the process has too many open files
    */
@@ -67,12 +67,12 @@ public final class EventFile implements AutoCloseable {
     }
   }
 
-  /** The file descriptor. */
+  /** Returns the file descriptor. */
   public int descriptor() {
     return descriptor;
   }
 
-  /** Adds 1 to the count. */
+  /** Increments the counter. */
   public void add() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = arena.allocate(CAPTURE);
@@ -90,7 +90,7 @@ public final class EventFile implements AutoCloseable {
   }
 
   /**
-   * Takes 1 from the count; waits while it is 0, unless the descriptor is non-blocking.
+   * Decrements the counter; waits while it is 0, unless the descriptor is non-blocking.
    *
    * @return 0, or the errno: EAGAIN if the descriptor is non-blocking and the count is 0
    */

@@ -39,8 +39,8 @@ public final class ExtendedCompletionQueueCalls {
    * Reads the pointers.
    *
    * @param cqEx the {@code ibv_cq_ex}
-   * @param critical whether the provider stays in user space, so that reading may be linked as
-   *     critical: it waits for nobody. Polling may wait for a lock that another thread keeps
+   * @param critical whether the provider works in user space, so that reads may be linked as
+   *     critical: they do not wait. Polling may wait for a lock of another thread
    */
   public ExtendedCompletionQueueCalls(long cqEx, boolean critical) {
     this.critical = critical;
@@ -55,7 +55,7 @@ public final class ExtendedCompletionQueueCalls {
     readDlidPathBits = pointer(cqEx, "read_dlid_path_bits");
     readFlowTag = pointer(cqEx, "read_flow_tag");
     readImmData = pointer(cqEx, "read_imm_data");
-    readInvalidatedRkey = pointer(cqEx, "read_imm_data"); // One place for both in C.
+    readInvalidatedRkey = pointer(cqEx, "read_imm_data"); // A union in C.
     readOpcode = pointer(cqEx, "read_opcode");
     readQpNum = pointer(cqEx, "read_qp_num");
     readSl = pointer(cqEx, "read_sl");
@@ -76,97 +76,97 @@ public final class ExtendedCompletionQueueCalls {
     return Memory.getLong(cqEx + WR_ID);
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_start_poll(long attr) {
     return (int) Call.plain(use(startPoll, "ibv_start_poll"), cqEx, attr);
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_next_poll() {
     return (int) Call.plain(use(nextPoll, "ibv_next_poll"), cqEx);
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public void ibv_end_poll() {
     Call.plain(use(endPoll, "ibv_end_poll"), cqEx);
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_byte_len() {
     return (int) read(readByteLen, "ibv_wc_read_byte_len");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public long ibv_wc_read_completion_ts() {
     return read(readCompletionTs, "ibv_wc_read_completion_ts");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public long ibv_wc_read_completion_wallclock_ns() {
     return read(readCompletionWallclockNs, "ibv_wc_read_completion_wallclock_ns");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public short ibv_wc_read_cvlan() {
     return (short) read(readCvlan, "ibv_wc_read_cvlan");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public byte ibv_wc_read_dlid_path_bits() {
     return (byte) read(readDlidPathBits, "ibv_wc_read_dlid_path_bits");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_flow_tag() {
     return (int) read(readFlowTag, "ibv_wc_read_flow_tag");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_imm_data() {
     return (int) read(readImmData, "ibv_wc_read_imm_data");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_invalidated_rkey() {
     return (int) read(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_opcode() {
     return (int) read(readOpcode, "ibv_wc_read_opcode");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_qp_num() {
     return (int) read(readQpNum, "ibv_wc_read_qp_num");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public byte ibv_wc_read_sl() {
     return (byte) read(readSl, "ibv_wc_read_sl");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_slid() {
     return (int) read(readSlid, "ibv_wc_read_slid");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_src_qp() {
     return (int) read(readSrcQp, "ibv_wc_read_src_qp");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public void ibv_wc_read_tm_info(long tmInfo) {
     Call.plain(use(readTmInfo, "ibv_wc_read_tm_info"), cqEx, tmInfo);
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_vendor_err() {
     return (int) read(readVendorErr, "ibv_wc_read_vendor_err");
   }
 
-  /** The inline function of the same name. */
+  /** Calls the inline function of the same name. */
   public int ibv_wc_read_wc_flags() {
     return (int) read(readWcFlags, "ibv_wc_read_wc_flags");
   }
@@ -184,7 +184,10 @@ public final class ExtendedCompletionQueueCalls {
     return MemorySegment.ofAddress(Memory.getLong(cqEx + offset(field)));
   }
 
-  /** C would jump to address 0 for a field that was not asked for at creation. */
+  /**
+   * Throws for a NULL pointer: the field was not requested at creation, and a call would jump to
+   * address 0.
+   */
   private static MemorySegment use(MemorySegment pointer, String function) {
     if (pointer.address() == 0) {
       throw new VerbsException(

@@ -7,11 +7,11 @@ import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The {@code struct verbs_context} that newer libraries put around an {@code ibv_context}, and the
- * guards with which verbs.h reads it.
+ * The {@code struct verbs_context} around an {@code ibv_context}, with the guards by which verbs.h
+ * reads it.
  *
- * <p>The struct grows at its front, so every field has a fixed distance from its end; {@code sz}
- * says how much of it a library filled.
+ * <p>The struct grows at its front: each field has a fixed distance from its end, and {@code sz} is
+ * the size that the library filled.
  */
 final class ExtendedContext {
   private static final long ABI_COMPAT = Abi.current().offsetOf(ibv_context.layout(), "abi_compat");
@@ -22,24 +22,26 @@ final class ExtendedContext {
 
   private ExtendedContext() {}
 
-  /** {@code verbs_get_ctx}: the struct around a context, or 0. */
+  /** Returns the struct around a context, or 0: {@code verbs_get_ctx}. */
   static long around(long context) {
     return Memory.getLong(context + ABI_COMPAT) == IS_EXTENDED ? context - CONTEXT : 0;
   }
 
-  /** {@code verbs_get_ctx_op}: whether the library knows the field and the provider filled it. */
+  /**
+   * Returns whether the library has the field and the provider filled it: {@code verbs_get_ctx_op}.
+   */
   static boolean provides(long context, String field) {
     return holds(context, field) && Memory.getLong(context + distance(field)) != 0;
   }
 
-  /** Whether the library that made the context knows the field. */
+  /** Returns whether the library that created the context has the field. */
   static boolean holds(long context, String field) {
     return around(context) != 0
         && Memory.getLong(context + SZ) >= SIZE_OF_CONTEXT - distance(field);
   }
 
   /**
-   * The function pointer in a field that the struct {@linkplain #holds holds}.
+   * Returns the function pointer in a field that the struct {@linkplain #holds contains}.
    *
    * @throws dev.verbena.VerbsException EOPNOTSUPP, naming the function, if it is NULL
    */
@@ -47,7 +49,7 @@ final class ExtendedContext {
     return Memory.function(context + distance(field), function);
   }
 
-  /** How far before the context a field lies: a negative number. */
+  /** Returns the offset of a field relative to the context, which is negative. */
   private static long distance(String field) {
     return verbs_context.layout().byteOffset(PathElement.groupElement(field)) - CONTEXT;
   }

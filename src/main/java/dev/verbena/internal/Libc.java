@@ -6,7 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 
-/** The few functions of the C library that waiting on file descriptors and allocating take. */
+/** Functions of the C library for waiting on file descriptors and for allocation. */
 final class Libc {
   static final int EPOLL_CTL_ADD = 1;
   static final int EPOLL_CTL_DEL = 2;
@@ -32,10 +32,7 @@ final class Libc {
     return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
   }
 
-  /**
-   * poll(2): how many of the descriptors have something to tell, or -1. Its errno tells nothing:
-   * whoever waits looks again.
-   */
+  /** Calls poll(2); returns the number of ready descriptors, or -1. */
   static int poll(long pollfds, long count, int milliseconds) {
     return (int) Call.plain(Found.POLL, pollfds, count, milliseconds);
   }
@@ -45,7 +42,7 @@ final class Libc {
     return Call.plain(find("sysconf"), SC_PAGESIZE);
   }
 
-  /** epoll_create1(2): a new descriptor. */
+  /** Calls epoll_create1(2); returns a new descriptor. */
   static int epoll_create1() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);
@@ -54,7 +51,7 @@ final class Libc {
     }
   }
 
-  /** epoll_ctl(2): 0, or the errno. */
+  /** Calls epoll_ctl(2); returns 0 or the errno. */
   static int epoll_ctl(int epoll, int operation, int descriptor, long event) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);
@@ -63,7 +60,7 @@ final class Libc {
     }
   }
 
-  /** epoll_wait(2) for as long as it takes: the number of events; 0 after a signal. */
+  /** Calls epoll_wait(2) without a timeout; returns the number of events, 0 after a signal. */
   static int epoll_wait(int epoll, long events, int capacity) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);
@@ -73,7 +70,7 @@ final class Libc {
     }
   }
 
-  /** fcntl(2): makes reading fail with EAGAIN where it would block. */
+  /** Calls fcntl(2) to set {@code O_NONBLOCK}: reads fail with EAGAIN instead of blocking. */
   static void setNonBlocking(int descriptor) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);

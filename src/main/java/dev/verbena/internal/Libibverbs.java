@@ -8,11 +8,11 @@ import static dev.verbena.internal.ErrorConvention.NEVER;
 import static dev.verbena.internal.ErrorConvention.NULL;
 
 /**
- * What libibverbs exports: one line for each symbol, under its C name.
+ * The functions that libibverbs exports: one line for each symbol, with its C name.
  *
  * <p>Pointers and sizes are {@code long}, 32-bit numbers and enums {@code int}; {@code __be}
- * numbers are as they lie in memory. A call that fails by its row's convention throws {@link
- * dev.verbena.VerbsException}; a function whose only result is success or failure returns nothing.
+ * numbers are in memory order. A call that fails by its error convention throws {@link
+ * dev.verbena.VerbsException}; a function that only returns success or failure is {@code void}.
  */
 public interface Libibverbs {
   // Devices

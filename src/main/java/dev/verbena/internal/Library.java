@@ -14,9 +14,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** A C library, loaded for as long as the JVM lives. */
+/** A C library, loaded until the JVM ends. */
 final class Library {
-  /** A line of /proc/self/maps with a file of rdma-core: from, to, release. */
+  /** A line of /proc/self/maps with a file of rdma-core: start, end, release. */
   private static final Pattern MAPPED =
       Pattern.compile("(\\p{XDigit}+)-(\\p{XDigit}+) .*\\.so\\.1\\.\\d+\\.(\\d+\\.\\d+)");
 
@@ -45,7 +45,7 @@ final class Library {
     String property = "dev.verbena." + soname.substring(0, soname.indexOf('.'));
     String path = System.getProperty(property, soname);
     try {
-      // Never unloaded: providers leave threads and fork handlers behind.
+      // Never unloaded: providers have threads and fork handlers.
       SymbolLookup symbols = SymbolLookup.libraryLookup(path, Arena.global());
       return new Library(soname, path, library.anchor(), symbols);
     } catch (IllegalArgumentException e) {
@@ -67,12 +67,12 @@ final class Library {
     }
   }
 
-  /** Whether a path leads to a file; what has no slash is searched by the dynamic linker. */
+  /** Returns whether a path is a file; the dynamic linker searches names without a slash. */
   private static boolean found(String path) {
     return path.contains("/") && Files.exists(Path.of(path));
   }
 
-  /** A library whose symbols come from elsewhere. */
+  /** Returns a library with the symbols of a lookup. */
   static Library of(String name, SymbolLookup symbols) {
     return new Library(name, name, "", symbols);
   }
@@ -80,7 +80,7 @@ final class Library {
   /**
    * Finds a symbol.
    *
-   * @param since the first rdma-core release that exports it; 0 where every release does
+   * @param since the first rdma-core release that exports it; 0 for all releases
    * @throws VerbsException EOPNOTSUPP if the library is too old, or is another library
    */
   MemorySegment find(String symbol, int since) {
@@ -97,15 +97,15 @@ final class Library {
   }
 
   /**
-   * The rdma-core release this library is of, as far as the name of the mapped file tells.
+   * Returns the rdma-core release of this library, according to the name of the mapped file.
    *
-   * @return such as {@code 44.0}; empty where the file is named otherwise
+   * @return for example {@code 44.0}; empty if the file has another name
    */
   Optional<String> release() {
     return symbols.find(anchor).flatMap(symbol -> release(symbol.address()));
   }
 
-  /** Looks for the file that is mapped where the symbol is: links tell no release. */
+  /** Finds the file that is mapped at the symbol: names of links do not contain the release. */
   private static Optional<String> release(long symbol) {
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
       return maps.map(MAPPED::matcher)
@@ -115,11 +115,13 @@ final class Library {
           .map(m -> m.group(3))
           .findFirst();
     } catch (IOException | UncheckedIOException e) {
-      return Optional.empty(); // Without /proc nothing tells; whoever asks says "unknown".
+      return Optional.empty(); // Without /proc the release is unknown.
     }
   }
 
-  /** What was found, for messages: the release, or the path of a library that does not tell. */
+  /**
+   * Returns a description for messages: the release, or the path of a library of unknown release.
+   */
   String description() {
     return release().map(r -> "rdma-core " + r).orElse(path + " of unknown release");
   }

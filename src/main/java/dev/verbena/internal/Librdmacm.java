@@ -5,7 +5,10 @@ import static dev.verbena.internal.ErrorConvention.MINUS_ONE;
 import static dev.verbena.internal.ErrorConvention.NEVER;
 import static dev.verbena.internal.ErrorConvention.NULL;
 
-/** What librdmacm exports: one line for each symbol, under its C name, as in {@link Libibverbs}. */
+/**
+ * The functions that librdmacm exports: one line for each symbol, with its C name, as in {@link
+ * Libibverbs}.
+ */
 @SharedLibrary(
     soname = "librdmacm.so.1",
     packages = "librdmacm1 and ibverbs-providers",

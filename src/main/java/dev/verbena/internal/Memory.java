@@ -11,11 +11,12 @@ import java.lang.invoke.VarHandle;
 import java.util.Set;
 
 /**
- * Memory that C owns or looks at, by address. The only place where an address becomes readable.
+ * Access by address to memory that C code owns or uses. The only class that accesses memory by
+ * address.
  *
- * <p>Numbers are read and written through constants alone, without a check of alignment or of a
- * segment's scope: C2 makes one move of each, which the data path counts on. Whoever passes an
- * address knows what is there.
+ * <p>Numbers are accessed through constant segments and layouts, without a check of alignment or
+ * scope: C2 compiles each access to one instruction, which the data path requires. The caller must
+ * know that the address is valid.
  */
 public final class Memory {
   private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
@@ -30,23 +31,23 @@ public final class Memory {
 
   private Memory() {}
 
-  /** The memory of one C object: bounded, not owned, valid as long as C keeps it. */
+  /** Returns the memory of a C object: bounded, not owned, valid as long as the object exists. */
   public static MemorySegment at(long address, long size) {
     if (address == 0) {
-      throw new NullPointerException("a NULL pointer where C promises an object");
+      throw new NullPointerException("NULL pointer returned instead of an object");
     }
     return MemorySegment.ofAddress(address).reinterpret(size);
   }
 
-  /** The memory of one C object that is valid as long as an arena is open. */
+  /** Returns the memory of a C object, valid as long as an arena is open. */
   public static MemorySegment at(long address, long size, Arena arena) {
     return at(address, size).reinterpret(arena, null);
   }
 
   /**
-   * Whether memory is freed by closing an arena, not when nothing refers to it any more or never.
-   * Only the class of a scope tells: no method of an automatic arena does, except its {@code
-   * close}.
+   * Returns whether memory is freed by closing an arena, and not by the garbage collector or never.
+   * Only the class of a scope shows it: an automatic arena has no method that does, except {@code
+   * close}, which throws.
    */
   public static boolean isClosable(MemorySegment.Scope scope) {
     return Closable.SCOPES.contains(scope.getClass());
@@ -63,19 +64,22 @@ public final class Memory {
     }
   }
 
-  /** The size of a page of this system's memory. */
+  /** Returns the page size. */
   public static long pageSize() {
     return Libc.pageSize();
   }
 
-  /** Runs something when an arena is closed, before memory is freed that it allocated so far. */
+  /**
+   * Runs an action when an arena is closed, before the memory is freed that it has allocated so
+   * far.
+   */
   public static void beforeFree(Arena arena, Runnable action) {
     MemorySegment unused = MemorySegment.NULL.reinterpret(arena, segment -> action.run());
     assert unused.address() == 0;
   }
 
   /**
-   * The {@code ibv_context} of a C object: what the object's first field points to.
+   * Returns the {@code ibv_context} of a C object, to which its first field points.
    *
    * @throws NullPointerException if there is no object
    */
@@ -83,10 +87,10 @@ public final class Memory {
     return getLong(notNull(object));
   }
 
-  /** Passes on the address of a C object that must be there. */
+  /** Returns the address of a C object; throws if it is NULL. */
   static long notNull(long object) {
     if (object == 0) {
-      throw new NullPointerException("a NULL pointer where C needs an object");
+      throw new NullPointerException("NULL pointer passed instead of an object");
     }
     return object;
   }

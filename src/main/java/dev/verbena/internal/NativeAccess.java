@@ -2,15 +2,15 @@ package dev.verbena.internal;
 
 import java.lang.foreign.MemorySegment;
 
-/** Whether the JVM lets this module call C. */
+/** Checks that native access is enabled for this module. */
 public final class NativeAccess {
   private NativeAccess() {}
 
   /**
-   * Makes a restricted call that does nothing, since {@link Module#isNativeAccessEnabled} is false
-   * as well where the JVM would only warn.
+   * Makes a restricted call without effect: {@link Module#isNativeAccessEnabled} also returns false
+   * where the JVM would only print a warning.
    *
-   * @throws IllegalCallerException saying with which flag the JVM must be started
+   * @throws IllegalCallerException with the required option of the JVM
    */
   public static void require() {
     try {
@@ -21,7 +21,7 @@ public final class NativeAccess {
     }
   }
 
-  /** The option that grants native access to a module, or to the class path. */
+  /** Returns the option that enables native access for a module, or for the class path. */
   static String flag(Module module) {
     return "--enable-native-access=" + (module.isNamed() ? module.getName() : "ALL-UNNAMED");
   }

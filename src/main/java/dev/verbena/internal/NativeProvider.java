@@ -5,11 +5,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The C libraries: each loaded on first use, so that libibverbs serves without librdmacm. */
+/**
+ * The provider of the C libraries, each loaded at its first use: libibverbs works without
+ * librdmacm.
+ */
 final class NativeProvider implements Provider {
   static final NativeProvider INSTANCE = new NativeProvider();
 
-  // A load that failed is tried again at the next call.
+  // A failed load is repeated at the next call.
   private final Map<Class<?>, Library> libraries = new ConcurrentHashMap<>();
   private final Map<Class<?>, Object> bound = new ConcurrentHashMap<>();
 
@@ -31,7 +34,7 @@ final class NativeProvider implements Provider {
   }
 
   /**
-   * The functions of a C library.
+   * Returns the functions of a C library.
    *
    * @param functions an interface with {@link SharedLibrary}
    * @throws VerbsException ENOENT if the library cannot be loaded

@@ -4,13 +4,13 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * The kind of machine that runs: operating system, processor, width of an address, byte order.
+ * The platform: operating system, processor architecture, address size, byte order.
  *
- * <p>Asking needs neither a library nor native access.
+ * <p>It requires neither a library nor native access.
  *
- * @param os as {@code os.name} has it
- * @param arch as {@code os.arch} has it
- * @param addressBits the width of an address
+ * @param os the value of {@code os.name}
+ * @param arch the value of {@code os.arch}
+ * @param addressBits the size of an address in bits
  * @param order the byte order
  */
 public record Platform(String os, String arch, long addressBits, ByteOrder order) {
@@ -22,18 +22,18 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
           ByteOrder.nativeOrder());
 
   /**
-   * The running machine.
+   * Returns the platform of this JVM.
    *
-   * @return what this JVM runs on
+   * @return the platform
    */
   public static Platform current() {
     return CURRENT;
   }
 
   /**
-   * Throws unless the struct layouts that this library uses are proven for this platform.
+   * Throws unless this platform is supported: the struct layouts of this library are tested for it.
    *
-   * @throws UnsupportedOperationException saying what is needed and what was found
+   * @throws UnsupportedOperationException with the requirement and the actual platform
    */
   public void requireSupported() {
     String reason = unsupportedReason();
@@ -43,9 +43,9 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
   }
 
   /**
-   * Why this platform is not supported.
+   * Returns the reason why this platform is not supported.
    *
-   * @return the reason, or null where it is supported
+   * @return the reason, or null if it is supported
    */
   public String unsupportedReason() {
     boolean supported =
@@ -65,7 +65,7 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
   }
 
   /**
-   * Whether the operating system is Linux.
+   * Returns whether the operating system is Linux.
    *
    * @return true on Linux
    */
@@ -74,7 +74,7 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
   }
 
   /**
-   * Whether the processor is a 64-bit Arm.
+   * Returns whether the processor is a 64-bit Arm.
    *
    * @return true on aarch64
    */

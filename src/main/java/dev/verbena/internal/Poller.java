@@ -13,9 +13,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * One thread that sits in epoll_wait(2) for all threads that are parked until a descriptor is
- * readable. So a virtual thread gives up its carrier while it waits, and an interrupt reaches every
- * thread.
+ * A thread that waits in epoll_wait(2) for all threads that are parked until a descriptor is
+ * readable. A waiting virtual thread releases its carrier, and interrupts reach every thread.
  */
 final class Poller {
   private static final int EPOLLIN = 1;
@@ -26,7 +25,7 @@ final class Poller {
   private static final long DATA = Platform.current().isAarch64() ? 8 : 4;
   private static final long EVENT_SIZE = DATA + Long.BYTES;
 
-  /** A thread that is parked, or about to be. */
+  /** A thread that is parked, or about to park. */
   static final class Waiter {
     private final Readiness wait;
     private final Thread thread = Thread.currentThread();
@@ -56,7 +55,7 @@ final class Poller {
     this.epoll = epoll;
   }
 
-  /** The poller, started when something waits for the first time. */
+  /** Returns the poller, started at the first wait. */
   static synchronized Poller get() {
     if (instance == null) {
       Poller poller = new Poller(Libc.epoll_create1());
@@ -76,7 +75,10 @@ final class Poller {
     }
   }
 
-  /** The descriptor is readable, and reported once: those who find nothing left come again. */
+  /**
+   * Wakes all waiters of a readable descriptor, which is reported once: those that find no data
+   * wait again.
+   */
   private void wakeAll(int descriptor) {
     List<Waiter> all;
     lock.lock();
@@ -90,7 +92,7 @@ final class Poller {
     }
   }
 
-  /** Has a thread woken as soon as the descriptor is readable, at once if it is. */
+  /** Registers a thread to be woken when the descriptor is readable, immediately if it is. */
   void add(int descriptor, Waiter waiter) {
     lock.lock();
     try {
@@ -104,7 +106,7 @@ final class Poller {
     }
   }
 
-  /** Forgets a thread that no longer waits. */
+  /** Removes a thread that does not wait any more. */
   void remove(int descriptor, Waiter waiter) {
     lock.lock();
     try {
@@ -121,7 +123,7 @@ final class Poller {
     }
   }
 
-  /** Wakes all who wait through one object, and lets go of the descriptor if nobody else does. */
+  /** Wakes all waiters of one object, and removes the descriptor if it has no other waiters. */
   void close(int descriptor, Readiness wait) {
     List<Waiter> woken = List.of();
     lock.lock();
@@ -133,7 +135,7 @@ final class Poller {
       }
       if (all == null || all.isEmpty()) {
         waiters.remove(descriptor);
-        // It may not have been added, or be closed by now: either way it is gone.
+        // It may not have been added, or may be closed already; both are fine.
         Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_DEL, descriptor, 0);
       }
     } finally {
@@ -142,7 +144,10 @@ final class Poller {
     woken.forEach(Waiter::wake);
   }
 
-  /** Asks for one report. What the kernel knows of the number may be older than its file. */
+  /**
+   * Arms the descriptor for one report. The kernel's registration of the number may be that of an
+   * earlier file.
+   */
   private void arm(int descriptor) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment event = arena.allocate(EVENT_SIZE, Long.BYTES);

@@ -10,12 +10,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Copies between addresses of this process that may be invalid: the kernel copies, with {@code
- * process_vm_readv(2)}, and reports an address that is not mapped where an ordinary copy would end
- * the JVM.
+ * Copies between addresses of this process that may be invalid: the kernel copies ({@code
+ * process_vm_readv(2)}) and reports an address that is not mapped, where an ordinary copy would
+ * crash the JVM.
  *
- * <p>Where the kernel does not offer the call, an ordinary copy takes its place and {@link
- * #isChecked} is false. For one thread at a time.
+ * <p>If the kernel does not permit the call, an ordinary copy replaces it, and {@link #isChecked}
+ * returns false. Not thread-safe.
  */
 public final class ProcessMemory {
   private static final MethodHandle READ =
@@ -41,7 +41,7 @@ public final class ProcessMemory {
 
   private final long vectorsAddress = vectors.address();
 
-  /** Makes a copier. */
+  /** Creates a copier. */
   public ProcessMemory() {
     this(CHECKED);
   }
@@ -58,13 +58,13 @@ public final class ProcessMemory {
     }
   }
 
-  /** Whether invalid addresses are reported. */
+  /** Returns whether invalid addresses are reported. */
   public static boolean isChecked() {
     return CHECKED;
   }
 
   /**
-   * Copies.
+   * Copies bytes.
    *
    * @return false if a part of source or destination is not mapped, or the destination is read-only
    */

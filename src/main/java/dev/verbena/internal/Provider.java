@@ -4,32 +4,34 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * An implementation of the seam: the C libraries, or software devices in Java.
+ * An implementation of the C functions: the C libraries, or software devices in Java.
  *
- * <p>Objects of {@code dev.verbena.verbs} keep the provider they came from, so several may be in
- * use at once.
+ * <p>Objects of {@code dev.verbena.verbs} keep the provider that they were created by, so that
+ * several can be used at the same time.
  */
 public interface Provider {
-  /** The control verbs. */
+  /** Returns the control verbs. */
   Verbs verbs();
 
-  /** The RDMA connection manager. */
+  /** Returns the functions of the RDMA connection manager. */
   Librdmacm rdmacm();
 
-  /** The rdma-core release of the libibverbs that is used, where that can be told. */
+  /** Returns the rdma-core release of libibverbs, if known. */
   default Optional<String> release() {
     return Optional.empty();
   }
 
   /**
-   * The provider of calls that name none: the software devices if some are configured, else the C
-   * libraries of this machine, loaded when first asked for a function.
+   * Returns the default provider: the software devices if some are configured, otherwise the C
+   * libraries of this host, loaded at the first call of a function.
    */
   static Provider system() {
     return ConfiguredDevices.provider().orElse(NativeProvider.INSTANCE);
   }
 
-  /** The providers whose devices are listed: software devices first, if some are configured. */
+  /**
+   * Returns the providers whose devices are listed: software devices first, if some are configured.
+   */
   static List<Provider> all() {
     return ConfiguredDevices.provider()
         .map(soft -> List.of(soft, NativeProvider.INSTANCE))

@@ -27,7 +27,10 @@ public final class QueuePairCalls {
     this.crossing = new Crossing(critical);
   }
 
-  /** Posts a list of send requests; the result is an errno, {@code badWr} the refused one. */
+  /**
+   * Posts a list of send requests; the result is an errno, {@code badWr} the first request that was
+   * not posted.
+   */
   public int ibv_post_send(long wr, long badWr) {
     return (int)
         (crossing.isCritical()
@@ -35,7 +38,10 @@ public final class QueuePairCalls {
             : Call.plain(postSend, qp, wr, badWr));
   }
 
-  /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
+  /**
+   * Posts a list of receive requests; the result is an errno, {@code badWr} the first request that
+   * was not posted.
+   */
   public int ibv_post_recv(long wr, long badWr) {
     return (int)
         (crossing.isCritical()

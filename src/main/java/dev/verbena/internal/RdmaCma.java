@@ -5,8 +5,8 @@ import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_route;
 
 /**
- * The inline functions of rdma_cma.h. Those of rdma_verbs.h make a request for each call; {@code
- * dev.verbena.cm.Transfers} has them over prepared requests instead.
+ * The inline functions of rdma_cma.h. Those of rdma_verbs.h, which build a request for each call,
+ * are in {@code dev.verbena.cm.Transfers}, with preformatted requests.
  */
 public final class RdmaCma {
   private static final long LOCAL = rdma_cm_id.route$offset() + rdma_route.addr$offset();
@@ -14,12 +14,12 @@ public final class RdmaCma {
 
   private RdmaCma() {}
 
-  /** The address of the identifier's own {@code sockaddr}. */
+  /** Returns the address of the identifier's local {@code sockaddr}. */
   public static long rdma_get_local_addr(long id) {
     return id + LOCAL;
   }
 
-  /** The address of the peer's {@code sockaddr}. */
+  /** Returns the address of the peer's {@code sockaddr}. */
   public static long rdma_get_peer_addr(long id) {
     return id + PEER;
   }

@@ -10,11 +10,11 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Waits until something can be read from a file descriptor. Any number of threads may wait; all
- * wake when it is readable, and those who come too late to find something wait again.
+ * Waits until a file descriptor is readable. Any number of threads may wait; all wake up when it is
+ * readable, and those that find no data wait again.
  *
- * <p>Once {@link #close} has returned, no thread uses the descriptor any more: its number may soon
- * be that of another file.
+ * <p>After {@link #close} has returned, no thread uses the descriptor any more: its number may be
+ * reused for another file.
  */
 public final class Readiness implements AutoCloseable {
   private static final short POLLIN = 1;
@@ -22,27 +22,27 @@ public final class Readiness implements AutoCloseable {
   private static final long REVENTS = 6;
 
   /**
-   * How long a platform thread waits in poll(2) before it parks. Answers mostly come soon, and poll
-   * notices them in half the time: 15 us, where parking costs 30 us (virtual threads 60 us). But
-   * nothing wakes a thread from poll, so an interrupt or a close is noticed this much later.
+   * The time that a platform thread waits in poll(2) before it parks. Events usually arrive soon,
+   * and poll returns in half the time: 15 us; parking takes 30 us (virtual threads 60 us). A thread
+   * in poll cannot be woken, so that an interrupt or a close is noticed after up to this time.
    */
   private static final long DIRECT_MILLIS = 10;
 
   private final int descriptor;
 
   /**
-   * The {@code struct pollfd}. All threads share it, since they ask the same and heed poll's result
-   * alone; it lives as long as any of them is inside.
+   * The {@code struct pollfd}, shared by all threads: they poll for the same and use only poll's
+   * result. Alive as long as a thread is inside.
    */
   private final MemorySegment pollfd = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition left = lock.newCondition();
 
-  /** How many threads are in {@link #await}; under the lock. */
+  /** The number of threads in {@link #await}; guarded by the lock. */
   private int inside;
 
-  /** Set under the lock, so that whoever enters before is waited for. */
+  /** Set under the lock, so that close waits for threads that entered before. */
   private volatile boolean closed;
 
   private volatile boolean parked;
@@ -53,18 +53,18 @@ public final class Readiness implements AutoCloseable {
     pollfd.set(ValueLayout.JAVA_SHORT, Integer.BYTES, POLLIN);
   }
 
-  /** Waits on a descriptor, which stays the property of whoever opened it. */
+  /** Returns the readiness of a descriptor, which it does not own. */
   public static Readiness of(int descriptor) {
     return new Readiness(descriptor);
   }
 
-  /** Makes reading a descriptor fail with EAGAIN where it would block. */
+  /** Makes a descriptor non-blocking: reads fail with EAGAIN instead of blocking. */
   public static void setNonBlocking(int descriptor) {
     Libc.setNonBlocking(descriptor);
   }
 
   /**
-   * Whether something can be read now: data, an error, or the end of the file.
+   * Returns whether the descriptor is readable: data, an error, or the end of the file.
    *
    * @throws IllegalStateException if the descriptor is not open
    */
@@ -85,10 +85,10 @@ public final class Readiness implements AutoCloseable {
   }
 
   /**
-   * Waits until something can be read, the time is over, or this is closed.
+   * Waits until the descriptor is readable, the time has elapsed, or this is closed.
    *
-   * @param nanos how long at most; {@link Long#MAX_VALUE} is for ever
-   * @return whether something can probably be read: another thread may be quicker
+   * @param nanos the maximum time in nanoseconds; {@link Long#MAX_VALUE} is unlimited
+   * @return whether it was readable; another thread may read first
    * @throws InterruptedException if the thread is interrupted
    */
   public boolean await(long nanos) throws InterruptedException {
@@ -144,7 +144,7 @@ public final class Readiness implements AutoCloseable {
     parked = true;
     poller.add(descriptor, waiter);
     try {
-      // Closing looks at parked after it has set closed: one of the two sees the other.
+      // close reads parked after it has set closed: one of the two sees the other's write.
       while (!waiter.isWoken() && !closed) {
         if (Thread.interrupted()) {
           throw new InterruptedException();
@@ -162,8 +162,8 @@ public final class Readiness implements AutoCloseable {
   }
 
   /**
-   * Makes everybody leave {@link #await}, now and from now on, and returns when they have left: at
-   * most some {@value #DIRECT_MILLIS} ms later.
+   * Makes all threads leave {@link #await}, now and in the future, and returns when they have left:
+   * after at most about {@value #DIRECT_MILLIS} ms.
    */
   @Override
   public void close() {

@@ -4,7 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
 
-/** What {@code ibv_rereg_mr} says about a region that it could not change. */
+/** The error codes of {@code ibv_rereg_mr}. */
 final class ReregistrationError {
   private ReregistrationError() {}
 

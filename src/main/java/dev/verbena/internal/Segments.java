@@ -3,18 +3,19 @@ package dev.verbena.internal;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The one check of segments that go to C: native, alive, accessible by this thread, large enough,
- * and writable if C writes. C gets an address, for which the JVM checks nothing any more.
+ * Validates segments that are passed to C functions: native, alive, accessible by this thread,
+ * large enough, and writable if the function writes. The C function receives an address, which the
+ * JVM does not check.
  */
 public final class Segments {
   private Segments() {}
 
   /**
-   * Checks memory that C reads.
+   * Validates memory that a C function reads.
    *
    * @param segment the memory
-   * @param size how many bytes of it C reads
-   * @return its address
+   * @param size the number of bytes that are read
+   * @return the address
    * @throws IllegalArgumentException if it is on the heap, or too small
    * @throws IllegalStateException if its arena is closed
    * @throws WrongThreadException if its arena is confined to another thread
@@ -29,11 +30,11 @@ public final class Segments {
   }
 
   /**
-   * Checks memory that C writes.
+   * Validates memory that a C function writes.
    *
    * @param segment the memory
-   * @param size how many bytes of it C writes
-   * @return its address
+   * @param size the number of bytes that are written
+   * @return the address
    * @throws IllegalArgumentException if it is on the heap, too small, or read-only
    * @throws IllegalStateException if its arena is closed
    * @throws WrongThreadException if its arena is confined to another thread
@@ -41,18 +42,18 @@ public final class Segments {
   public static long writable(MemorySegment segment, long size) {
     long address = readable(segment, size);
     if (segment.isReadOnly()) {
-      throw new IllegalArgumentException("C would write to a read-only segment");
+      throw new IllegalArgumentException("the segment is read-only; a writable one is required");
     }
     return address;
   }
 
   /**
-   * Checks the pointer to an object of C. Its size is not checked: a pointer that C returned is a
-   * segment of length 0.
+   * Validates the pointer to a C object. Its size is not checked: a pointer returned by a C
+   * function is a segment of length 0.
    *
    * @param segment the object
    * @param type the C type, for the message
-   * @return its address
+   * @return the address
    * @throws IllegalArgumentException if it is on the heap, or NULL
    * @throws IllegalStateException if its arena is closed
    * @throws WrongThreadException if its arena is confined to another thread
@@ -90,7 +91,7 @@ public final class Segments {
   private static void requireUsable(MemorySegment segment) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(
-          "a heap segment, which C cannot use: allocate native memory, such as an arena's");
+          "heap segment: native memory is required, such as that of an arena");
     }
     if (!segment.scope().isAlive()) {
       throw new IllegalStateException("the segment's arena is closed");

@@ -6,21 +6,21 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Names the C library whose functions an interface declares. An interface with this annotation and
- * methods with {@link Symbol} is all that a further library needs, such as that of a provider.
+ * Names the C library whose functions an interface declares. To use a further library, such as that
+ * of a provider, declare an interface with this annotation and methods with {@link Symbol}.
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.TYPE)
 @interface SharedLibrary {
   /**
-   * Its soname, such as {@code libibverbs.so.1}. A path in the system property {@code
-   * dev.verbena.libibverbs} replaces it.
+   * Returns the soname, such as {@code libibverbs.so.1}. A path in the system property {@code
+   * dev.verbena.libibverbs} overrides it.
    */
   String soname();
 
-  /** The Debian packages that have it, for messages. */
+  /** Returns the Debian packages of the library, for messages. */
   String packages();
 
-  /** A symbol that every release of it exports. */
+  /** Returns a symbol that all releases export. */
   String anchor();
 }

@@ -13,7 +13,9 @@ import java.net.UnknownHostException;
 import java.nio.ByteOrder;
 import java.util.Optional;
 
-/** IP addresses and ports as C keeps them: {@code sockaddr_in} and {@code sockaddr_in6}. */
+/**
+ * Conversion of IP addresses and ports from and to {@code sockaddr_in} and {@code sockaddr_in6}.
+ */
 public final class SocketAddresses {
   /** IPv4. */
   public static final int AF_INET = 2;
@@ -21,7 +23,7 @@ public final class SocketAddresses {
   /** IPv6. */
   public static final int AF_INET6 = 10;
 
-  /** InfiniBand's own addresses. */
+  /** InfiniBand addresses. */
   public static final int AF_IB = 27;
 
   private static final ValueLayout.OfShort PORT =
@@ -30,11 +32,11 @@ public final class SocketAddresses {
   private SocketAddresses() {}
 
   /**
-   * Writes an address.
+   * Writes an address to native memory.
    *
    * @param address a resolved address; null for NULL
    * @param arena where it is written
-   * @return the {@code sockaddr}, as long as its family needs
+   * @return the {@code sockaddr}, of the size of its family
    * @throws IllegalArgumentException if the address is not resolved
    */
   public static MemorySegment write(InetSocketAddress address, Arena arena) {
@@ -67,8 +69,8 @@ public final class SocketAddresses {
   /**
    * Reads an address.
    *
-   * @param sockaddr an address in room for any family
-   * @return the address; empty where there is none or where it is not an IP address
+   * @param sockaddr an address in a segment large enough for any family
+   * @return the address; empty if there is none or it is no IP address
    */
   public static Optional<InetSocketAddress> read(MemorySegment sockaddr) {
     return switch (family(sockaddr)) {
@@ -88,12 +90,12 @@ public final class SocketAddresses {
     };
   }
 
-  /** Reads an address that C points to. */
+  /** Reads the address at a pointer. */
   public static Optional<InetSocketAddress> read(long sockaddr) {
     return read(Memory.at(sockaddr, sockaddr_storage.sizeof()));
   }
 
-  /** The address family of a {@code sockaddr}; 0 where none was written yet. */
+  /** Returns the address family of a {@code sockaddr}; 0 if none was written. */
   public static int family(MemorySegment sockaddr) {
     return Short.toUnsignedInt(sockaddr.get(ValueLayout.JAVA_SHORT, 0));
   }

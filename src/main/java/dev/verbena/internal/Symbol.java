@@ -5,16 +5,16 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** Marks a method that stands for a C function which its library exports under the same name. */
+/** Marks a method that calls the C function that the library exports with the same name. */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)
 @interface Symbol {
-  /** How the function reports failure. */
+  /** Returns the error convention of the function. */
   ErrorConvention fails();
 
-  /** The first rdma-core release that exports it; 0 where every release does. */
+  /** Returns the first rdma-core release that exports the function; 0 for all releases. */
   int since() default 0;
 
-  /** Whether NULL is a good first argument. */
+  /** Returns whether NULL is a valid first argument. */
   boolean nullable() default false;
 }

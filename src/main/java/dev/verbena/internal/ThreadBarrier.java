@@ -8,12 +8,13 @@ import java.lang.foreign.MemorySegment;
  * A memory barrier in all threads of this process, made by one of them: {@code membarrier(2)} with
  * {@code MEMBARRIER_CMD_PRIVATE_EXPEDITED}.
  *
- * <p>Two threads that each store to one variable and then load from the other's need a full barrier
- * in between, or both may load the old value. Where one of the two is the data path, which is to
- * have no barrier, and the other one is rare, the rare one makes it for both.
+ * <p>Two threads that each store to one variable and then load the variable of the other need a
+ * full barrier in between; otherwise both may load the old value. If one of them is the data path,
+ * which must not have a barrier, and the other one is rare, the rare one makes the barrier for
+ * both.
  *
- * <p>Where the system call is missing, a shared arena is closed: for that the JVM makes a handshake
- * with each thread, which orders its loads and stores as well.
+ * <p>Where the system call is not available, a shared arena is closed: for this the JVM makes a
+ * handshake with each thread, which also orders its loads and stores.
  */
 public final class ThreadBarrier {
   private static final int PRIVATE_EXPEDITED = 1 << 3;
@@ -27,9 +28,9 @@ public final class ThreadBarrier {
   private ThreadBarrier() {}
 
   /**
-   * Orders the loads and stores of every thread of this process: when this returns, whatever a
-   * thread stored before an earlier point of its program is visible here, or it loads after that
-   * point what this thread stored before.
+   * Orders the loads and stores of all threads of this process: when this method returns, the
+   * stores of a thread before some point of its execution are visible to the caller, and its loads
+   * after that point see the caller's earlier stores.
    */
   public static void run() {
     if (!EXPEDITED || membarrier(PRIVATE_EXPEDITED) != 0) {
@@ -37,12 +38,12 @@ public final class ThreadBarrier {
     }
   }
 
-  /** What {@link #run} does where the system call is missing. */
+  /** Orders loads and stores without the system call. */
   static void handshake() {
     Arena.ofShared().close();
   }
 
-  /** Whether {@link #run} makes the system call. */
+  /** Returns whether {@link #run} makes the system call. */
   static boolean isExpedited() {
     return EXPEDITED;
   }
@@ -54,7 +55,10 @@ public final class ThreadBarrier {
     return Linker.nativeLinker().defaultLookup().find("syscall").orElse(MemorySegment.NULL);
   }
 
-  /** membarrier(2): 0, or -1 where the kernel lacks the command or a filter forbids it. */
+  /**
+   * Calls membarrier(2); returns 0, or -1 if the kernel does not support the command or a filter
+   * forbids it.
+   */
   private static long membarrier(int command) {
     return Call.plain(SYSCALL, MEMBARRIER, command, 0, 0);
   }

@@ -24,19 +24,20 @@ import dev.verbena.raw.ibv_wq_init_attr;
 import dev.verbena.raw.rdma_h;
 
 /**
- * All control verbs: what libibverbs exports, and what verbs.h defines inline.
+ * The control verbs: the functions that libibverbs exports, and those that verbs.h defines inline.
  *
- * <p>The inline functions come in two kinds. Those that only call through a pointer of {@code
- * verbs_context} are one line here. Those with logic of their own are default methods that keep
- * that logic. The verbs of the data path are inline as well; they belong to the object they work
- * on: {@link QueuePairCalls}, {@link CompletionQueueCalls}, and their extended forms.
+ * <p>There are two kinds of inline functions. Those that only call through a pointer of {@code
+ * verbs_context} are declared in one line. Those with logic of their own are default methods with
+ * the same logic. The functions of the data path are inline, too; they are methods of the object
+ * that they work on: {@link QueuePairCalls}, {@link CompletionQueueCalls}, and their extended
+ * forms.
  */
 @SharedLibrary(
     soname = "libibverbs.so.1",
     packages = "libibverbs1 and ibverbs-providers",
     anchor = "ibv_open_device")
 public interface Verbs extends Libibverbs {
-  // Through a pointer of verbs_context
+  // Functions that call through a pointer of verbs_context
   @ContextOp(fails = ERRNO, since = 22)
   void ibv_advise_mr(long pd, int advice, int flags, long sgList, int numSge);
 
@@ -130,7 +131,7 @@ public interface Verbs extends Libibverbs {
   @ContextOp(fails = ERRNO, field = "ops.dealloc_mw")
   void ibv_dealloc_mw(long mw);
 
-  // Pointers that the functions below wrap in logic
+  // Pointers that are called by the functions below
   @ContextOp(fails = ERRNO, field = "ops.bind_mw")
   void bind_mw(long qp, long mw, long mwBind);
 
@@ -149,9 +150,12 @@ public interface Verbs extends Libibverbs {
   @ContextOp(fails = NULL, of = CONTEXT)
   long create_wq(long context, long wqInitAttr);
 
-  // With logic of their own
+  // Functions with logic of their own
 
-  /** What the macro {@code ibv_query_port} calls: an old library fills the struct's old part. */
+  /**
+   * The function that the macro {@code ibv_query_port} calls: an old library fills the old part of
+   * the struct.
+   */
   default void ___ibv_query_port(long context, byte port, long portAttr) {
     long size = ibv_port_attr.sizeof();
     if (ExtendedContext.provides(context, "query_port")) {
@@ -177,7 +181,10 @@ public interface Verbs extends Libibverbs {
     _ibv_query_comp_cntr_caps(context, caps, ibv_comp_cntr_caps.sizeof());
   }
 
-  /** Falls back to {@code ibv_query_device} where provider or kernel lack the extended query. */
+  /**
+   * Calls {@code ibv_query_device} if the provider or the kernel does not support the extended
+   * query.
+   */
   default void ibv_query_device_ex(long context, long input, long attr) {
     if (input != 0
         && ibv_query_device_ex_input.comp_mask(Memory.at(input, ibv_query_device_ex_input.sizeof()))
@@ -199,38 +206,45 @@ public interface Verbs extends Libibverbs {
     ibv_query_device(context, attr + ibv_device_attr_ex.orig_attr$offset());
   }
 
-  /** What the macro {@code ibv_reg_mr} calls: optional access flags need the newer entry point. */
+  /**
+   * The function that the macro {@code ibv_reg_mr} calls: optional access flags require the newer
+   * function.
+   */
   default long __ibv_reg_mr(long pd, long address, long length, int access) {
     return (access & rdma_h.IBV_ACCESS_OPTIONAL_RANGE()) == 0
         ? ibv_reg_mr(pd, address, length, access)
         : ibv_reg_mr_iova2(pd, address, length, address, access);
   }
 
-  /** What the macro {@code ibv_reg_mr_iova} calls. */
+  /** The function that the macro {@code ibv_reg_mr_iova} calls. */
   default long __ibv_reg_mr_iova(long pd, long address, long length, long iova, int access) {
     return (access & rdma_h.IBV_ACCESS_OPTIONAL_RANGE()) == 0
         ? ibv_reg_mr_iova(pd, address, length, iova, access)
         : ibv_reg_mr_iova2(pd, address, length, iova, access);
   }
 
-  /** Binds a memory window of type 1, after the checks that the header makes. */
+  /** Binds a memory window of type 1, after the checks of the header. */
   default void ibv_bind_mw(long qp, long mw, long mwBind) {
     var window = Memory.at(mw, ibv_mw.sizeof());
     var info = ibv_mw_bind.bind_info(Memory.at(mwBind, ibv_mw_bind.sizeof()));
     long mr = ibv_mw_bind_info.mr(info).address();
     if (ibv_mw.type(window) != rdma_h.IBV_MW_TYPE_1()) {
-      throw new VerbsException("ibv_bind_mw", Errno.EINVAL, "only windows of type 1 are bound so");
+      throw new VerbsException(
+          "ibv_bind_mw", Errno.EINVAL, "memory window is not of type 1 (IBV_MW_TYPE_1)");
     }
     if (mr == 0 && (ibv_mw_bind_info.addr(info) != 0 || ibv_mw_bind_info.length(info) != 0)) {
-      throw new VerbsException("ibv_bind_mw", Errno.EINVAL, "an address without a memory region");
+      throw new VerbsException("ibv_bind_mw", Errno.EINVAL, "address without a memory region");
     }
     if (mr != 0 && !ibv_mw.pd(window).equals(ibv_mr.pd(Memory.at(mr, ibv_mr.sizeof())))) {
-      throw new VerbsException("ibv_bind_mw", Errno.EPERM, "window and region differ in domain");
+      throw new VerbsException(
+          "ibv_bind_mw",
+          Errno.EPERM,
+          "memory window and memory region are of different protection domains");
     }
     bind_mw(qp, mw, mwBind);
   }
 
-  /** Uses {@code ibv_create_qp} where nothing but a protection domain is asked for. */
+  /** Calls {@code ibv_create_qp} if only the protection domain is set. */
   default long ibv_create_qp_ex(long context, long qpInitAttrEx) {
     var attr = Memory.at(qpInitAttrEx, ibv_qp_init_attr_ex.sizeof());
     return ibv_qp_init_attr_ex.comp_mask(attr) == rdma_h.IBV_QP_INIT_ATTR_PD()
@@ -238,7 +252,7 @@ public interface Verbs extends Libibverbs {
         : create_qp_ex(context, qpInitAttrEx);
   }
 
-  /** Uses {@code ibv_create_srq} where a basic queue is asked for. */
+  /** Calls {@code ibv_create_srq} for a basic queue. */
   default long ibv_create_srq_ex(long context, long srqInitAttrEx) {
     var attr = Memory.at(srqInitAttrEx, ibv_srq_init_attr_ex.sizeof());
     int mask = ibv_srq_init_attr_ex.comp_mask(attr);
@@ -260,7 +274,7 @@ public interface Verbs extends Libibverbs {
     var queue = Memory.at(wq, Abi.current().sizeOf(ibv_wq.layout()));
     ibv_wq.wq_context(
         queue, ibv_wq_init_attr.wq_context(Memory.at(wqInitAttr, ibv_wq_init_attr.sizeof())));
-    // events_completed, and what pthread_mutex_init and pthread_cond_init leave: zeros on Linux.
+    // events_completed, and the result of pthread_mutex_init and pthread_cond_init: zeros on Linux.
     queue
         .asSlice(ibv_wq.mutex$offset())
         .asSlice(0, Abi.current().offsetOf(ibv_wq.layout(), "comp_mask") - ibv_wq.mutex$offset())
@@ -268,7 +282,7 @@ public interface Verbs extends Libibverbs {
     return wq;
   }
 
-  /** Posts tag-matching operations; a provider without them takes none. */
+  /** Posts tag-matching operations; EOPNOTSUPP if the provider does not support them. */
   default int ibv_post_srq_ops(long srq, long op, long badOp) {
     long context = Memory.getLong(srq);
     if (ExtendedContext.provides(context, "post_srq_ops")) {
@@ -280,7 +294,7 @@ public interface Verbs extends Libibverbs {
     return Errno.EOPNOTSUPP;
   }
 
-  /** Posts receives to a work queue through the queue's own pointer. */
+  /** Posts receive requests to a work queue, through a pointer of the queue. */
   default int ibv_post_wq_recv(long wq, long recvWr, long badRecvWr) {
     return (int)
         Call.plain(
@@ -290,7 +304,7 @@ public interface Verbs extends Libibverbs {
             badRecvWr);
   }
 
-  /** Copies into device memory through the memory's own pointer. */
+  /** Copies to device memory, through a pointer of the memory object. */
   default int ibv_memcpy_to_dm(long dm, long dmOffset, long hostAddress, long length) {
     return (int)
         Call.plain(
@@ -301,7 +315,7 @@ public interface Verbs extends Libibverbs {
             length);
   }
 
-  /** Copies out of device memory through the memory's own pointer. */
+  /** Copies from device memory, through a pointer of the memory object. */
   default int ibv_memcpy_from_dm(long hostAddress, long dm, long dmOffset, long length) {
     return (int)
         Call.plain(
@@ -312,32 +326,35 @@ public interface Verbs extends Libibverbs {
             length);
   }
 
-  /** The {@code verbs_context} around a context, or 0 where an old library made it. */
+  /** Returns the {@code verbs_context} around a context, or 0 if an old library created it. */
   static long verbs_get_ctx(long context) {
     return ExtendedContext.around(context);
   }
 
-  /** An extended queue is a queue with more behind it. */
+  /** Returns the plain queue: the extended struct begins with it. */
   static long ibv_cq_ex_to_cq(long cqEx) {
     return cqEx;
   }
 
-  /** The key after a given one: only its lowest 8 bits belong to the user. */
+  /** Returns the next key: only the lowest 8 bits are under the control of the user. */
   static int ibv_inc_rkey(int rkey) {
     return (rkey & ~0xff) | ((rkey + 1) & 0xff);
   }
 
-  /** Whether a mask of {@code ibv_rss_caps} or {@code ibv_odp_caps} style names a QP type. */
+  /**
+   * Returns whether a mask as in {@code ibv_rss_caps} or {@code ibv_odp_caps} contains a queue pair
+   * type.
+   */
   static boolean ibv_is_qpt_supported(int caps, int qpType) {
     return (caps & (1 << qpType)) != 0;
   }
 
-  /** The UDP source port that RoCE v2 derives from a flow label. */
+  /** Returns the UDP source port that RoCE v2 derives from a flow label. */
   static int ibv_flow_label_to_udp_sport(int flowLabel) {
     return ((flowLabel & 0x3fff) ^ ((flowLabel & 0xfc000) >>> 14)) | 0xc000;
   }
 
-  /** Declared by verbs.h, exported by no release: the texts are ours. */
+  /** Returns the text of an opcode. verbs.h declares the function, but no release exports it. */
   static String ibv_wr_opcode_str(int opcode) {
     return WorkRequestOpcodes.text(opcode);
   }

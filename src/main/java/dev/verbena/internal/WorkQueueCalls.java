@@ -21,7 +21,10 @@ public final class WorkQueueCalls {
     this.crossing = new Crossing(critical);
   }
 
-  /** Posts a list of receive requests; the result is an errno, {@code badWr} the refused one. */
+  /**
+   * Posts a list of receive requests; the result is an errno, {@code badWr} the first request that
+   * was not posted.
+   */
   public int ibv_post_wq_recv(long wr, long badWr) {
     return (int)
         (crossing.isCritical()

@@ -1,6 +1,9 @@
 package dev.verbena.internal;
 
-/** The texts of {@code enum ibv_wr_opcode}, which verbs.h promises and no library exports. */
+/**
+ * The texts of {@code enum ibv_wr_opcode}: verbs.h declares the function, but no library exports
+ * it.
+ */
 final class WorkRequestOpcodes {
   private static final String[] TEXTS = {
     "RDMA write",

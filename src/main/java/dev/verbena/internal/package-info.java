@@ -1,8 +1,8 @@
 /**
- * The seam to C: the only code that makes restricted calls.
+ * The seam: the only code that makes restricted calls of {@code java.lang.foreign}.
  *
- * <p>{@link dev.verbena.internal.Verbs} and {@link dev.verbena.internal.Librdmacm} list the
- * functions; {@link dev.verbena.internal.Binding} makes them calls; the {@code *Calls} classes are
- * the data path.
+ * <p>{@link dev.verbena.internal.Verbs} and {@link dev.verbena.internal.Librdmacm} list the C
+ * functions; {@link dev.verbena.internal.Binding} implements them by native calls; the {@code
+ * *Calls} classes call the functions of the data path.
  */
 package dev.verbena.internal;

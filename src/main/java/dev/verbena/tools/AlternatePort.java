@@ -15,16 +15,19 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
- * The port that a connection may migrate to.
+ * The port of the alternate path of a connection.
  *
  * @param number the port; 0 if there is none
- * @param lid its LID, which the peer must know
+ * @param lid its LID
  */
 record AlternatePort(int number, int lid) {
-  /** As C sends it: two bytes in network order, of four. */
+  /**
+   * The size of the private data in the C program: four bytes, of which two hold the LID in network
+   * order.
+   */
   private static final int DATA_SIZE = 4;
 
-  /** An active port of the device besides the one in use. */
+  /** Returns an active port of the device other than the one in use. */
   static AlternatePort of(Context context, int used) {
     require(context);
     return context.ports().stream()
@@ -40,24 +43,27 @@ record AlternatePort(int number, int lid) {
     return new AlternatePort(active ? number : 0, attributes.lid());
   }
 
-  /** Refuses a device whose connections cannot migrate. */
+  /** Throws if a device does not support path migration. */
   static void require(Context context) {
     if (!isSupported(context)) {
       throw new Failure(
           "device does not support auto path migration!",
           new UnsupportedOperationException(
-              context.device() + " is no InfiniBand adapter with automatic path migration"));
+              context.device() + " does not support automatic path migration"));
     }
   }
 
-  /** Refuses where no device has connections that can migrate. */
+  /** Throws if no device supports path migration. */
   static void requireAny(List<Context> contexts) {
     if (contexts.stream().noneMatch(AlternatePort::isSupported)) {
       contexts.forEach(AlternatePort::require);
     }
   }
 
-  /** Some devices say that they can, but have no LIDs for a connection to migrate between. */
+  /**
+   * Returns whether a device supports path migration. Some devices report the capability, but have
+   * no LIDs to migrate between.
+   */
   private static boolean isSupported(Context context) {
     return context.deviceAttributes().has(DeviceCapability.AUTO_PATH_MIG)
         && context.ports().stream()
@@ -75,7 +81,7 @@ record AlternatePort(int number, int lid) {
     return Short.toUnsignedInt(ByteBuffer.wrap(privateData).getShort());
   }
 
-  /** Tells a connection to be ready to go from this port to another LID of the peer's. */
+  /** Loads the alternate path of a queue pair: from this port to another LID of the peer. */
   void load(QueuePair queuePair, int remoteLid) {
     QueuePairAttributes now =
         queuePair.query(
@@ -89,7 +95,7 @@ record AlternatePort(int number, int lid) {
             .build());
   }
 
-  /** Makes a connection take its alternate path now. */
+  /** Migrates a queue pair to its alternate path. */
   static void migrate(QueuePair queuePair) {
     queuePair.modify(QueuePairAttributes.builder().migrationState(MigrationState.MIGRATED).build());
   }

@@ -10,7 +10,7 @@ final class AnyRadix implements ITypeConverter<Integer> {
     try {
       return Integer.decode(text);
     } catch (NumberFormatException e) {
-      throw new TypeConversionException("'" + text + "' is no number");
+      throw new TypeConversionException("'" + text + "' is not a number");
     }
   }
 }

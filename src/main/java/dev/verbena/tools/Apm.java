@@ -18,15 +18,15 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * The manual's example of automatic path migration: a connection changes to another port, by hand
- * or because a cable is pulled.
+ * The manual's example of automatic path migration: a connection migrates to another port, on
+ * request or because the link of the port goes down.
  *
- * <p>Needs an InfiniBand adapter with two ports on one subnet at one end.
+ * <p>Requires an InfiniBand adapter with two ports on the same subnet at one end.
  */
 @Command(
     name = "apm",
-    header = "A connection that migrates to another path: the manual's example.",
-    description = "Without -s: client. The server may go without -a.")
+    header = "Automatic path migration: the example of the RDMA programming manual.",
+    description = "Without -s: client. -a is optional for the server.")
 final class Apm implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 
@@ -43,19 +43,19 @@ final class Apm implements Callable<Integer> {
   @Option(
       names = "-d",
       paramLabel = "LID",
-      description = "LID of the peer's alternate port; default: what the peer says.")
+      description = "LID of the peer's alternate port; default: sent by the peer.")
   private int alternateLid;
 
   @Option(
       names = "-r",
       paramLabel = "PORT",
-      description = "Own alternate port, with -d; default: another active one.")
+      description = "Local alternate port, with -d; default: another active one.")
   private int alternatePort;
 
   @Option(
       names = "-m",
       paramLabel = "N",
-      description = "Messages after which the client migrates; default: never.")
+      description = "Number of messages after which the client migrates; default: never.")
   private int migrateAfter = -1;
 
   @Option(
@@ -108,7 +108,7 @@ final class Apm implements Callable<Integer> {
 
   /** Answers each message after the pause. */
   private void serve() throws InterruptedException {
-    // Nobody would come: a client on such a device leaves as well.
+    // Without path migration the client exits, too.
     AlternatePort.requireAny(Contexts.list());
     out.println("rdma_listen");
     try (Listener listener = Listener.open(options.listening())) {
@@ -149,7 +149,9 @@ final class Apm implements Callable<Integer> {
     return alternatePort == 0 ? connection.alternatePort() : new AlternatePort(alternatePort, 0);
   }
 
-  /** Nothing to do where this end has no other port, and the peer's is not known. */
+  /**
+   * Loads the alternate path, unless this end has no other port and that of the peer is unknown.
+   */
   private void load(AlternatePort own, MigratingConnection connection, byte[] privateData) {
     int lid = alternateLid == 0 ? AlternatePort.lidOf(privateData) : alternateLid;
     if (own.number() == 0 && lid == 0) {

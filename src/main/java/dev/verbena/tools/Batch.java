@@ -15,8 +15,8 @@ import picocli.CommandLine.Spec;
     name = "batch",
     header = "Two writes through the ibv_wr_* interface, with one completion.",
     description = {
-      "The second write carries the number 0x1234, which the other end gets with its completion;",
-      "the first one tells nobody."
+      "The second write has the immediate data 0x1234, which the peer receives in a completion;",
+      "the first one generates no completion at the peer."
     })
 final class Batch implements Callable<Integer> {
   private static final int SIZE = 4096;
@@ -39,16 +39,16 @@ final class Batch implements Callable<Integer> {
         Link there = new Link(devices.peerDevice(), SIZE)) {
       here.queuePair().connect(there.address());
       there.queuePair().connect(here.address());
-      there.post(new ReceiveList(1, 1)); // For the number, which needs no memory.
+      there.post(new ReceiveList(1, 1)); // For the immediate data, which needs no memory.
       here.buffer().setString(0, "the first write");
       here.buffer().setString(HALF, "the second write");
       out.println("posted: " + post(here, there) + " requests");
       here.await(1);
       out.println("completed: request " + here.completions().id(0));
       there.await(1);
-      out.printf("the other end got: 0x%x%n", there.completions().immediate(0));
-      out.println("its memory: " + there.buffer().getString(0));
-      out.println("            " + there.buffer().getString(HALF));
+      out.printf("immediate data received: 0x%x%n", there.completions().immediate(0));
+      out.println("peer's memory: " + there.buffer().getString(0));
+      out.println("               " + there.buffer().getString(HALF));
     }
     return 0;
   }

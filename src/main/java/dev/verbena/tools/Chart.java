@@ -7,7 +7,7 @@ import java.util.stream.Collectors;
 /**
  * A line over two axes, as SVG.
  *
- * @param title what it shows
+ * @param title the title
  * @param across the name of the horizontal axis
  * @param up the name of the vertical axis, which begins at 0
  * @param points pairs of numbers, by rising first number

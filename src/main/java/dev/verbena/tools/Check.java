@@ -1,20 +1,20 @@
 package dev.verbena.tools;
 
 /**
- * One thing that the doctor looked at.
+ * The result of one check of the doctor.
  *
- * @param verdict how it is
- * @param finding what was found
- * @param advice what to do; empty if nothing
+ * @param verdict the verdict
+ * @param finding the finding
+ * @param advice the remedy; empty if none is needed
  */
 record Check(Verdict verdict, String finding, String advice) {
-  /** How a check went. */
+  /** The verdict of a check. */
   enum Verdict {
-    /** As it should be. */
+    /** No problem. */
     OK,
-    /** Works, but something may be missed. */
+    /** RDMA works, with a limitation. */
     NOTE,
-    /** Keeps RDMA from working. */
+    /** RDMA does not work. */
     PROBLEM
   }
 

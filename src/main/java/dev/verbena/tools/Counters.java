@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** The counters that the kernel shows of a device's first port. */
+/** The counters of a device's first port, as the kernel shows them. */
 final class Counters {
   private final String folder;
   private final Map<String, Long> then;
@@ -28,11 +28,11 @@ final class Counters {
           .filter(text -> text.matches("\\d{1,18}"))
           .ifPresent(text -> counters.put(name, Long.valueOf(text)));
     }
-    counters.remove("lifespan"); // How long the kernel keeps values, not a counter.
+    counters.remove("lifespan"); // The time that the kernel caches values, not a counter.
     return counters;
   }
 
-  /** What was counted since this object was made; empty if nothing was. */
+  /** Returns the changes since this object was created; empty if there are none. */
   Optional<String> sinceThen() {
     String changes =
         read().entrySet().stream()

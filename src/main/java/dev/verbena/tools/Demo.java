@@ -27,13 +27,13 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Shows RDMA on this machine's device, on software devices or in the lab. */
+/** Runs the basic operations on this host's device, on software devices or in the lab. */
 @Command(
     name = "demo",
-    header = "Show RDMA at work on this machine, step by step.",
+    header = "Run the basic RDMA operations on this host, step by step.",
     description = {
-      "Uses the machine's RDMA device; without one, two software devices in this process, which"
-          + " need nothing but the JDK."
+      "Uses the host's RDMA device; without one, two software devices in this process, which"
+          + " require only the JDK."
     })
 final class Demo implements Callable<Integer> {
   private static final String LAB_DEVICE = "rxa";
@@ -43,7 +43,7 @@ final class Demo implements Callable<Integer> {
   private static final int WRITE_SIZE = 4096;
   private static final int NAP_MILLIS = 100;
 
-  /** Exit statuses of the lab under software emulation: its own, and that of an aborted JVM. */
+  /** Exit statuses of the lab: a crash of the guest, and an aborted JVM. */
   private static final int GUEST_BROKE_DOWN = 120;
 
   private static final int JVM_BROKE_DOWN = 134;
@@ -62,7 +62,7 @@ final class Demo implements Callable<Integer> {
   @Option(
       names = {"-n", "--iters"},
       paramLabel = "N",
-      description = "Round trips to measure; default: ${DEFAULT-VALUE}.")
+      description = "Number of round trips to measure; default: ${DEFAULT-VALUE}.")
   private int iterations = 2000;
 
   private PrintWriter out;
@@ -85,8 +85,10 @@ final class Demo implements Callable<Integer> {
 
   private void showOnSoftwareDevices(Unsupported missing)
       throws UnknownHostException, InterruptedException {
-    out.println("No RDMA on this machine: " + missing);
-    out.println("The demo runs on two software devices in this JVM. --lab shows the kernel's.");
+    out.println("No RDMA on this host: " + missing);
+    out.println(
+        "The demo runs on two software devices in this JVM. --lab: on Soft-RoCE in a virtual"
+            + " machine.");
     try (SoftNetwork network = SoftNetwork.create()) {
       show(
           "software devices",
@@ -100,22 +102,22 @@ final class Demo implements Callable<Integer> {
     Path program = home == null ? null : Path.of(home, "src/lab/lab");
     if (program == null || !Files.isExecutable(program)) {
       throw new UnsupportedOperationException(
-          "no lab here: run ./verbena demo --lab in a clone of the repository");
+          "the lab is not available: run ./verbena demo --lab in a clone of the repository");
     }
     out.println(
         "Starting the lab: a virtual machine with a stock kernel and two software devices.");
-    out.println("The first time its parts are downloaded and built, which takes some minutes.");
+    out.println("At the first start it is downloaded and built, which takes some minutes.");
     out.println();
     List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--"));
     command.addAll(List.of("java", "--enable-native-access=ALL-UNNAMED", "-Xshare:auto"));
-    command.add("-XX:TieredStopAtLevel=1"); // The emulator suffers from code that changes often.
+    command.add("-XX:TieredStopAtLevel=1"); // The emulator is slow for code that changes often.
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
     command.addAll(List.of("demo", "-d", LAB_DEVICE, "--peer-dev", LAB_PEER_DEVICE));
     command.addAll(List.of("-n", Integer.toString(iterations)));
     int status = run(command);
     if (status == GUEST_BROKE_DOWN || status == JVM_BROKE_DOWN) {
       out.println();
-      out.println("The emulated machine broke down, which happens now and then. Once more.");
+      out.println("The virtual machine crashed. Starting it again.");
       out.println();
       status = run(command);
     }
@@ -139,7 +141,7 @@ final class Demo implements Callable<Integer> {
       here.queuePair().connect(there.address());
       there.queuePair().connect(here.address());
       tell("here:  " + PingPongAddress.describe(here.address()));
-      tell("there: " + PingPongAddress.describe(there.address()));
+      tell("peer: " + PingPongAddress.describe(there.address()));
       message(here, there);
       write(here, there);
       read(here, there);
@@ -148,10 +150,10 @@ final class Demo implements Callable<Integer> {
       sleep(here, there);
       measure(here, there);
     }
-    begin("What the device counted");
-    tell(counters.sinceThen().orElse("it has no counters of packets"));
+    begin("Counters of the device");
+    tell(counters.sinceThen().orElse("the device has no packet counters"));
     out.println();
-    out.println("It works. To go on: verbena --help, and README.md for the first program.");
+    out.println("It works. Next: verbena --help, and README.md for the first program.");
   }
 
   private static String release() {
@@ -181,11 +183,11 @@ final class Demo implements Callable<Integer> {
     here.await();
     there.await();
     check(there.buffer().getString(0), text);
-    tell("arrived there: \"" + there.buffer().getString(0) + "\"");
+    tell("received by the peer: \"" + there.buffer().getString(0) + "\"");
   }
 
   private void write(Link here, Link there) {
-    begin("Write into the other end's memory, which does nothing for it");
+    begin("Write to the peer's memory (RDMA write)");
     here.buffer().setString(0, "written by RDMA");
     SendList write = new SendList(1, 1);
     write
@@ -196,11 +198,11 @@ final class Demo implements Callable<Integer> {
     here.post(write);
     here.await();
     check(there.buffer().getString(1024), "written by RDMA");
-    tell("there, at offset 1024: \"" + there.buffer().getString(1024) + "\"");
+    tell("peer's memory at offset 1024: \"" + there.buffer().getString(1024) + "\"");
   }
 
   private void read(Link here, Link there) {
-    begin("Read from the other end's memory");
+    begin("Read the peer's memory (RDMA read)");
     there.buffer().setString(2048, "read by RDMA");
     SendList read = new SendList(1, 1);
     read.read(0)
@@ -214,7 +216,7 @@ final class Demo implements Callable<Integer> {
   }
 
   private void add(Link here, Link there) {
-    begin("Add to a number in the other end's memory, atomically");
+    begin("Add to a number in the peer's memory (fetch and add)");
     there.buffer().set(ValueLayout.JAVA_LONG, 0, 40);
     SendList add = new SendList(1, 1);
     add.fetchAndAdd(0, 2)
@@ -227,11 +229,15 @@ final class Demo implements Callable<Integer> {
     long after = there.buffer().get(ValueLayout.JAVA_LONG, 0);
     check(before, 40L);
     check(after, 42L);
-    tell("it was " + before + ", now it is " + after);
+    tell("previous value " + before + ", new value " + after);
   }
 
   private void batch(Link here, Link there) {
-    begin(WRITES + " writes of " + Units.bytes(WRITE_SIZE) + " with one call, one completion");
+    begin(
+        WRITES
+            + " RDMA writes of "
+            + Units.bytes(WRITE_SIZE)
+            + " with one post and one completion");
     SendList writes = new SendList(WRITES, 1);
     for (int i = 0; i < WRITES; i++) {
       long offset = (long) i * WRITE_SIZE;
@@ -248,11 +254,11 @@ final class Demo implements Callable<Integer> {
     long micros = (System.nanoTime() - start) / 1000;
     long size = (long) WRITES * WRITE_SIZE;
     check(there.buffer().asSlice(0, size).mismatch(here.buffer().asSlice(0, size)), -1L);
-    tell(Units.bytes(size) + " there after " + micros + " us");
+    tell(Units.bytes(size) + " transferred in " + micros + " us");
   }
 
   private void sleep(Link here, Link there) throws InterruptedException {
-    begin("Sleep until a message comes, in a virtual thread");
+    begin("Wait for a completion event in a virtual thread");
     ReceiveList receive = new ReceiveList(1, 1);
     receive.local(0, there.region(), 0, 64);
     there.post(receive);
@@ -272,12 +278,12 @@ final class Demo implements Callable<Integer> {
     try {
       tell("woken by a completion event after " + sleeper.get() / 1_000_000 + " ms");
     } catch (ExecutionException e) {
-      throw new IllegalStateException("the sleeper failed: " + e.getCause(), e.getCause());
+      throw new IllegalStateException("the waiting thread failed: " + e.getCause(), e.getCause());
     }
   }
 
   private void measure(Link here, Link there) {
-    begin(iterations + " times a message of 64 bytes there and back");
+    begin(iterations + " round trips of a message of 64 bytes");
     Histogram times = new RoundTrips(here, there, 64).measure(iterations);
     Histograms.draw(times, "us").forEach(this::tell);
   }

@@ -12,10 +12,10 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Writes all that can be asked about devices: what ibv_devinfo -v and show_gids tell. */
+/** Writes the attributes of devices, as ibv_devinfo -v and show_gids print them. */
 @Command(
     name = "devinfo",
-    header = "Show devices, their ports and GIDs, and what they can do.",
+    header = "Show devices, their ports and GIDs, and their capabilities.",
     description = "Names are those of ibv_devinfo -v; the GID table is that of show_gids.")
 final class DevInfo implements Callable<Integer> {
   @Spec private CommandSpec spec;
@@ -28,7 +28,7 @@ final class DevInfo implements Callable<Integer> {
 
   @Option(
       names = {"-l", "--list"},
-      description = "Names only.")
+      description = "Device names only.")
   private boolean list;
 
   @Option(names = "--json", description = "Write JSON.")

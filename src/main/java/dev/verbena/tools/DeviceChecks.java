@@ -16,20 +16,23 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Whether each device can be opened and used. */
+/** Checks that each device can be opened and used. */
 final class DeviceChecks {
-  /** Enough to meet a locked-memory limit of the size that distributions begin with. */
+  /**
+   * The size of a test registration: enough to exceed the default locked-memory limit of
+   * distributions.
+   */
   private static final long TRIAL = 1 << 20;
 
   private DeviceChecks() {}
 
-  /** Looks at all devices that libibverbs shows, and names those that it does not. */
+  /** Checks all devices that libibverbs lists, and names those of the kernel that it does not. */
   static List<Check> run(List<String> ofKernel) {
     List<Device> devices;
     try {
       devices = Device.list();
     } catch (VerbsException | UnsupportedOperationException | IllegalCallerException e) {
-      return List.of(Check.problem("no device can be listed: " + e.getMessage(), "see above"));
+      return List.of(Check.problem("listing devices failed: " + e.getMessage(), "see above"));
     }
     List<Check> checks = new ArrayList<>();
     List<String> names = devices.stream().map(Device::name).toList();
@@ -37,12 +40,14 @@ final class DeviceChecks {
       if (!names.contains(name)) {
         checks.add(
             Check.problem(
-                name + " is known to the kernel but not to libibverbs: its provider is missing",
+                name
+                    + " is listed by the kernel but not by libibverbs: its provider library is"
+                    + " missing",
                 "install ibverbs-providers (Debian, Ubuntu) or libibverbs (Fedora, RHEL)"));
       }
     }
     if (devices.isEmpty()) {
-      checks.add(Check.problem("libibverbs shows no device", "see above"));
+      checks.add(Check.problem("libibverbs lists no device", "see above"));
     }
     devices.forEach(device -> check(device, checks));
     return checks;
@@ -65,7 +70,7 @@ final class DeviceChecks {
     try (Arena arena = Arena.ofConfined();
         ProtectionDomain domain = context.allocateProtectionDomain()) {
       domain.registerMemory(arena.allocate(TRIAL), AccessFlag.LOCAL_WRITE).close();
-      return Check.ok(context.device() + " opens, and registers " + Units.bytes(TRIAL));
+      return Check.ok(context.device() + " can be opened, and registers " + Units.bytes(TRIAL));
     } catch (VerbsException e) {
       return Check.problem(e.getMessage(), "see Limits above");
     }
@@ -113,7 +118,7 @@ final class DeviceChecks {
         && attributes.linkLayer() == LinkLayer.ETHERNET) {
       checks.add(
           Check.note(
-              "%s sends packets of %d bytes; it could do %d"
+              "%s has an active MTU of %d bytes; its maximum is %d"
                   .formatted(port, attributes.activeMtu().bytes(), attributes.maxMtu().bytes()),
               "ip link set dev NAME mtu 4200 (or 9000), at both ends and on the switch"));
     }

@@ -4,14 +4,14 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
 import picocli.CommandLine.Option;
 
-/** Which device, port and GID to use. */
+/** The options for device, port and GID. */
 final class DeviceOptions extends PortOptions {
   private int gidIndex = UNSET;
 
   @Option(
       names = {"-g", "--gid-idx"},
       paramLabel = "INDEX",
-      description = "GID to use; default: the best one.")
+      description = "GID index; default: chosen by type and scope.")
   void gidIndex(int index) {
     this.gidIndex = notNegative(index, "a GID index");
   }

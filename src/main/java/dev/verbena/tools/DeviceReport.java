@@ -19,7 +19,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.StringJoiner;
 
-/** All that can be asked about a device, as a tree, by the names of ibv_devinfo. */
+/** The attributes of a device as a tree, with the names of ibv_devinfo. */
 final class DeviceReport {
   private final Map<String, Object> tree = new LinkedHashMap<>();
 
@@ -182,7 +182,7 @@ final class DeviceReport {
     return tree;
   }
 
-  /** The keys that are not empty. */
+  /** Returns the P_Keys that are not zero. */
   private static List<String> pkeys(Port port, int length) {
     List<String> keys = new ArrayList<>();
     for (int index = 0; index < length; index++) {
@@ -213,7 +213,7 @@ final class DeviceReport {
     }
   }
 
-  /** All eight groups, as show_gids and the files in sysfs write a GID. */
+  /** Formats a GID with all eight groups, as show_gids and sysfs do. */
   private static String colons(Gid gid) {
     byte[] bytes = gid.toBytes();
     StringJoiner text = new StringJoiner(":");

@@ -3,20 +3,20 @@ package dev.verbena.tools;
 import dev.verbena.verbs.Device;
 import java.util.List;
 
-/** The devices of this machine, of which programs that need one cannot do without. */
+/** The devices of this host, for programs that need at least one. */
 final class Devices {
   private Devices() {}
 
-  /** The device of a name, or the first one where that is null. */
+  /** Returns the device with a name, or the first one for null. */
   static Device orFirst(String name) {
     return name == null ? all().getFirst() : Device.named(name);
   }
 
-  /** All devices, of which there is at least one. */
+  /** Returns all devices, at least one. */
   static List<Device> all() {
     List<Device> devices = Device.list();
     if (devices.isEmpty()) {
-      throw new UnsupportedOperationException("no RDMA device; verbena doctor tells more");
+      throw new UnsupportedOperationException("no RDMA device; verbena doctor shows why");
     }
     return devices;
   }

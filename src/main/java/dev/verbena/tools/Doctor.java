@@ -13,10 +13,10 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Looks at everything that can keep RDMA from working. */
+/** Checks the requirements of RDMA. */
 @Command(
     name = "doctor",
-    header = "Find out what keeps RDMA from working here, and what to do about it.")
+    header = "Check the requirements of RDMA on this host, and show remedies.")
 final class Doctor implements Callable<Integer> {
   private static final Map<Verdict, String> STYLES =
       Map.of(Verdict.OK, "green", Verdict.NOTE, "yellow", Verdict.PROBLEM, "red,bold");
@@ -38,7 +38,7 @@ final class Doctor implements Callable<Integer> {
     return count(checks, Verdict.PROBLEM) == 0 ? 0 : Main.FAILED;
   }
 
-  /** All checks by topic, in the order in which one thing needs the other. */
+  /** Runs all checks by topic, in the order of their dependencies. */
   static Map<String, List<Check>> examine(Machine machine) {
     Map<String, List<Check>> checks = new LinkedHashMap<>();
     checks.put("Java", JavaChecks.java());
@@ -61,7 +61,7 @@ final class Doctor implements Callable<Integer> {
     out.println(
         problems == 0
             ? "RDMA can be used here."
-            : problems + (problems == 1 ? " problem" : " problems") + " to solve, from the top.");
+            : problems + (problems == 1 ? " problem" : " problems") + " to solve, in this order.");
   }
 
   private static void print(Check check, Ansi ansi, PrintWriter out) {

@@ -4,11 +4,11 @@ import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.EventChannel;
 import java.util.function.Consumer;
 
-/** Takes events beside a program's main work. */
+/** Reads events in a thread of its own. */
 final class EventWatch {
   private EventWatch() {}
 
-  /** Hands every event to a consumer, until the channel is closed. */
+  /** Passes each event to a consumer, until the channel is closed. */
   static void start(EventChannel channel, Consumer<ConnectionEvent> consumer) {
     Thread.ofVirtual().name("events").start(() -> watch(channel, consumer));
   }
@@ -19,7 +19,7 @@ final class EventWatch {
         consumer.accept(channel.take());
       }
     } catch (InterruptedException e) {
-      throw new AssertionError("nobody has this thread to interrupt it", e);
+      throw new AssertionError("the thread is not accessible to callers", e);
     } catch (IllegalStateException e) {
       if (channel.isOpen()) {
         throw e;

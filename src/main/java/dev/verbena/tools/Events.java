@@ -13,11 +13,11 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Watches a device: ports that come and go, addresses that change. */
+/** Prints the asynchronous events of a device. */
 @Command(
     name = "events",
-    header = "Watch what happens to a device and its ports.",
-    description = "Ends with ^C, or as the options say.")
+    header = "Print the asynchronous events of a device and its ports.",
+    description = "Ends with ^C, or as given by the options.")
 final class Events implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
@@ -30,13 +30,13 @@ final class Events implements Callable<Integer> {
   @Option(
       names = {"-n", "--count"},
       paramLabel = "N",
-      description = "End after so many events; default: never.")
+      description = "Number of events after which to end; default: unlimited.")
   private long count = Long.MAX_VALUE;
 
   @Option(
       names = {"-t", "--timeout"},
       paramLabel = "SECONDS",
-      description = "Fail if none comes in that time; default: never.")
+      description = "Fail if no event arrives within this time; default: unlimited.")
   private long seconds = Long.MAX_VALUE;
 
   @Override
@@ -47,7 +47,7 @@ final class Events implements Callable<Integer> {
       for (long seen = 0; seen < count; seen++) {
         AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(seconds));
         if (event == null) {
-          throw new IllegalStateException("nothing happened within " + seconds + " s");
+          throw new IllegalStateException("no event within " + seconds + " s");
         }
         LocalTime now = LocalTime.now(ZoneId.systemDefault()).truncatedTo(ChronoUnit.MILLIS);
         out.println(now + " " + subject(event, context) + ": " + event.type().text());

@@ -6,10 +6,7 @@ import java.util.function.Supplier;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 
-/**
- * What went wrong, in the line that the C program would write; the cause, if there is one, tells
- * more.
- */
+/** A failure with the message of the C program; the cause, if any, has the details. */
 final class Failure extends RuntimeException {
   private static final long serialVersionUID = 1;
 
@@ -21,7 +18,10 @@ final class Failure extends RuntimeException {
     super(line, cause);
   }
 
-  /** Makes a step, whose failure has a line of its own; %d in it becomes the errno. */
+  /**
+   * Runs a step; if it fails, throws a failure with a message, in which %d is replaced by the
+   * errno.
+   */
   static <T> T attempt(String line, Supplier<T> step) {
     try {
       return step.get();
@@ -44,7 +44,7 @@ final class Failure extends RuntimeException {
         });
   }
 
-  /** What to throw at whoever called a command in the wrong way: its usage will be shown. */
+  /** Returns the exception for wrong usage of a command, which prints its usage. */
   static ParameterException usage(CommandSpec spec, String why) {
     return new ParameterException(spec.commandLine(), why);
   }

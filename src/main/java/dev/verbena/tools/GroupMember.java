@@ -13,9 +13,9 @@ import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.function.IntConsumer;
 
-/** A queue pair that sends to a multicast group, or receives from it. */
+/** A queue pair that sends to a multicast group or receives from it. */
 final class GroupMember {
-  /** What stands before each datagram that is received. */
+  /** The size of the global routing header (GRH) before each received datagram. */
   private static final int ROUTING_HEADER = 40;
 
   private final ConnectionId id;
@@ -26,7 +26,9 @@ final class GroupMember {
   private final Completions completions = new Completions(16);
   private final SendList send = new SendList(1, 1);
 
-  /** On an identifier that is bound to a device; each queue takes a number of messages. */
+  /**
+   * Creates the queue pair of an identifier with a device, with capacity for a number of messages.
+   */
   GroupMember(ConnectionId id, Arena arena, int messages, int size) {
     this.id = id;
     this.size = size;
@@ -41,7 +43,7 @@ final class GroupMember {
             () -> transfers.registerMessages(arena.allocate((long) ROUTING_HEADER + size)));
   }
 
-  /** The largest message that the port of an identifier sends. */
+  /** Returns the active MTU of an identifier's port. */
   static int mtu(ConnectionId id) {
     return id.context().port(id.portNumber()).attributes().activeMtu().bytes();
   }
@@ -58,7 +60,10 @@ final class GroupMember {
     }
   }
 
-  /** Formats what is sent to the group; with the own number, as the manual's receivers expect. */
+  /**
+   * Formats the send requests to the group; with the own queue pair number as immediate data, which
+   * the manual's receivers expect.
+   */
   void aimAt(DatagramParameters group) {
     AddressHandle handle =
         Failure.attempt(
@@ -75,23 +80,22 @@ final class GroupMember {
     }
   }
 
-  /** Waits until messages are on their way: before that the queue pair must not be closed. */
+  /** Waits until messages are sent; the queue pair must not be closed before. */
   void awaitSent(int count) throws InterruptedException {
     for (int sent = 0; sent < count; sent += completions.count()) {
       if (transfers.awaitSends(completions, Duration.ofSeconds(10)) == 0) {
-        throw new Failure("no completion came within 10 s");
+        throw new Failure("no completion within 10 s");
       }
       requireGood();
     }
   }
 
-  /** Waits for a number of messages, for each so many seconds, and tells of each. */
+  /** Waits for a number of messages, with a timeout in seconds for each, and reports each. */
   void receive(int count, long patience, IntConsumer told) throws InterruptedException {
     for (int received = 0; received < count; ) {
       if (transfers.awaitReceives(completions, Duration.ofSeconds(patience)) == 0) {
         throw new Failure(
-            "%d of %d messages came, the next not within %d s"
-                .formatted(received, count, patience));
+            "%d of %d messages received, none within %d s".formatted(received, count, patience));
       }
       requireGood();
       for (int i = 0; i < completions.count(); i++) {

@@ -4,7 +4,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import picocli.CommandLine.Option;
 
-/** Which end of a multicast group a program is. */
+/** The options for the role in a multicast group. */
 final class GroupOptions {
   @Option(names = "-s", description = "Send.")
   private boolean sender;
@@ -12,20 +12,20 @@ final class GroupOptions {
   @Option(
       names = "-b",
       paramLabel = "ADDRESS",
-      description = "Address to bind to, which chooses the device.")
+      description = "Address to bind to; determines the device.")
   private InetAddress source;
 
   @Option(
       names = "-t",
       paramLabel = "SECONDS",
-      description = "Give up if no message comes in that time; default: never.")
+      description = "Fail if no message arrives within this time; default: unlimited.")
   private long patience = Long.MAX_VALUE;
 
   boolean isSender() {
     return sender;
   }
 
-  /** The address to bind to, with a port; null if none was given. */
+  /** Returns the address to bind to, with a port; null if none was given. */
   InetSocketAddress from(int port) {
     return source == null ? null : new InetSocketAddress(source, port);
   }

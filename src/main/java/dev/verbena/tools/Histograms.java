@@ -9,7 +9,7 @@ import java.util.Map;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramIterationValue;
 
-/** Histograms of nanoseconds, for people and for programs. */
+/** Prints histograms of nanoseconds as text and as JSON. */
 final class Histograms {
   private static final double[] PERCENTILES = {50, 90, 99, 99.9, 99.99};
   private static final int ROWS = 12;
@@ -17,7 +17,7 @@ final class Histograms {
 
   private Histograms() {}
 
-  /** A line of numbers, then bars from the fastest to the 99th percentile. */
+  /** Returns a line of percentiles, then bars from the minimum to the 99th percentile. */
   static List<String> draw(Histogram times, String unit) {
     List<String> lines = new ArrayList<>();
     StringBuilder numbers = new StringBuilder();
@@ -35,7 +35,10 @@ final class Histograms {
     return lines;
   }
 
-  /** Each cell of the histogram is counted in one row, and no row is narrower than a cell. */
+  /**
+   * Returns the bars. Each cell of the histogram is counted in one row, and no row is narrower than
+   * a cell.
+   */
   private static List<String> bars(Histogram times) {
     long from = times.getMinValue();
     long to = times.getValueAtPercentile(99);
@@ -60,7 +63,7 @@ final class Histograms {
     return lines;
   }
 
-  /** The numbers that a program wants. */
+  /** Returns the percentiles as a tree. */
   static Map<String, Object> tree(Histogram times) {
     Map<String, Object> tree = new LinkedHashMap<>();
     tree.put("count", times.getTotalCount());
@@ -74,7 +77,9 @@ final class Histograms {
     return tree;
   }
 
-  /** Time by percentile; the slowest thousandth would dwarf the rest. */
+  /**
+   * Returns a chart of time by percentile, without the slowest 0.1 %, which would hide the rest.
+   */
   static Chart chart(Histogram times, String title) {
     List<double[]> points = new ArrayList<>();
     for (double percentile = 0; percentile <= 99.9; percentile += 0.1) {

@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Whether this JVM can call C, and finds the C libraries. */
+/** Checks that the JVM permits native access, and that the C libraries can be loaded. */
 final class JavaChecks {
   private static final String INSTALL =
       "Debian, Ubuntu: apt install ibverbs-providers librdmacm1; Fedora, RHEL: dnf install"
@@ -44,7 +44,7 @@ final class JavaChecks {
         Verbena.class.getModule().isNativeAccessEnabled()
             ? Check.ok("native access is enabled")
             : Check.problem(
-                "this JVM was not told that Verbena may call C",
+                "native access is not enabled for Verbena",
                 "java --enable-native-access=ALL-UNNAMED (class path) or"
                     + " --enable-native-access=dev.verbena (module path)"));
     return checks;
@@ -53,16 +53,16 @@ final class JavaChecks {
   static List<Check> libraries() {
     Optional<Unsupported> missing = Verbena.unsupportedReason();
     if (missing.filter(because -> because.reason().compareTo(Reason.LIBRARY) < 0).isPresent()) {
-      return List.of(Check.note("not looked for", "see above"));
+      return List.of(Check.note("not checked", "see above"));
     }
     if (missing.filter(because -> because.reason() == Reason.LIBRARY).isPresent()) {
       return List.of(Check.problem(missing.get().explanation(), INSTALL));
     }
     String release = Verbena.rdmaCoreRelease().map(r -> " of rdma-core " + r).orElse("");
-    return List.of(Check.ok("libibverbs" + release + " is there"), librdmacm());
+    return List.of(Check.ok("libibverbs" + release + " is installed"), librdmacm());
   }
 
-  /** Loads the library as a program would. Whether the kernel answers it is another check's. */
+  /** Checks that librdmacm can be loaded. Another check tests the kernel module. */
   private static Check librdmacm() {
     try {
       EventChannel.open().close();
@@ -71,13 +71,13 @@ final class JavaChecks {
         return Check.note(e.getMessage(), INSTALL + "; without it no connections by IP address");
       }
     } catch (UnsupportedOperationException | IllegalCallerException e) {
-      return Check.note("librdmacm cannot be used: " + e.getMessage(), "see above");
+      return Check.note("librdmacm cannot be loaded: " + e.getMessage(), "see above");
     }
     String release = release(Machine.THIS.lines("/proc/self/maps"));
-    return Check.ok("librdmacm" + release + " is there");
+    return Check.ok("librdmacm" + release + " is installed");
   }
 
-  /** What the name of the mapped file tells, such as {@code librdmacm.so.1.3.44.0}. */
+  /** Returns the release in the name of the mapped file, such as {@code librdmacm.so.1.3.44.0}. */
   static String release(List<String> maps) {
     return maps.stream()
         .map(RDMACM::matcher)

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Whether the kernel has its part of RDMA, and lets this process use it. */
+/** Checks the kernel modules and the permissions of this process. */
 final class KernelChecks {
   private static final String SOFTWARE =
       "sudo modprobe rdma_rxe && sudo rdma link add rxe0 type rxe netdev NAME (package iproute2)";
@@ -29,9 +29,9 @@ final class KernelChecks {
 
   private Check uverbs() {
     return machine.has("/sys/class/infiniband_verbs")
-        ? Check.ok("kernel " + release() + " has verbs for programs (ib_uverbs)")
+        ? Check.ok("kernel " + release() + " has the module ib_uverbs loaded")
         : Check.problem(
-            "kernel " + release() + " has no verbs for programs: ib_uverbs is not loaded",
+            "kernel " + release() + " does not have the module ib_uverbs loaded",
             "sudo modprobe ib_uverbs; in a container: on its host");
   }
 
@@ -42,18 +42,18 @@ final class KernelChecks {
   private Check devices() {
     List<String> names = machine.names("/sys/class/infiniband");
     if (!names.isEmpty()) {
-      return Check.ok("the kernel has devices: " + String.join(", ", names));
+      return Check.ok("the kernel lists devices: " + String.join(", ", names));
     }
     if (machine.hasModule("rdma_rxe") || machine.hasModule("siw")) {
-      return Check.problem(
-          "a software RDMA driver is loaded, but no device was made with it", SOFTWARE);
+      return Check.problem("a software RDMA driver is loaded, but has no device", SOFTWARE);
     }
     return Check.problem(
-        "the kernel has no RDMA device",
+        "the kernel lists no RDMA device",
         "load the driver of the network card; without such a card: "
             + (canHaveSoftRoce()
                 ? SOFTWARE
-                : "this kernel brings no Soft-RoCE; ./verbena demo runs one in a virtual machine"));
+                : "this kernel does not include Soft-RoCE; ./verbena demo --lab runs it in a"
+                    + " virtual machine"));
   }
 
   private boolean canHaveSoftRoce() {
@@ -71,28 +71,28 @@ final class KernelChecks {
             .toList();
     if (nodes.isEmpty()) {
       return Check.problem(
-          "there are devices, but no /dev/infiniband/uverbs* to open them by",
+          "there are devices, but no /dev/infiniband/uverbs*",
           "in a container: --device=/dev/infiniband; else check that udev runs");
     }
     List<String> closed =
         nodes.stream().filter(name -> !isUsable("/dev/infiniband/" + name)).toList();
     return closed.isEmpty()
-        ? Check.ok("may open " + String.join(", ", nodes))
+        ? Check.ok("permission to open " + String.join(", ", nodes))
         : Check.problem(
-            "may not open " + String.join(", ", closed),
+            "no permission to open " + String.join(", ", closed),
             "sudo chmod 666 /dev/infiniband/uverbs*, or install rdma-core, whose udev rules do");
   }
 
   private Check connectionManager() {
     if (!machine.has("/dev/infiniband/rdma_cm")) {
       return Check.note(
-          "no /dev/infiniband/rdma_cm: connections by IP address (RDMA CM) will not work",
+          "no /dev/infiniband/rdma_cm: no connections by IP address (RDMA CM)",
           "sudo modprobe rdma_ucm; in a container: --device=/dev/infiniband");
     }
     return isUsable("/dev/infiniband/rdma_cm")
-        ? Check.ok("may open rdma_cm: connections by IP address")
+        ? Check.ok("permission to open rdma_cm: connections by IP address")
         : Check.note(
-            "may not open /dev/infiniband/rdma_cm: no connections by IP address (RDMA CM)",
+            "no permission to open /dev/infiniband/rdma_cm: no connections by IP address (RDMA CM)",
             "sudo chmod 666 /dev/infiniband/rdma_cm");
   }
 

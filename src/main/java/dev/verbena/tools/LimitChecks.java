@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What this process may use of the machine. */
+/** Checks the resource limits of this process. */
 final class LimitChecks {
-  /** Below this, programs of any size meet the limit. */
+  /** The locked-memory limit below which a note is printed. */
   private static final long ENOUGH = 64L << 20;
 
   private static final Pattern MEMLOCK = Pattern.compile("Max locked memory\\s+(\\S+)\\s.*");
@@ -40,7 +40,7 @@ final class LimitChecks {
         ? Check.ok(finding)
         : Check.note(
             finding + ", unless privileged",
-            "ulimit -l unlimited; for good: memlock in /etc/security/limits.conf, LimitMEMLOCK="
+            "ulimit -l unlimited; permanently: memlock in /etc/security/limits.conf, LimitMEMLOCK="
                 + " in a systemd unit, --ulimit memlock=-1 for a container");
   }
 
@@ -60,7 +60,7 @@ final class LimitChecks {
     }
     return Check.ok(
         total == 0
-            ? "huge pages: none reserved (only needed if asked for)"
+            ? "huge pages: none reserved (needed only for registrations that request them)"
             : "huge pages: " + free + " of " + total + " free");
   }
 }

@@ -23,9 +23,9 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 
-/** One end of a reliable connection, with a buffer that the other end may read and write. */
+/** One end of a reliable connection, with a buffer that the peer may read and write. */
 final class Link implements AutoCloseable {
-  /** How many requests fit in a queue. */
+  /** The capacity of a queue in requests. */
   static final int DEPTH = 128;
 
   private final Arena arena = Arena.ofShared();
@@ -39,7 +39,7 @@ final class Link implements AutoCloseable {
   private final Completions completions = new Completions(16);
   private Duration patience = Patience.forBytes(0);
 
-  /** On a device, to be connected by exchanging addresses. */
+  /** Creates an end on a device, to be connected by exchanging addresses. */
   Link(Device device, long bufferSize, SendOperation... operations) {
     Context context = device.open();
     end = context::close;
@@ -51,7 +51,10 @@ final class Link implements AutoCloseable {
     waiter = new CompletionWaiter(queue, Duration.ZERO);
   }
 
-  /** On an endpoint, which is to be connected or accepted, and is closed with this. */
+  /**
+   * Creates an end on an endpoint, which must be connected or accepted, and is closed with this
+   * object.
+   */
   Link(Endpoint endpoint, long bufferSize) {
     end = endpoint::close;
     domain = endpoint.id().context().allocateProtectionDomain();
@@ -78,7 +81,7 @@ final class Link implements AutoCloseable {
         .capacity(QueuePairCapacity.of(DEPTH));
   }
 
-  /** Sets how long completions may take to come. */
+  /** Sets the timeout of completions. */
   void setPatience(Duration patience) {
     this.patience = patience;
   }
@@ -99,7 +102,7 @@ final class Link implements AutoCloseable {
     return region.memory();
   }
 
-  /** The completions that were awaited last. */
+  /** Returns the completions of the last wait. */
   Completions completions() {
     return completions;
   }
@@ -118,19 +121,21 @@ final class Link implements AutoCloseable {
     }
   }
 
-  /** Polls until there are completions, all good, and returns how many. */
+  /**
+   * Polls until there are completions, checks that they are successful, and returns their number.
+   */
   int await() {
     return awaitUpTo(completions.capacity());
   }
 
-  /** Polls until a number of completions came, and takes no more. */
+  /** Polls a number of completions, and no more. */
   void await(int number) {
     for (int done = 0; done < number; ) {
       done += awaitUpTo(Math.min(number - done, completions.capacity()));
     }
   }
 
-  /** Sleeps until there are completions, all good. */
+  /** Sleeps until there are completions, and checks that they are successful. */
   void sleep() throws InterruptedException {
     if (waiter.poll(completions, patience) == 0) {
       throw tooLate();
@@ -164,7 +169,7 @@ final class Link implements AutoCloseable {
   }
 
   private IllegalStateException tooLate() {
-    return new IllegalStateException("no completion came within " + patience.toSeconds() + " s");
+    return new IllegalStateException("no completion within " + patience.toSeconds() + " s");
   }
 
   @Override

@@ -10,7 +10,7 @@ record MacAddress(byte[] bytes) {
   private static final HexFormat FORM = HexFormat.ofDelimiter(":");
   private static final Pattern PATTERN = Pattern.compile("\\p{XDigit}{2}(:\\p{XDigit}{2}){5}");
 
-  /** Reads an address of the command line. */
+  /** Parses an address of the command line. */
   static final class Converter implements ITypeConverter<MacAddress> {
     @Override
     public MacAddress convert(String text) {
@@ -20,7 +20,8 @@ record MacAddress(byte[] bytes) {
 
   static MacAddress parse(String text) {
     if (!PATTERN.matcher(text).matches()) {
-      throw new TypeConversionException("'" + text + "' is no address such as 02:00:00:00:00:0a");
+      throw new TypeConversionException(
+          "'" + text + "' is not an Ethernet address such as 02:00:00:00:00:0a");
     }
     return new MacAddress(FORM.parseHex(text));
   }

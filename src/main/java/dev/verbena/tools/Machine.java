@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** What the kernel's files say of this machine, or of a picture of one below another root. */
+/** The kernel's files of this host, or of another root directory in tests. */
 record Machine(Path root) {
-  /** This machine. */
+  /** This host. */
   static final Machine THIS = new Machine(Path.of("/"));
 
   Path path(String path) {
@@ -20,7 +20,7 @@ record Machine(Path root) {
     return Files.exists(path(path));
   }
 
-  /** The lines of a file; none if it cannot be read. */
+  /** Returns the lines of a file; none if it cannot be read. */
   List<String> lines(String path) {
     try {
       return Files.readAllLines(path(path));
@@ -33,7 +33,7 @@ record Machine(Path root) {
     return lines(path).stream().findFirst();
   }
 
-  /** The names in a folder, sorted; none if there is no such folder. */
+  /** Returns the names in a directory, sorted; none if it does not exist. */
   List<String> names(String folder) {
     try (Stream<Path> files = Files.list(path(folder))) {
       return files.map(file -> file.getFileName().toString()).sorted().toList();

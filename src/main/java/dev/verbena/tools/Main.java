@@ -16,7 +16,7 @@ import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
-/** The command line's entry. */
+/** The entry point of the command line. */
 @Command(
     name = "verbena",
     header = "RDMA verbs for Java, from the command line.",
@@ -27,9 +27,9 @@ import picocli.CommandLine.Spec;
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {
       " 0:done",
-      " 1:it failed, or the doctor found a problem",
+      " 1:failure, or the doctor found a problem",
       " 2:wrong usage",
-      " 3:this machine lacks what is needed: see verbena doctor"
+      " 3:a requirement is missing on this host: see verbena doctor"
     },
     subcommands = {
       Demo.class,
@@ -48,10 +48,10 @@ import picocli.CommandLine.Spec;
       Perf.class
     })
 public final class Main implements Runnable {
-  /** Exit status when something failed. */
+  /** The exit status of a failure. */
   static final int FAILED = 1;
 
-  /** Exit status when the machine has no RDMA, or not the kind that is asked for. */
+  /** The exit status if the host does not support RDMA, or the requested kind of it. */
   static final int UNSUPPORTED = 3;
 
   @Spec private CommandSpec spec;
@@ -61,14 +61,14 @@ public final class Main implements Runnable {
       usageHelp = true,
       scope = ScopeType.INHERIT,
       description = "Show this help message and exit.")
-  @SuppressWarnings("UnusedVariable") // picocli asks for it.
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
   private boolean help;
 
   @Option(
       names = {"-V", "--version"},
       versionHelp = true,
       description = "Print version information and exit.")
-  @SuppressWarnings("UnusedVariable") // picocli asks for it.
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
   private boolean version;
 
   @Option(
@@ -95,7 +95,7 @@ public final class Main implements Runnable {
     return run(CommandLine.defaultFactory(), out, err, args);
   }
 
-  /** Runs a command that gets its options and the like from a factory. */
+  /** Runs a command with a factory of its options. */
   static int run(IFactory factory, PrintWriter out, PrintWriter err, String... args) {
     return new CommandLine(new Main(), factory)
         .setOut(out)
@@ -113,7 +113,7 @@ public final class Main implements Runnable {
     return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
   }
 
-  /** Writes an error as the user wants to see it. */
+  /** Prints an error, in one line unless --verbose is given. */
   static void tell(Exception e, CommandLine command) {
     PrintWriter err = command.getErr();
     if (e instanceof Failure) {
@@ -125,23 +125,23 @@ public final class Main implements Runnable {
     if (((Main) command.getCommandSpec().root().userObject()).verbose) {
       e.printStackTrace(err);
     } else if (isSurprise(e)) {
-      err.println("(--verbose shows where)");
+      err.println("(--verbose shows the stack trace)");
     }
   }
 
-  /** Whatever C says on a machine without RDMA, that is the reason. */
+  /** Returns whether the cause of an error is a host without RDMA, whatever the errno. */
   private static boolean isUnsupported(Throwable e) {
     return e instanceof UnsupportedOperationException
         || e instanceof IllegalCallerException
         || (e instanceof VerbsException verbs && (verbs.isUnsupported() || !Verbena.isSupported()));
   }
 
-  /** What a user is told of an error, in one line. */
+  /** Returns the message of an error, in one line. */
   static String message(Exception e) {
     return e.getMessage() == null || isSurprise(e) ? e.toString() : e.getMessage();
   }
 
-  /** Whether the message alone would not tell a user what is wrong. */
+  /** Returns whether the message alone does not explain the error. */
   private static boolean isSurprise(Exception e) {
     return !(e instanceof VerbsException
         || e instanceof ConnectionException
@@ -155,7 +155,7 @@ public final class Main implements Runnable {
 
   @Override
   public void run() {
-    throw Failure.usage(spec, "which command?");
+    throw Failure.usage(spec, "missing command");
   }
 
   /** The version of the jar. */

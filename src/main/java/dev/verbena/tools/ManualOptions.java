@@ -4,7 +4,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import picocli.CommandLine.Option;
 
-/** What the manual's examples of connections have in common. */
+/** The common options of the manual's examples of connections. */
 final class ManualOptions {
   @Option(names = "-s", description = "Server.")
   private boolean server;
@@ -22,7 +22,7 @@ final class ManualOptions {
     return server;
   }
 
-  /** The server's address; null if none was given. */
+  /** Returns the server's address; null if none was given. */
   InetAddress address() {
     return address;
   }
@@ -35,7 +35,7 @@ final class ManualOptions {
     return count;
   }
 
-  /** Where the server listens: everywhere if no address was given. */
+  /** Returns the address to listen on: the wildcard address if none was given. */
   InetSocketAddress listening() {
     return address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
   }

@@ -23,14 +23,14 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * The manual's example of multicast: one message after the other, each waited for.
+ * The manual's example of multicast: sends one message after the other, and waits for each.
  *
- * <p>The manual says that multicast requires the sender's number as immediate data. It does not;
- * but receivers that follow the manual may look for it.
+ * <p>The manual requires the sender's queue pair number as immediate data. Multicast does not need
+ * it; but receivers that follow the manual may read it.
  */
 @Command(
     name = "mc",
-    header = "Multicast with RDMA CM: the manual's example.",
+    header = "Multicast with RDMA CM: the example of the RDMA programming manual.",
     description = "Without -s: receive.")
 final class Mc implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
@@ -93,7 +93,7 @@ final class Mc implements Callable<Integer> {
     return new InetSocketAddress(group, 0);
   }
 
-  /** Binds the identifier to the device that leads to the group, or that the option chose. */
+  /** Binds the identifier to the device that reaches the group, or that the option selected. */
   private void resolve(ConnectionId id, EventChannel channel) throws InterruptedException {
     InetSocketAddress from = options.from(port);
     if (from != null) {

@@ -27,20 +27,20 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * Multicast by the events of RDMA CM, several identifiers on one channel; the other end may be
+ * Multicast by the events of RDMA CM, several identifiers on one channel; the peer may be
  * rdma-core's mckey.
  *
- * <p>Unlike C's, the sender does not leave before its datagrams are on their way, and the receiver
- * looks at how each was received.
+ * <p>Unlike the C program, the sender waits until its datagrams are sent, and the receiver checks
+ * the status of each completion.
  */
 @Command(
     name = "mckey",
-    header = "Multicast over RDMA CM; the other end may be rdma-core's mckey.",
+    header = "Multicast over RDMA CM; the peer may be rdma-core's mckey.",
     description = "Without -s: receive.")
 final class Mckey implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 
-  /** For the subnet manager, which may have switches to tell. */
+  /** A pause for the subnet manager, which may have to configure switches. */
   private static final Duration PAUSE = Duration.ofSeconds(3);
 
   private static final int UDP = 0x111;
@@ -51,7 +51,7 @@ final class Mckey implements Callable<Integer> {
   @ArgGroup(multiplicity = "1")
   private Group group;
 
-  /** Which group. */
+  /** The options for the group. */
   private static final class Group {
     @Option(names = "-m", paramLabel = "ADDRESS", required = true, description = "Group to join.")
     private InetAddress address;
@@ -60,7 +60,7 @@ final class Mckey implements Callable<Integer> {
         names = "-M",
         paramLabel = "MGID",
         required = true,
-        description = "Group that is no IP address: not supported, since it takes AF_IB.")
+        description = "Group by an address of family AF_IB: not supported.")
     private String unmapped;
   }
 
@@ -102,7 +102,8 @@ final class Mckey implements Callable<Integer> {
     }
     if (group.unmapped != null) {
       throw new UnsupportedOperationException(
-          "an unmapped multicast address is of AF_IB, which this library does not speak: use -m");
+          "an unmapped multicast address is of family AF_IB, which this library does not support:"
+              + " use -m");
     }
     if (size == 0) {
       count = 0;
@@ -138,7 +139,7 @@ final class Mckey implements Callable<Integer> {
     return new InetSocketAddress(group.address, 0);
   }
 
-  /** Each identifier resolves the group's address, makes its queue pair, and joins. */
+  /** Resolves the group's address, creates the queue pair and joins, with each identifier. */
   private List<GroupMember> join(EventChannel channel, PortSpace space, Arena arena)
       throws InterruptedException {
     InetSocketAddress from = options.from(0);
@@ -192,7 +193,7 @@ final class Mckey implements Callable<Integer> {
         .aimAt(parameters);
   }
 
-  /** Says what happens beside the messages, until the channel is closed. */
+  /** Prints other events until the channel is closed. */
   private void watch(EventChannel channel) {
     EventWatch.start(
         channel,

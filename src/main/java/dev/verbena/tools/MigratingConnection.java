@@ -13,7 +13,7 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 
-/** A connection that carries messages, and may migrate to another path meanwhile. */
+/** A connection that exchanges messages, and can migrate to another path. */
 final class MigratingConnection implements AutoCloseable {
   private static final ConnectionParameters PARAMETERS =
       ConnectionParameters.DEFAULT.withReadDepth(2).withRetryCount(5).withRnrRetryCount(5);
@@ -30,9 +30,10 @@ final class MigratingConnection implements AutoCloseable {
   private final AsyncEvents.Listening events;
 
   /**
-   * On a resolved address or a request, which is not closed if its device cannot do it.
+   * Creates a connection on a resolved address or a request, which is not closed if its device does
+   * not support migration.
    *
-   * @param pause how many milliseconds the peer sleeps before it sends
+   * @param pause the pause of the peer before it sends, in milliseconds
    */
   MigratingConnection(Endpoint endpoint, int length, int pause, PrintWriter out) {
     AlternatePort.require(endpoint.id().context());
@@ -60,12 +61,12 @@ final class MigratingConnection implements AutoCloseable {
         });
   }
 
-  /** Connects, and returns what the server sent along. */
+  /** Connects, and returns the private data of the server. */
   byte[] connect(byte[] privateData) throws InterruptedException {
     return endpoint.connect(PARAMETERS, privateData, patience).privateData();
   }
 
-  /** Accepts, and returns what the client sent along. */
+  /** Accepts, and returns the private data of the client. */
   byte[] accept(byte[] privateData) throws InterruptedException {
     endpoint.accept(PARAMETERS, privateData, patience);
     return endpoint.request().orElseThrow().privateData();

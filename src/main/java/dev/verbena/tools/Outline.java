@@ -47,7 +47,7 @@ final class Outline {
     out.println(label + " ".repeat(Math.max(1, VALUES_AT - label.length())) + value);
   }
 
-  /** GIDs are read down the columns. */
+  /** Writes rows as a table: GIDs are compared by column. */
   private static void table(List<?> rows, String indent, PrintWriter out) {
     for (Object row : rows) {
       Map<?, ?> gid = (Map<?, ?>) row;

@@ -17,13 +17,14 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Counts packets: exactly so many, or for ever. */
+/** Counts packets: a given number, or without end. */
 @Command(
     name = "receive",
     header = "Receive raw packets, and count them.",
     description = {
-      "What matches the rule goes to this program alone, unless the rule is a sniffer.",
-      "It needs a device with raw packets, and CAP_NET_RAW."
+      "Packets that match the rule are delivered to this program only, unless the rule is a"
+          + " sniffer.",
+      "Requires a device that supports raw packets, and CAP_NET_RAW."
     })
 final class PacketReceive implements Callable<Integer>, ReceiveHandler {
   private static final long SECOND = 1_000_000_000;
@@ -37,34 +38,35 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
   @Option(
       names = {"-n", "--count"},
       paramLabel = "N",
-      description = "Receive exactly so many; default: any number.")
+      description = "Number of packets to receive; default: unlimited.")
   private long wanted = Long.MAX_VALUE;
 
   @Option(
       names = {"-t", "--timeout"},
       paramLabel = "SECONDS",
-      description = "End if none comes in that time; with --count that is a failure.")
+      description = "End if no packet arrives within this time; with --count this is a failure.")
   private long patience = Long.MAX_VALUE;
 
   @Option(
       names = {"-s", "--size"},
       paramLabel = "BYTES",
-      description = "The longest packet; default: ${DEFAULT-VALUE}.")
+      description = "Maximum length of a packet; default: ${DEFAULT-VALUE}.")
   private int size = 1518;
 
   @Option(
       names = "--header",
       paramLabel = "BYTES",
-      description = "Receive so many bytes of each packet apart from the rest; default: none.")
+      description =
+          "Bytes at the start of each packet to receive in a separate SGE; default: none.")
   private int header;
 
   @Option(
       names = {"-r", "--receives"},
       paramLabel = "N",
-      description = "How many packets may come at once; default: ${DEFAULT-VALUE}.")
+      description = "Number of receive requests; default: ${DEFAULT-VALUE}.")
   private int depth = 256;
 
-  @Option(names = "--inactive", description = "Open the port even if it has no link.")
+  @Option(names = "--inactive", description = "Open the port even if it is not active.")
   private boolean inactive;
 
   private PrintWriter out;
@@ -118,7 +120,7 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
     tell();
     if (packets < wanted && wanted != Long.MAX_VALUE) {
       throw new Failure(
-          "%d of %d packets came, the next not within %d s".formatted(packets, wanted, patience));
+          "%d of %d packets received, none within %d s".formatted(packets, wanted, patience));
     }
   }
 

@@ -11,7 +11,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
-/** Which packets to receive: a flow rule by its fields. What is 0 is not looked at. */
+/** The options for a flow rule: the fields to match. A field of 0 is not matched. */
 final class PacketSelectors {
   @Spec(Target.MIXEE)
   private CommandSpec command;
@@ -25,7 +25,7 @@ final class PacketSelectors {
   @Option(
       names = "--priority",
       paramLabel = "N",
-      description = "Place among the rules that match; 0, the default, comes first.")
+      description = "Priority of the rule; 0, the default, is the highest.")
   private int priority;
 
   @Option(
@@ -46,7 +46,7 @@ final class PacketSelectors {
       names = "--ethertype",
       paramLabel = "N",
       converter = AnyRadix.class,
-      description = "Such as 0x0800 for IPv4.")
+      description = "EtherType, such as 0x0800 for IPv4.")
   private int etherType;
 
   @Option(
@@ -80,15 +80,15 @@ final class PacketSelectors {
   @Option(names = "--tcp", description = "The ports are those of TCP, not of UDP.")
   private boolean tcp;
 
-  /** Fails unless the options say which packets. */
+  /** Throws unless the options select packets. */
   void check() {
     boolean any = hasEthernet() || hasIp() || hasPorts();
     if (!any && type == FlowType.NORMAL) {
       throw Failure.usage(
-          command, "which packets? Name an address or a port, or ask for --rule sniffer");
+          command, "no packets selected: give an address or a port, or --rule sniffer");
     }
     if (any && type != FlowType.NORMAL) {
-      throw Failure.usage(command, "addresses and ports go with --rule normal");
+      throw Failure.usage(command, "addresses and ports require --rule normal");
     }
     inet4(sourceAddress);
     inet4(destinationAddress);
@@ -112,10 +112,10 @@ final class PacketSelectors {
     if (address == null || address instanceof Inet4Address) {
       return (Inet4Address) address;
     }
-    throw Failure.usage(command, address.getHostAddress() + " is no IPv4 address");
+    throw Failure.usage(command, address.getHostAddress() + " is not an IPv4 address");
   }
 
-  /** Puts the rule in force, and names every header up to the last one that is looked at. */
+  /** Creates the rule, which matches every header up to the last one with a field to match. */
   FlowRule rule(PacketPort port) {
     FlowRule.Builder rule = port.flow().type(type).priority(priority);
     if (hasEthernet() || hasIp() || hasPorts()) {

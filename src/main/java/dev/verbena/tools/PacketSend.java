@@ -15,11 +15,11 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Sends UDP packets that this program has made from the first byte to the last. */
+/** Sends UDP packets, whose bytes are all written by this program. */
 @Command(
     name = "send",
     header = "Send raw packets: UDP over IPv4, numbered.",
-    description = "It needs a device with raw packets, and CAP_NET_RAW.")
+    description = "Requires a device that supports raw packets, and CAP_NET_RAW.")
 final class PacketSend implements Callable<Integer> {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
@@ -71,28 +71,29 @@ final class PacketSend implements Callable<Integer> {
   @Option(
       names = {"-n", "--count"},
       paramLabel = "N",
-      description = "How many; default: ${DEFAULT-VALUE}.")
+      description = "Number of packets; default: ${DEFAULT-VALUE}.")
   private long count = 1;
 
   @Option(
       names = {"-s", "--size"},
       paramLabel = "BYTES",
-      description =
-          "Length of a packet from its first address to its last byte; default: ${DEFAULT-VALUE}.")
+      description = "Length of a packet including its Ethernet header; default: ${DEFAULT-VALUE}.")
   private int size = 64;
 
   @Option(
       names = "--offload",
-      description = "Leave the checksums to the device; default: that of IPv4 is computed here.")
+      description =
+          "Checksum offload: the device computes the checksums; default: the IPv4 checksum is"
+              + " computed by the program.")
   private boolean offload;
 
   @Option(
       names = "--depth",
       paramLabel = "N",
-      description = "How many may be under way at once; default: ${DEFAULT-VALUE}.")
+      description = "Number of outstanding send requests; default: ${DEFAULT-VALUE}.")
   private int depth = 64;
 
-  @Option(names = "--inactive", description = "Open the port even if it has no link.")
+  @Option(names = "--inactive", description = "Open the port even if it is not active.")
   private boolean inactive;
 
   @Override
@@ -135,17 +136,17 @@ final class PacketSend implements Callable<Integer> {
     }
     if (size < UdpFrame.SHORTEST || size > UdpFrame.LONGEST) {
       throw Failure.usage(
-          spec, "-s is from %d to %d".formatted(UdpFrame.SHORTEST, UdpFrame.LONGEST));
+          spec, "-s must be %d to %d".formatted(UdpFrame.SHORTEST, UdpFrame.LONGEST));
     }
     if (((sourcePort | destinationPort) & ~0xffff) != 0) {
-      throw Failure.usage(spec, "a port is from 0 to 65535");
+      throw Failure.usage(spec, "a port must be 0 to 65535");
     }
     if (!(sourceAddress instanceof Inet4Address && destinationAddress instanceof Inet4Address)) {
-      throw Failure.usage(spec, "--sip and --dip are IPv4 addresses");
+      throw Failure.usage(spec, "--sip and --dip must be IPv4 addresses");
     }
   }
 
-  /** Sends complete in their order: whichever is done is numbered anew, and posted again. */
+  /** Sends the packets. Requests complete in order: each is numbered again and posted again. */
   private void send(PacketPort port, PacketBuffers packets, SendList list)
       throws InterruptedException {
     long posted = port.startSending(list);
@@ -165,7 +166,7 @@ final class PacketSend implements Callable<Integer> {
   private static int awaitSent(PacketPort port) throws InterruptedException {
     int sent = port.awaitSent(PATIENCE);
     if (sent == 0) {
-      throw new Failure("no completion came within " + PATIENCE.toSeconds() + " s");
+      throw new Failure("no completion within " + PATIENCE.toSeconds() + " s");
     }
     for (int i = 0; i < sent; i++) {
       if (!port.sent().isSuccess(i)) {

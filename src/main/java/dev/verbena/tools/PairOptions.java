@@ -3,7 +3,7 @@ package dev.verbena.tools;
 import dev.verbena.verbs.Device;
 import picocli.CommandLine.Option;
 
-/** The devices of a program that is both ends of its connection. */
+/** The options for the devices of a program that connects two queue pairs of its own. */
 final class PairOptions {
   @Option(
       names = {"-d", "--ib-dev"},

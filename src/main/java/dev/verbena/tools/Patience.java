@@ -2,11 +2,11 @@ package dev.verbena.tools;
 
 import java.time.Duration;
 
-/** How long to wait for what is under way before something must be wrong. */
+/** The timeout of outstanding operations. */
 final class Patience {
   private static final Duration LEAST = Duration.ofSeconds(10);
 
-  /** Slower than any device: Soft-RoCE moves 60 MiB, emulated down to the processor. */
+  /** Slower than any device: Soft-RoCE transfers 60 MiB/s in an emulated virtual machine. */
   private static final long BYTES_PER_SECOND = 4 << 20;
 
   private Patience() {}

@@ -10,7 +10,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 
-/** The program at the other end, over TCP: what both must know before RDMA can begin. */
+/** A TCP connection to the peer, for the data that both ends need before RDMA is possible. */
 final class Peer implements AutoCloseable {
   private final Socket socket;
   private final DataInputStream in;
@@ -23,7 +23,7 @@ final class Peer implements AutoCloseable {
     this.out = socket.getOutputStream();
   }
 
-  /** Connects to a server, or is one where there is no host to connect to. */
+  /** Connects to a server, or accepts a client if the host is null. */
   static Peer meet(String host, int port) throws IOException {
     return host == null ? accept(port) : connect(host, port);
   }
@@ -57,18 +57,18 @@ final class Peer implements AutoCloseable {
     try {
       in.readFully(bytes);
     } catch (EOFException e) {
-      throw new IOException("the other end closed the TCP connection", e);
+      throw new IOException("the peer closed the TCP connection", e);
     }
     return bytes;
   }
 
-  /** Sends as many bytes as the other end does, and returns the other's. */
+  /** Exchanges the same number of bytes with the peer, and returns those of the peer. */
   byte[] exchange(byte[] own) throws IOException {
     send(own);
     return receive(own.length);
   }
 
-  /** Returns once both ends are here. */
+  /** Waits until both ends have called this method. */
   void meetAt(char point) throws IOException {
     exchange(new byte[] {(byte) point});
   }

@@ -14,6 +14,6 @@ final class Perf implements Runnable {
 
   @Override
   public void run() {
-    throw Failure.usage(spec, "lat or bw?");
+    throw Failure.usage(spec, "missing command: lat or bw");
   }
 }

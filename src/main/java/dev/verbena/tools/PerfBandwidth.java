@@ -14,18 +14,18 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** Times many operations under way at once. */
+/** Measures many outstanding operations. */
 @Command(
     name = "bw",
-    header = "Measure how much gets through.",
+    header = "Measure bandwidth and message rate.",
     description = "Without HOST: start a server and wait for connection.")
 final class PerfBandwidth implements Callable<Integer> {
   private static final int SIZE = 65536;
 
-  /** Requests in one post, of which the last completes. */
+  /** The number of requests of one post, of which the last is signaled. */
   static final int BATCH = 16;
 
-  /** How many batches may be under way. */
+  /** The number of outstanding batches. */
   private static final int WINDOW = Link.DEPTH / BATCH;
 
   @Spec private CommandSpec spec;
@@ -75,7 +75,7 @@ final class PerfBandwidth implements Callable<Integer> {
     report(task, rates);
   }
 
-  /** Keeps the window full. */
+  /** Posts a batch whenever one has completed. */
   private void transfer(PerfEnd end, SendList batch, int requests, Rates rates) {
     Progress progress = new Progress(spec.commandLine().getErr(), requests);
     int posted = 0;

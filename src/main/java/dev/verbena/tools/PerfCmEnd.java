@@ -9,8 +9,8 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 
 /**
- * An end that RDMA CM connects: the client's request carries the task, the server's answer where
- * its buffer is.
+ * An end connected by RDMA CM: the client's private data has the task, the server's the description
+ * of its buffer.
  */
 final class PerfCmEnd extends PerfEnd {
   private static final Duration PATIENCE = Duration.ofSeconds(10);

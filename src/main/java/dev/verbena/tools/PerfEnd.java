@@ -5,7 +5,7 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
 
-/** One end of a measurement: connected, and knowing the other's buffer. */
+/** One end of a measurement: connected, with the description of the peer's buffer. */
 abstract class PerfEnd implements AutoCloseable {
   private static final int RECEIVES = Link.DEPTH;
 
@@ -19,7 +19,7 @@ abstract class PerfEnd implements AutoCloseable {
     link.setPatience(task.patience());
   }
 
-  /** Posts receives if there will be messages: before the other end can send any. */
+  /** Posts receive requests if the operation is send, before the peer can send. */
   final void prepare() {
     if (task.operation() == PerfTask.Operation.SEND) {
       link.post(receives(RECEIVES));
@@ -46,7 +46,7 @@ abstract class PerfEnd implements AutoCloseable {
     return receives;
   }
 
-  /** Requests of the task's operation, the last of which completes. */
+  /** Returns requests of the task's operation, of which the last is signaled. */
   final SendList requests(int number) {
     SendList list = new SendList(number, 1);
     for (int i = 0; i < number; i++) {
@@ -62,10 +62,10 @@ abstract class PerfEnd implements AutoCloseable {
     return list;
   }
 
-  /** Says that nothing is under way any more that the other end has to wait for. */
+  /** Notifies the peer that no operation is outstanding. */
   abstract void leave() throws IOException, InterruptedException;
 
-  /** Waits until the other end has said so. */
+  /** Waits for the peer's notification. */
   abstract void awaitLeave() throws IOException, InterruptedException;
 
   @Override

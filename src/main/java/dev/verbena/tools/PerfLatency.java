@@ -14,14 +14,14 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** Times single operations. */
+/** Measures single operations. */
 @Command(
     name = "lat",
-    header = "Measure how long one operation takes.",
+    header = "Measure the latency of an operation.",
     description = {
       "Without HOST: start a server and wait for connection.",
-      "Of send, the time of a round trip is measured: a message there and one back. Of the others,"
-          + " the time until the operation is completed."
+      "For send: the time of a round trip, a message in each direction. For the others:"
+          + " the time until the completion."
     })
 final class PerfLatency implements Callable<Integer> {
   private static final int SIZE = 64;
@@ -45,7 +45,7 @@ final class PerfLatency implements Callable<Integer> {
     return 0;
   }
 
-  /** Who gets the last completion leaves: the server if it answers. */
+  /** The end with the last completion notifies the other: the server if it answers. */
   private static void serve(PerfEnd end) throws IOException, InterruptedException {
     if (end.task().operation() != Operation.SEND) {
       end.awaitLeave();

@@ -16,8 +16,8 @@ import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
 /**
- * What both measurements are asked for. The server is told by the client what to do, and needs none
- * of it.
+ * The common options of both measurements. The client sends the task to the server, which needs
+ * none of them.
  */
 final class PerfOptions {
   @Spec(Target.MIXEE)
@@ -33,7 +33,7 @@ final class PerfOptions {
   @Option(
       names = "--from",
       paramLabel = "ADDRESS",
-      description = "With --cm: the own address, which chooses the device; default: any.")
+      description = "With --cm: the source address, which determines the device; default: any.")
   private InetAddress from;
 
   @Option(
@@ -52,13 +52,13 @@ final class PerfOptions {
   @Option(
       names = {"-n", "--iters"},
       paramLabel = "N",
-      description = "How many; default: ${DEFAULT-VALUE}.")
+      description = "Number of operations; default: ${DEFAULT-VALUE}.")
   private int iterations = 5000;
 
   @Option(
       names = {"-w", "--warm-up"},
       paramLabel = "N",
-      description = "How many before those, not counted; default: ${DEFAULT-VALUE}.")
+      description = "Number of warm-up operations, not measured; default: ${DEFAULT-VALUE}.")
   private int warmUp = 2000;
 
   @Option(
@@ -84,7 +84,7 @@ final class PerfOptions {
     return json;
   }
 
-  /** Waits for a client, which says what to do. */
+  /** Waits for a client, which sends the task. */
   PerfEnd serve() throws IOException, InterruptedException {
     check();
     if (!cm) {
@@ -94,7 +94,7 @@ final class PerfOptions {
         from == null ? new InetSocketAddress(port) : new InetSocketAddress(from, port));
   }
 
-  /** Connects to a server, and tells it what to do. */
+  /** Connects to a server, and sends it the task. */
   PerfEnd visit(PerfTask task) throws IOException, InterruptedException {
     check();
     if (!cm) {
@@ -108,10 +108,11 @@ final class PerfOptions {
     if (cm && device.isGiven()) {
       throw usage(
           command,
-          "with --cm the address chooses device, port and GID: --from instead of -d, -i or -g");
+          "with --cm the address determines device, port and GID: use --from instead of -d, -i or"
+              + " -g");
     }
     if (!cm && from != null) {
-      throw usage(command, "--from needs --cm");
+      throw usage(command, "--from requires --cm");
     }
   }
 

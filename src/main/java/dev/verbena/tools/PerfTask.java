@@ -5,28 +5,28 @@ import java.time.Duration;
 import java.util.Locale;
 
 /**
- * What is measured.
+ * A measurement.
  *
- * @param operation what each request does
- * @param size its bytes
- * @param warmUp how many before it counts
- * @param iterations how many count
+ * @param operation the operation
+ * @param size the number of bytes of each operation
+ * @param warmUp the number of operations before the measurement
+ * @param iterations the number of measured operations
  */
 record PerfTask(Operation operation, int size, int warmUp, int iterations) {
-  /** As bytes, four numbers. */
+  /** The size in bytes: four numbers. */
   static final int SIZE = 4 * Integer.BYTES;
 
   private static final int MAX_SIZE = 1 << 30;
 
-  /** What a request does. */
+  /** The operation of a request. */
   enum Operation {
-    /** A message. */
+    /** Send. */
     SEND('S'),
-    /** Into the peer's memory. */
+    /** RDMA write. */
     WRITE('W'),
-    /** From the peer's memory. */
+    /** RDMA read. */
     READ('R'),
-    /** To a number of the peer's memory, which is returned. */
+    /** Fetch and add. */
     ATOMIC('A');
 
     private final int code;
@@ -41,7 +41,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
           return operation;
         }
       }
-      throw new IllegalArgumentException("the client asks for an unknown operation: " + code);
+      throw new IllegalArgumentException("the client requests an unknown operation: " + code);
     }
 
     @Override
@@ -61,7 +61,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
     return Math.addExact(warmUp, iterations);
   }
 
-  /** How long the next completion may take to come: for bandwidth, that of a batch. */
+  /** Returns the timeout of the next completion: for bandwidth, of a batch. */
   Duration patience() {
     return Patience.forBytes((long) PerfBandwidth.BATCH * size);
   }
@@ -75,10 +75,10 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
         .array();
   }
 
-  /** Reads what {@link #bytes} wrote; something may stand behind it. */
+  /** Parses the result of {@link #bytes}; further bytes are ignored. */
   static PerfTask of(byte[] bytes) {
     if (bytes.length < SIZE) {
-      throw new IllegalArgumentException("the client does not say what to measure");
+      throw new IllegalArgumentException("the client's private data contains no measurement");
     }
     ByteBuffer buffer = ByteBuffer.wrap(bytes);
     return new PerfTask(

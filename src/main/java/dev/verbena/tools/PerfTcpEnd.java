@@ -40,7 +40,7 @@ final class PerfTcpEnd extends PerfEnd {
         options);
   }
 
-  /** How the task becomes known to both ends. */
+  /** Makes the task known to both ends. */
   private interface Agreement {
     PerfTask reach() throws IOException;
   }

@@ -14,11 +14,11 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Messages back and forth, with either end maybe one of rdma-core's pingpong programs. */
+/** Ping-pong of messages; the peer may be one of rdma-core's pingpong programs. */
 @Command(
     name = "pingpong",
     header =
-        "Messages back and forth; the other end may be ibv_rc_, ibv_uc_, ibv_ud_,"
+        "Ping-pong of messages; the peer may be ibv_rc_, ibv_uc_, ibv_ud_,"
             + " ibv_srq_ or ibv_xsrq_pingpong.",
     description = "Without HOST: start a server and wait for connection.")
 final class PingPong implements Callable<Integer> {

@@ -7,9 +7,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
-/** A queue pair's address as rdma-core's pingpong programs exchange it: one line of text. */
+/** The address of a queue pair as rdma-core's pingpong programs exchange it: one line of text. */
 final class PingPongAddress {
-  /** The line where there is no queue pair, with C's zero at its end. */
+  /** The line for no queue pair, with the terminating zero. */
   static final byte[] NOTHING =
       "0000:000000:000000:00000000000000000000000000000000\0".getBytes(StandardCharsets.US_ASCII);
 
@@ -28,7 +28,7 @@ final class PingPongAddress {
     return line.getBytes(StandardCharsets.US_ASCII);
   }
 
-  /** Reads a line; what it does not tell, both ends were told by their options. */
+  /** Parses a line; parameters that it does not contain are given by the options of both ends. */
   static QueuePairAddress of(byte[] bytes, Mtu mtu, Gid local) throws IOException {
     String line = new String(bytes, StandardCharsets.US_ASCII).trim();
     String[] parts = line.split(":", -1);

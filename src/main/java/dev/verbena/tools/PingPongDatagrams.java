@@ -10,9 +10,9 @@ import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendRequest;
 import java.lang.foreign.Arena;
 
-/** An end that sends datagrams: its queue pair is not connected, each request says where to. */
+/** An end that sends datagrams: each request has the address of the peer. */
 final class PingPongDatagrams extends PingPongEnd {
-  /** What stands before each datagram that is received. */
+  /** The size of the global routing header (GRH) before each received datagram. */
   private static final int ROUTING_HEADER = 40;
 
   private static final int QUEUE_KEY = 0x11111111;

@@ -18,12 +18,12 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The queue pairs of one end, which send from one buffer and receive into it. */
+/** The queue pairs of one end, which send from and receive to the same buffer. */
 class PingPongEnd {
-  /** What a completion's number says: a message came. */
+  /** The work request id of a receive request. */
   static final int RECEIVE = 1;
 
-  /** What a completion's number says: a message is gone. */
+  /** The work request id of a send request. */
   static final int SEND = 2;
 
   private final int depth;
@@ -37,10 +37,11 @@ class PingPongEnd {
   private final ReceiveList receives;
 
   /**
-   * Makes the queue pairs, and brings them to where receives can be posted.
+   * Creates the queue pairs, and makes the transition to INIT, so that receive requests can be
+   * posted.
    *
-   * @param number how many: more than one take their receives from a queue that they share
-   * @param header how much of the buffer a message leaves out
+   * @param number the number of queue pairs; more than one have a shared receive queue
+   * @param header the size of the buffer before the message
    */
   PingPongEnd(
       PingPongOptions options,
@@ -91,7 +92,7 @@ class PingPongEnd {
     return queuePairs.stream().map(QueuePair::localAddress).toList();
   }
 
-  /** Makes the queue pairs ready to send, each to one at the other end. */
+  /** Connects the queue pairs, each to one of the peer. */
   final void connect(List<QueuePairAddress> remote) {
     for (int i = 0; i < queuePairs.size(); i++) {
       SendList send = new SendList(1, 1);
@@ -101,7 +102,7 @@ class PingPongEnd {
     }
   }
 
-  /** Makes a queue pair ready to send a request to one at the other end. */
+  /** Connects a queue pair to one of the peer. */
   void connect(QueuePair queuePair, QueuePairAddress remote, SendRequest request) {
     queuePair.connect(remote);
   }
@@ -118,7 +119,7 @@ class PingPongEnd {
     return queuePairs.size();
   }
 
-  /** Which queue pair has a number. */
+  /** Returns the index of the queue pair with a queue pair number. */
   int indexOf(int queuePairNumber) {
     for (int i = 0; i < queuePairs.size(); i++) {
       if (queuePairs.get(i).number() == queuePairNumber) {

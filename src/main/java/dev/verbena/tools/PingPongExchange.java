@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * How rdma-core's pingpong programs tell each other their queue pairs: the client a line for each,
- * then the server, then the client that it is done.
+ * The exchange of rdma-core's pingpong programs: the client sends a line for each queue pair, then
+ * the server, then the client that it is done.
  */
 final class PingPongExchange {
   private static final byte[] DONE = {'d', 'o', 'n', 'e', 0};
@@ -20,10 +20,10 @@ final class PingPongExchange {
   private final Mtu mtu;
 
   /**
-   * Of some queue pairs.
+   * Creates the exchange of some queue pairs.
    *
-   * @param lines how many lines there are: what is more than queue pairs is zero
-   * @param mtu what both ends were told
+   * @param lines the number of lines; those without a queue pair are zero
+   * @param mtu the path MTU given to both ends
    */
   PingPongExchange(List<QueuePairAddress> local, int lines, Mtu mtu) {
     this.local = local;
@@ -31,7 +31,10 @@ final class PingPongExchange {
     this.mtu = mtu;
   }
 
-  /** The server is connected before the client knows its address, so no packet comes too soon. */
+  /**
+   * Exchanges the addresses as server. The server is connected before the client knows its address,
+   * so that no packet arrives too early.
+   */
   List<QueuePairAddress> serve(int port, Consumer<List<QueuePairAddress>> connect)
       throws IOException {
     try (Peer peer = Peer.accept(port)) {

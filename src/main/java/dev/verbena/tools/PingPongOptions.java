@@ -15,9 +15,11 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
-/** What pingpong is asked for: the options of rdma-core's programs. */
+/** The options of pingpong: those of rdma-core's programs. */
 final class PingPongOptions {
-  /** How many lines ibv_srq_pingpong exchanges, whatever the number of its queue pairs. */
+  /**
+   * The number of lines that ibv_srq_pingpong exchanges, whatever the number of its queue pairs.
+   */
   private static final int SHARED_LINES = 256;
 
   @Spec(Target.MIXEE)
@@ -27,7 +29,7 @@ final class PingPongOptions {
 
   @ArgGroup private Service service = new Service();
 
-  /** Which kind of queue pair. */
+  /** The options for the type of queue pair. */
   private static final class Service {
     @Option(names = "--rc", description = "Reliable connection; the default.")
     private boolean rc;
@@ -43,7 +45,7 @@ final class PingPongOptions {
 
     @Option(
         names = "--xrc",
-        description = "Extended reliable connections, by polling; few devices have them.")
+        description = "Extended reliable connections (XRC), by polling; supported by few devices.")
     private boolean xrc;
 
     QueuePairType type() {
@@ -81,7 +83,7 @@ final class PingPongOptions {
   @Option(
       names = {"-r", "--rx-depth"},
       paramLabel = "N",
-      description = "Receives to post at a time; default: ${DEFAULT-VALUE}.")
+      description = "Number of receive requests to post at a time; default: ${DEFAULT-VALUE}.")
   private int depth = 500;
 
   @Option(
@@ -98,10 +100,10 @@ final class PingPongOptions {
 
   @Option(
       names = {"-e", "--events"},
-      description = "Sleep until a completion event comes, instead of polling.")
+      description = "Sleep until a completion event arrives, instead of polling.")
   private boolean events;
 
-  /** Refuses numbers that do not go together. */
+  /** Throws for invalid combinations of options. */
   void check() {
     if (size() < 1 || iterations < 1 || depth < 2) {
       throw usage(command, "size and iters must be 1 or more, rx-depth 2 or more");
@@ -128,7 +130,7 @@ final class PingPongOptions {
     return new PingPongExchange(end.addresses(), isShared() ? SHARED_LINES : end.number(), mtu());
   }
 
-  /** Sets how a queue pair is to be brought up. */
+  /** Sets the options of the state transitions of a queue pair. */
   QueuePairSetup apply(QueuePair queuePair) {
     return device.apply(queuePair).mtu(mtu()).serviceLevel(serviceLevel).access().reads(1);
   }

@@ -4,13 +4,16 @@ import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import java.util.Arrays;
 
-/** Messages back and forth: each queue pair answers what it got, once its own message is gone. */
+/**
+ * Ping-pong of messages: each queue pair answers a received message after its own send has
+ * completed.
+ */
 final class PingPongRally {
   private final PingPongEnd end;
   private final int iterations;
   private final Completions completions = new Completions(16);
 
-  /** What each queue pair waits for. */
+  /** The outstanding requests of each queue pair. */
   private final int[] pending;
 
   private int sent;
@@ -24,7 +27,7 @@ final class PingPongRally {
     this.pending = new int[end.number()];
   }
 
-  /** Until as many messages came and went as are asked for, over all queue pairs together. */
+  /** Exchanges the requested number of messages, over all queue pairs together. */
   void play(boolean first) throws InterruptedException {
     Arrays.fill(pending, PingPongEnd.RECEIVE);
     if (first) {

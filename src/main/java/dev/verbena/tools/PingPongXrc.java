@@ -19,8 +19,8 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 
 /**
- * Extended reliable connections: one queue pair sends, another receives, and what it receives goes
- * to the shared queue that the sender names. Speaks to ibv_xsrq_pingpong with one client.
+ * Extended reliable connections (XRC): one queue pair sends, another receives to the shared receive
+ * queue that the sender names. The peer may be ibv_xsrq_pingpong with one client.
  */
 final class PingPongXrc {
   private static final byte[] END = {'E', 'N', 'D', 0};
@@ -60,7 +60,7 @@ final class PingPongXrc {
     queue.post(receive);
   }
 
-  /** Meets the other end, and exchanges messages with it. */
+  /** Connects to the peer, and exchanges messages with it. */
   void play(String host, PrintWriter out) throws IOException {
     try (Peer peer = Peer.meet(host, options.tcpPort())) {
       out.println("   local: " + address());
@@ -69,7 +69,7 @@ final class PingPongXrc {
       receiver.connect(remote.ofSender(options.mtu()));
       sender.connect(remote.ofReceiver(options.mtu()));
       bounce(host == null, remote.sharedQueue());
-      // The last message may still be on its way to the other end.
+      // The last message may not have arrived at the peer.
       peer.exchange(END);
       out.println("success");
     }
@@ -86,7 +86,7 @@ final class PingPongXrc {
         choice.gid());
   }
 
-  /** The server begins; the last send alone leaves a completion. */
+  /** Exchanges the messages. The server sends first; only the last send is signaled. */
   private void bounce(boolean first, int remoteQueue) {
     int posted = 0;
     if (first) {

@@ -7,7 +7,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
-/** Which device and port to use: the same options for all programs. */
+/** The options for device and port, the same for all programs. */
 class PortOptions {
   static final int UNSET = -1;
 
@@ -37,7 +37,7 @@ class PortOptions {
     return number;
   }
 
-  /** The device's name as it was given; null if it was not. */
+  /** Returns the name of the device; null if it was not given. */
   final String name() {
     return name;
   }
@@ -46,7 +46,7 @@ class PortOptions {
     return port == UNSET ? 1 : port;
   }
 
-  /** Whether any of the options was given. */
+  /** Returns whether any of the options was given. */
   boolean isGiven() {
     return name != null || port != UNSET;
   }

@@ -3,7 +3,7 @@ package dev.verbena.tools;
 import java.io.PrintWriter;
 import java.util.function.LongSupplier;
 
-/** Says from time to time how far a long run is; nothing about a short one. */
+/** Prints the progress of a long run from time to time; nothing for a short one. */
 final class Progress {
   private static final long PAUSE_NANOS = 2_000_000_000L;
 

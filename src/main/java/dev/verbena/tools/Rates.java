@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
 
-/** How much was done, over time. */
+/** The amount of completed work over time. */
 final class Rates {
   private static final long SLICE_NANOS = 50_000_000;
 

@@ -34,16 +34,16 @@ import picocli.CommandLine.Spec;
 
 /**
  * The manual's first example: a message from server to client, then the client reads the server's
- * memory, and writes to it.
+ * memory and writes to it.
  *
- * <p>Talks to the C program {@code RDMA_RC_example} at the other end.
+ * <p>The peer may be the C program {@code RDMA_RC_example}.
  */
 @Command(
     name = "rc-example",
     header = "Send, RDMA read and RDMA write between two hosts: the manual's RDMA_RC_example.",
     description = "Without HOST: start a server and wait for connection.",
     exitCodeOnInvalidInput = Main.FAILED,
-    exitCodeList = {" 0:done", " 1:it failed, be it for wrong usage or a missing device"})
+    exitCodeList = {" 0:done", " 1:failure, also for wrong usage or a missing device"})
 final class RcExample implements Callable<Integer> {
   private static final String SENT = "SEND operation      ";
   private static final String READ = "RDMA read operation ";
@@ -69,7 +69,7 @@ final class RcExample implements Callable<Integer> {
 
   private PrintWriter out;
 
-  /** Ends with 0 or 1, like the manual's program, and says which. */
+  /** Returns 0 or 1, like the manual's program, and prints it. */
   @Override
   public Integer call() throws IOException {
     out = spec.commandLine().getOut();
@@ -117,7 +117,7 @@ final class RcExample implements Callable<Integer> {
         run(peer, context);
       }
     } catch (VerbsException e) {
-      // Every step has a line of its own: what is left is closing.
+      // Each step has a message of its own; the remaining step is closing.
       throw new Failure("failed to destroy resources", e);
     }
   }
@@ -147,7 +147,7 @@ final class RcExample implements Callable<Integer> {
     out.println("searching for IB devices in host");
     List<Device> devices = attempt("failed to get IB devices list", () -> Device.list());
     if (devices.isEmpty()) {
-      throw new Failure("found 0 device(s)", new IOException("verbena doctor tells more"));
+      throw new Failure("found 0 device(s)", new IOException("verbena doctor shows why"));
     }
     out.println("found " + devices.size() + " device(s)");
     if (options.name() == null) {
@@ -310,7 +310,7 @@ final class RcExample implements Callable<Integer> {
       if (System.nanoTime() - start > TIMEOUT_NANOS) {
         throw new Failure(
             "completion wasn't found in the CQ after timeout",
-            new IOException("is the other end still there?"));
+            new IOException("the peer may have ended"));
       }
       Thread.onSpinWait();
     }

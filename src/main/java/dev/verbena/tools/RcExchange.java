@@ -6,11 +6,11 @@ import dev.verbena.verbs.QueuePairAddress;
 import java.nio.ByteBuffer;
 
 /**
- * What the two ends of the manual's example tell each other: 34 bytes in network order.
+ * The record that the two ends of the manual's example exchange: 34 bytes in network order.
  *
- * @param address the buffer's address
- * @param rkey the key to reach it with
- * @param number the queue pair's number
+ * @param address the address of the buffer
+ * @param rkey its remote key
+ * @param number the queue pair number (QPN)
  * @param lid the port's LID
  * @param gid the port's GID; zero where none is used
  */
@@ -38,7 +38,10 @@ record RcExchange(long address, int rkey, int number, int lid, Gid gid) {
     return new RcExchange(address, rkey, number, lid, Gid.fromBytes(gid));
   }
 
-  /** The queue pair's address, with what the example does not exchange but fixes. */
+  /**
+   * Returns the address of the queue pair, with the values that the example fixes instead of
+   * exchanging.
+   */
   QueuePairAddress queuePair(Gid local) {
     Gid reachable = gid.isZero() ? new Gid(local.subnetPrefix(), 0) : gid;
     return QueuePairAddress.of(number, reachable).withLid(lid).withMtu(Mtu.MTU_256);

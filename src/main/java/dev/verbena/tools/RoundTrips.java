@@ -4,7 +4,7 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import org.HdrHistogram.Histogram;
 
-/** Messages there and back between two ends in one thread, each one timed. */
+/** Measures round trips of messages between two ends in one thread. */
 final class RoundTrips {
   private static final int WARM_UP = 200;
 
@@ -24,7 +24,7 @@ final class RoundTrips {
     receiveThere.local(0, there.region(), size, size);
   }
 
-  /** The times in nanoseconds. */
+  /** Returns the times in nanoseconds. */
   Histogram measure(int iterations) {
     Histogram times = new Histogram(3);
     for (int i = -WARM_UP; i < iterations; i++) {

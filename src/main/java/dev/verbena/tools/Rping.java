@@ -21,12 +21,14 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** RDMA reads and writes over RDMA CM, with either end maybe rdma-core's rping. */
+/** RDMA reads and writes over RDMA CM; the peer may be rdma-core's rping. */
 @Command(
     name = "rping",
-    header = "Pings by RDMA read and write over RDMA CM; the other end may be rdma-core's rping.")
+    header = "Pings by RDMA read and write over RDMA CM; the peer may be rdma-core's rping.")
 final class Rping implements Callable<Integer> {
-  /** What rping takes: room for its text with the largest number, and less than 64 KiB. */
+  /**
+   * The minimum size in rping: its text with the largest number; the maximum is less than 64 KiB.
+   */
   private static final int MIN_SIZE = 26;
 
   private static final int MAX_SIZE = 65535;
@@ -36,7 +38,7 @@ final class Rping implements Callable<Integer> {
   @ArgGroup(multiplicity = "1")
   private Role role;
 
-  /** Which end this is. */
+  /** The options for the role. */
   private static final class Role {
     @Option(names = "-s", required = true, description = "Server.")
     private boolean server;
@@ -49,14 +51,11 @@ final class Rping implements Callable<Integer> {
       names = "-a",
       paramLabel = "ADDRESS",
       description =
-          "Of the server an address to listen on, by default all; of the client where to connect"
+          "Server: the address to listen on, by default all; client: the address to connect"
               + " to.")
   private InetAddress address;
 
-  @Option(
-      names = "-I",
-      paramLabel = "ADDRESS",
-      description = "Address for the client to come from.")
+  @Option(names = "-I", paramLabel = "ADDRESS", description = "Client: the source address.")
   private InetAddress source;
 
   @Option(names = "-p", paramLabel = "PORT", description = "Port; default: ${DEFAULT-VALUE}.")
@@ -71,21 +70,19 @@ final class Rping implements Callable<Integer> {
   @Option(
       names = "-C",
       paramLabel = "N",
-      description = "Pings of the client; default: without end.")
+      description = "Client: the number of pings; default: unlimited.")
   private int count;
 
-  @Option(
-      names = "-P",
-      description = "Of the server: serve one client after the other, or at once, for ever.")
+  @Option(names = "-P", description = "Server: serve clients without end, also concurrently.")
   private boolean persistent;
 
-  @Option(names = "-v", description = "Show what arrives.")
+  @Option(names = "-v", description = "Print received data.")
   private boolean show;
 
-  @Option(names = "-V", description = "Of the client: compare what comes back with what was sent.")
+  @Option(names = "-V", description = "Client: compare the received data with the data sent.")
   private boolean validate;
 
-  @Option(names = "-d", description = "Show the connection.")
+  @Option(names = "-d", description = "Print the connection.")
   private boolean debug;
 
   @Override
@@ -98,13 +95,13 @@ final class Rping implements Callable<Integer> {
       throw usage(spec, "Invalid count " + count);
     }
     if (role.client && address == null) {
-      throw usage(spec, "the client needs the server's address: -a");
+      throw usage(spec, "the client requires the server's address: -a");
     }
     if (role.client && persistent) {
-      throw usage(spec, "-P is for the server");
+      throw usage(spec, "-P is an option of the server");
     }
     if (role.server && source != null) {
-      throw usage(spec, "-I is for the client; the server listens on -a");
+      throw usage(spec, "-I is an option of the client; the server listens on -a");
     }
     if (role.server) {
       serve();
@@ -149,7 +146,7 @@ final class Rping implements Callable<Integer> {
     }
   }
 
-  /** What goes wrong with one client is not the others' business. */
+  /** Serves one of several clients; its failure does not affect the others. */
   private void serveOneOfMany(Endpoint request) {
     try {
       serve(request);

@@ -5,7 +5,7 @@ import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** rping's message: where a buffer is, in network order. */
+/** rping's message: the address, key and length of a buffer, in network order. */
 final class RpingBuffer {
   /** Address, key and length. */
   static final int SIZE = Long.BYTES + 2 * Integer.BYTES;

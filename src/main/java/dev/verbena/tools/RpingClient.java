@@ -10,8 +10,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.Consumer;
 
 /**
- * The end of rping that tells the other where its buffers are, and otherwise only waits: the server
- * reads the one and writes the other.
+ * The client of rping: sends the description of its buffers; the server reads one and writes the
+ * other.
  */
 final class RpingClient {
   private static final int FIRST_LETTER = 'A';
@@ -31,7 +31,7 @@ final class RpingClient {
     return server.endpoint().id().domain().registerMemory(memory, AccessFlag.LOCAL_WRITE, access);
   }
 
-  /** Sends a text there and back, a number of times, or for ever if that is 0. */
+  /** Exchanges a text with the server, a number of times, or without end if that is 0. */
   void ping(int count, boolean validate, Consumer<String> echoes)
       throws IOException, InterruptedException {
     for (int ping = 0; count == 0 || ping < count; ping++) {
@@ -47,7 +47,10 @@ final class RpingClient {
     }
   }
 
-  /** Fills the source as C's rping does: a number, then letters, each time from another one on. */
+  /**
+   * Fills the source as the C program does: a number, then letters, starting at another letter each
+   * time.
+   */
   private void write(int ping) {
     MemorySegment text = source.memory();
     String head = "rdma-ping-" + ping + ": ";

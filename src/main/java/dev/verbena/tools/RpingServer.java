@@ -12,7 +12,7 @@ import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
-/** The end of rping that reads from the client's memory, and writes what it read back to it. */
+/** The server of rping: reads the client's memory, and writes the data back. */
 final class RpingServer {
   private static final byte[] GO_AHEAD = new byte[RpingBuffer.SIZE];
 
@@ -49,8 +49,8 @@ final class RpingServer {
   }
 
   /**
-   * Sends the go-ahead that ends a ping; false if the client disconnected meanwhile: it may do so
-   * as soon as the go-ahead arrives, which can be before this end sees that it did.
+   * Sends the message that ends a ping; returns false if the client has disconnected: it may do so
+   * as soon as the message arrives, before this end receives the completion.
    */
   private boolean sendLastGoAhead() throws IOException, InterruptedException {
     try {
@@ -65,19 +65,19 @@ final class RpingServer {
     }
   }
 
-  /** What was read, of one byte each letter: it must end before the ping does. */
+  /** Returns the text, one byte per letter; it must end within the ping. */
   private String text(long length) throws IOException {
     try {
       return data.memory().asSlice(0, length).getString(0, StandardCharsets.ISO_8859_1);
     } catch (IndexOutOfBoundsException e) {
-      throw new IOException("the client's ping of " + length + " bytes has no end", e);
+      throw new IOException("the client's ping of " + length + " bytes is not terminated by 0", e);
     }
   }
 
   private RemoteMemory fitting(RemoteMemory source) throws IOException {
     if (source.length() > data.length()) {
       throw new IOException(
-          "the client pings with %d bytes: start the server with -S %1$d"
+          "the client's pings have %d bytes: start the server with -S %1$d"
               .formatted(source.length()));
     }
     return source;

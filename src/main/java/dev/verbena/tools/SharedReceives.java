@@ -20,11 +20,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Connections that receive from one queue, with the memory that all of them use. */
+/** Connections with a shared receive queue, and their memory. */
 final class SharedReceives implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
-  /** How long to sleep before looking whether the other end is still there. */
+  /** The interval of checks that the peer is still connected. */
   private static final Duration WATCH = Duration.ofSeconds(1);
 
   private final Arena arena = Arena.ofShared();
@@ -85,7 +85,7 @@ final class SharedReceives implements AutoCloseable {
     return connection;
   }
 
-  /** Sends over one of the connections, waits until it is done, and returns the queue pair. */
+  /** Sends over one of the connections, waits for the completion, and returns the queue pair. */
   QueuePair send(int connection) throws InterruptedException {
     QueuePair queuePair = connections.get(connection).id().queuePair().orElseThrow();
     if (queuePair.post(send) == 0) {
@@ -96,19 +96,22 @@ final class SharedReceives implements AutoCloseable {
   }
 
   /**
-   * Sleeps until there are messages; as many receives are to be posted again. The result is valid
-   * until the next call of this object.
+   * Sleeps until there are messages; the caller posts as many receive requests again. The result is
+   * valid until the next call of this object.
    */
   Completions take() throws InterruptedException {
     return await(messages);
   }
 
-  /** Receives of a shared queue are not flushed with a connection: so its end is looked for. */
+  /**
+   * Waits for completions. Receive requests of a shared receive queue are not flushed with a
+   * connection, therefore its end is polled.
+   */
   private Completions await(CompletionWaiter waiter) throws InterruptedException {
     boolean ended = false;
     while (waiter.poll(completions, WATCH) == 0) {
       if (ended) {
-        throw new Failure("the other end has disconnected");
+        throw new Failure("the peer has disconnected");
       }
       ended = connections.stream().anyMatch(each -> each.end().isPresent());
     }
@@ -128,7 +131,7 @@ final class SharedReceives implements AutoCloseable {
     }
   }
 
-  /** Ends the connections before what they use is taken away. */
+  /** Closes the connections before the objects that they use. */
   @Override
   public void close() {
     connections.forEach(Endpoint::close);

@@ -19,8 +19,8 @@ import picocli.CommandLine.Spec;
 /** The manual's example of a shared receive queue: several connections receive from it. */
 @Command(
     name = "srq",
-    header = "Connections that share a receive queue: the manual's example.",
-    description = "Without -s: client. Both ends need the server's address.")
+    header = "Shared receive queue: the example of the RDMA programming manual.",
+    description = "Without -s: client. Both ends require the server's address.")
 final class Srq implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 
@@ -40,7 +40,7 @@ final class Srq implements Callable<Integer> {
   @Option(
       names = "-w",
       paramLabel = "N",
-      description = "Receives in the shared queue, and messages in a row; default: 64.")
+      description = "Receive requests in the shared queue, and messages per batch; default: 64.")
   private int depth = 64;
 
   private PrintWriter out;
@@ -62,7 +62,7 @@ final class Srq implements Callable<Integer> {
     return 0;
   }
 
-  /** Takes messages from whichever connection, and answers each batch over the first one. */
+  /** Receives messages of all connections, and answers each batch over the first one. */
   private void serve() throws InterruptedException {
     try (Listener listener = Listener.open(PortSpace.TCP, options.listening(), connections)) {
       out.println("waiting for connection from client...");

@@ -6,7 +6,7 @@ import java.net.Inet4Address;
 import java.nio.ByteOrder;
 
 /**
- * A UDP packet over IPv4 over Ethernet, as it is sent: with a number in front of what it carries.
+ * An Ethernet frame with a UDP packet over IPv4, whose payload begins with a number.
  *
  * @param destination Ethernet address of the next hop
  * @param source Ethernet address of the sender
@@ -24,7 +24,7 @@ record UdpFrame(
     int fromPort,
     int toPort,
     int size) {
-  /** Room for the headers and a number. */
+  /** The size of the headers and the number. */
   static final int SHORTEST = 50;
 
   static final int LONGEST = 14 + 0xffff;
@@ -40,7 +40,7 @@ record UdpFrame(
   private static final int UDP = 34;
   private static final int NUMBER = 42;
 
-  /** Writes the headers. UDP goes without a checksum, which IPv4 allows. */
+  /** Writes the headers. The UDP checksum is 0, which IPv4 permits. */
   void writeTo(MemorySegment frame) {
     frame.fill((byte) 0);
     put(frame, 0, destination.bytes());
@@ -64,7 +64,7 @@ record UdpFrame(
     MemorySegment.copy(bytes, 0, frame, ValueLayout.JAVA_BYTE, at, bytes.length);
   }
 
-  /** Writes the checksum of the IPv4 header, where the device does not. */
+  /** Writes the checksum of the IPv4 header, without checksum offload. */
   static void putChecksum(MemorySegment frame) {
     put(frame, IP_CHECKSUM, 0);
     int sum = 0;

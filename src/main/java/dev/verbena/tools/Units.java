@@ -2,7 +2,7 @@ package dev.verbena.tools;
 
 import java.util.Locale;
 
-/** Numbers as people read them. */
+/** Formats numbers with units. */
 final class Units {
   private static final String[] BYTES = {"B", "KiB", "MiB", "GiB", "TiB"};
 

@@ -8,17 +8,18 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
 /**
- * One end of extended reliable connections as ibv_xsrq_pingpong exchanges it: one line of text.
+ * The address of one end of extended reliable connections (XRC) as ibv_xsrq_pingpong exchanges it:
+ * one line of text.
  *
  * @param lid the port's LID
- * @param receiver the number of the receiving queue pair
- * @param sender the number of the sending queue pair
- * @param psn the number of the first packet of either
+ * @param receiver the queue pair number of the receiving queue pair
+ * @param sender the queue pair number of the sending queue pair
+ * @param psn the first packet sequence number (PSN) of both
  * @param sharedQueue the number of the shared receive queue
  * @param gid the port's GID
  */
 record XrcAddress(int lid, int receiver, int sender, int psn, int sharedQueue, Gid gid) {
-  /** The line and C's zero at its end. */
+  /** The size of the line with the terminating zero. */
   static final int SIZE = 66;
 
   private static final int PARTS = 6;
@@ -50,12 +51,12 @@ record XrcAddress(int lid, int receiver, int sender, int psn, int sharedQueue, G
     return Integer.parseInt(hex, 16);
   }
 
-  /** What the sender at the other end must know. */
+  /** Returns the address for the sender of the peer. */
   QueuePairAddress ofReceiver(Mtu mtu) {
     return QueuePairAddress.of(receiver, gid).withPsn(psn).withLid(lid).withMtu(mtu);
   }
 
-  /** What the receiver at the other end must know. */
+  /** Returns the address for the receiver of the peer. */
   QueuePairAddress ofSender(Mtu mtu) {
     return QueuePairAddress.of(sender, gid).withPsn(psn).withLid(lid).withMtu(mtu);
   }

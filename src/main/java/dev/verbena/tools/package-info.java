@@ -1,7 +1,7 @@
 /**
  * The command line: {@code ./verbena}, or {@code java -jar verbena-VERSION-tools.jar}.
  *
- * <p>Not part of the module, and its libraries are optional dependencies: who only uses verbs gets
- * neither. It is also a user of the library like any other, and sees its public members alone.
+ * <p>It is not part of the module: the {@code -tools} jar contains it with its two libraries. It
+ * uses public members of the library only.
  */
 package dev.verbena.tools;

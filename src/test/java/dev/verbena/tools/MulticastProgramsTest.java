@@ -164,7 +164,7 @@ class MulticastProgramsTest {
         () ->
             assertEquals("buffer length 5000 is larger then active mtu 4096", large.err().strip()),
         () -> assertEquals(1, alone.status()),
-        () -> assertEquals("0 of 4 messages came, the next not within 1 s", alone.err().strip()));
+        () -> assertEquals("0 of 4 messages received, none within 1 s", alone.err().strip()));
   }
 
   @Test

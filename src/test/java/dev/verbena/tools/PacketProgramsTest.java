@@ -138,7 +138,7 @@ class PacketProgramsTest {
     run("packets send --dmac " + MAC + " -n 3").succeeded();
     Run run = receiver.get();
     assertEquals(1, run.status());
-    assertEquals("3 of 4 packets came, the next not within 4 s", run.err().strip());
+    assertEquals("3 of 4 packets received, none within 4 s", run.err().strip());
     assertTrue(run.out().contains("3 packets, 192 bytes"), run.out());
   }
 

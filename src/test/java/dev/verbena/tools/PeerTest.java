@@ -43,7 +43,7 @@ class PeerTest {
         other.getOutputStream().write(1);
       }
       IOException e = assertThrows(IOException.class, () -> peer.receive(2));
-      assertEquals("the other end closed the TCP connection", e.getMessage());
+      assertEquals("the peer closed the TCP connection", e.getMessage());
     }
   }
 

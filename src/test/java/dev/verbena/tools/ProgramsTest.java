@@ -82,7 +82,7 @@ class ProgramsTest {
   void eventsThatDoNotComeAreNotWaitedForForEver() {
     Run run = Run.of("events", "-d", there(), "-t", "1");
     assertEquals(1, run.status());
-    assertTrue(run.err().contains("nothing happened within 1 s"), run.err());
+    assertTrue(run.err().contains("no event within 1 s"), run.err());
   }
 
   @DeviceTest
@@ -93,9 +93,9 @@ class ProgramsTest {
         """
         posted: 2 requests
         completed: request 2
-        the other end got: 0x1234
-        its memory: the first write
-                    the second write
+        immediate data received: 0x1234
+        peer's memory: the first write
+                       the second write
         """,
         run.out());
   }
