@@ -11,7 +11,9 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 
-/** The C loops of ring.c: one call runs a whole loop, so that the call itself does not count. */
+/**
+ * The C loops of ring.c: one call runs a whole loop, so that the cost of the call is negligible.
+ */
 final class CLoops {
   private static final SymbolLookup RING =
       SymbolLookup.libraryLookup(System.getProperty("dev.verbena.libibverbs"), Arena.global());
@@ -33,7 +35,7 @@ final class CLoops {
     return Linker.nativeLinker().downcallHandle(RING.find(name).orElseThrow(), descriptor);
   }
 
-  /** A loop's sum, unless the loop says that it failed. */
+  /** Returns the sum of a loop; throws if the loop failed. */
   static long sum(long result) {
     if (result == -1) {
       throw new IllegalStateException("the C loop failed");

@@ -22,17 +22,20 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * Pairs of benchmarks, in Java and in C, that do the same with the same queues. One operation is
- * one round: patch, post and poll a batch.
+ * Pairs of benchmarks, in Java and in C, of the same operations on the same queues. One operation
+ * is one round: patch, post and poll a batch.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class DataPath {
-  /** Short enough that most samples see no other process, so that the median is none's but ours. */
+  /**
+   * The number of rounds of a sample: so short that most samples are not interrupted by other
+   * processes, and the median is of such samples.
+   */
   static final int ROUNDS = 1000;
 
-  /** One batch size for each fork, so that each is compiled for its own. */
+  /** The batch size, one for each fork, so that the code is compiled for it. */
   @Param({"1", "4", "16", "32"})
   public int batch;
 

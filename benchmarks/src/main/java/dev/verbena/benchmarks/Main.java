@@ -16,7 +16,7 @@ import org.openjdk.jmh.runner.options.TimeValue;
  * Runs the pairs of {@link DataPath} and writes their {@link Report}.
  *
  * <p>Arguments: {@code --quick} for a short run, which is not written to {@code results}; a pattern
- * chooses benchmarks by name.
+ * selects benchmarks by name.
  */
 public final class Main {
   private Main() {}
@@ -49,7 +49,7 @@ public final class Main {
         .jvmArgs(
             "--enable-native-access=ALL-UNNAMED",
             "-Ddev.verbena.libibverbs=" + ring,
-            // The ring stays in user space, as do the providers that are linked so by default.
+            // The ring works in user space, as do the providers with critical linking by default.
             "-Ddev.verbena.linking=critical")
         .forks(quick ? 1 : 2)
         .warmupIterations(quick ? 2 : 3)

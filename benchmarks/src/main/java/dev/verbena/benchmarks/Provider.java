@@ -39,14 +39,16 @@ import java.util.Locale;
 /**
  * One row of the comparison of Java and C on a vendor's provider, on the imitated NIC: {@code
  * Provider ROW BATCH THREADS}. Java and C take turns in one JVM, on the same queues, in samples of
- * {@value #REQUESTS} requests; the NIC moves between them, and its time does not count.
+ * {@value #REQUESTS} requests; the NIC executes requests between the samples, and its time is not
+ * measured.
  *
  * <p>It prints the arguments, the median nanoseconds of one round in Java and in C, each before and
  * after the NIC moves, and the bytes that a round in Java allocates.
  */
 public final class Provider {
   /**
-   * Requests of one sample: few enough that all of them and their completions stay in the cache.
+   * The number of requests of one sample, so small that the requests and their completions fit in
+   * the cache.
    */
   static final int REQUESTS = 256;
 
@@ -86,7 +88,7 @@ public final class Provider {
     return Linker.nativeLinker().downcallHandle(LOOPS.find(name).orElseThrow(), descriptor);
   }
 
-  /** What a row does: steps that count, in Java and in C, around steps that do not. */
+  /** A row: measured steps in Java and in C, between steps that are not measured. */
   private abstract static class Row {
     final Queues queues;
     final int batch;
@@ -99,14 +101,14 @@ public final class Provider {
       this.rounds = REQUESTS / batch;
     }
 
-    /** What comes before the first step. */
+    /** Prepares the first step. */
     void prepare() throws Throwable {}
 
     abstract void firstJava();
 
     abstract void firstC() throws Throwable;
 
-    /** After the NIC has moved. */
+    /** The second step in Java, after the NIC has executed the requests. */
     void secondJava() {
       queues.pollAll(batch, rounds);
     }
@@ -115,7 +117,7 @@ public final class Provider {
       c((long) POLL_ALL.invokeExact(queues.cq, queues.lists, (long) rounds));
     }
 
-    /** What is left to do before the next sample. */
+    /** Finishes a sample. */
     void finish() throws Throwable {}
 
     final long offset() {
@@ -373,7 +375,7 @@ public final class Provider {
     }
   }
 
-  /** Receives are polled and posted again; a peer in C sends between the samples. */
+  /** Polls and reposts receive requests; a peer in C sends between the samples. */
   private static final class Receive extends Row {
     private final ReceiveList list;
     private final boolean shared;
@@ -450,7 +452,7 @@ public final class Provider {
     };
   }
 
-  /** Samples of one row: nanoseconds of the two steps, Java and C, and bytes allocated. */
+  /** The samples of one row: nanoseconds of the two steps in Java and C, and allocated bytes. */
   private static final class Samples {
     final Row row;
     final long[][] times = new long[4][SAMPLES];
@@ -494,7 +496,7 @@ public final class Provider {
       }
     }
 
-    /** Keeps another core busy with the same. */
+    /** Runs the same operations on another core. */
     void runForEver() {
       try {
         for (; ; ) {

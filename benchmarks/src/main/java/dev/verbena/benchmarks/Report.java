@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import org.openjdk.jmh.results.RunResult;
 
-/** Every Java row beside its C row, as a table and as a chart. */
+/** Compares each Java row with its C row, as a table and as a chart. */
 final class Report {
   private static final int BAR_WIDTH = 420;
   private static final int ROW_HEIGHT = 22;
@@ -21,7 +21,7 @@ final class Report {
   /**
    * A pair of benchmarks.
    *
-   * @param what what they do
+   * @param what the operation
    * @param batch how many requests or completions each round has
    * @param threads how many threads ran
    * @param java nanoseconds of one round in Java, median
@@ -33,7 +33,7 @@ final class Report {
       return java / c;
     }
 
-    /** What was aimed for; 0 if nothing. */
+    /** Returns the goal; 0 if there is none. */
     double goal() {
       if (!what.equals("post and poll")) {
         return 0;

@@ -15,7 +15,10 @@ import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 
-/** One thread's queues on the device of ring.c, and the loops in Java, which mirror those in C. */
+/**
+ * The queues of one thread on the device of ring.c, and the loops in Java, which correspond to
+ * those in C.
+ */
 final class Ring implements AutoCloseable {
   static final int BUFFER_SIZE = 64;
   static final int BUFFERS = 64;
@@ -23,7 +26,7 @@ final class Ring implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final Context context = Device.list().getFirst().open();
 
-  /** One of its own: what is in it ends the critical calls of its context. */
+  /** A separate context: its extended objects disable the critical calls of the context. */
   private final Context extendedContext = Device.list().getFirst().open();
 
   final MemoryRegion region;
@@ -67,7 +70,7 @@ final class Ring implements AutoCloseable {
         arena.allocate((long) (BUFFERS + 1) * BUFFER_SIZE, 64), AccessFlag.LOCAL_WRITE);
   }
 
-  /** Reads status, id and length of completions until a number of them has come. */
+  /** Polls a number of completions, and reads status, id and length of each. */
   static long pollAll(CompletionQueue queue, Completions completions, int batch) {
     long sum = 0;
     for (int done = 0; done < batch; ) {
