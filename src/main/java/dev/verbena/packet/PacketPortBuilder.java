@@ -298,8 +298,8 @@ public final class PacketPortBuilder {
     if (e.isUnsupported()) {
       return e.explained(
           device
-              + " does not support raw packets: adapters of mlx5 and mlx4 do, software devices do"
-              + " not");
+              + " does not support raw packets: adapters of mlx5 and mlx4 and software devices of"
+              + " dev.verbena.soft do, Soft-RoCE does not");
     }
     return e.errno() == Errno.EPERM
         ? e.explained("run as root, or with CAP_NET_RAW as an ambient capability")

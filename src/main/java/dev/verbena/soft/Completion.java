@@ -18,6 +18,7 @@ final class Completion {
   long timestamp;
   long wallClock;
   int flowTag;
+  int vlanTag;
   long tag;
   int tagData;
 
@@ -38,6 +39,7 @@ final class Completion {
     timestamp = 0;
     wallClock = 0;
     flowTag = 0;
+    vlanTag = 0;
     tag = 0;
     tagData = 0;
     owner = null;
@@ -57,6 +59,7 @@ final class Completion {
     timestamp = other.timestamp;
     wallClock = other.wallClock;
     flowTag = other.flowTag;
+    vlanTag = other.vlanTag;
     tag = other.tag;
     tagData = other.tagData;
     owner = other.owner;

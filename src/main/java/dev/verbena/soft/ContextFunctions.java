@@ -31,6 +31,13 @@ final class ContextFunctions {
           | rdma_h.IBV_ODP_SUPPORT_FLUSH()
           | rdma_h.IBV_ODP_SUPPORT_ATOMIC_WRITE();
 
+  private static final int PACED =
+      1 << rdma_h.IBV_QPT_RC()
+          | 1 << rdma_h.IBV_QPT_UC()
+          | 1 << rdma_h.IBV_QPT_UD()
+          | 1 << rdma_h.IBV_QPT_RAW_PACKET();
+  private static final int RAW_PACKETS = 1 << rdma_h.IBV_QPT_RAW_PACKET();
+
   private static final short DEFAULT_PKEY = -1;
 
   private static SoftContext context(String function, long address) {
@@ -109,7 +116,10 @@ final class ContextFunctions {
         | rdma_h.IBV_DEVICE_MEM_WINDOW_TYPE_2B()
         | rdma_h.IBV_DEVICE_MEM_MGT_EXTENSIONS()
         | rdma_h.IBV_DEVICE_UD_AV_PORT_ENFORCE()
-        | rdma_h.IBV_DEVICE_XRC();
+        | rdma_h.IBV_DEVICE_XRC()
+        | rdma_h.IBV_DEVICE_RAW_MULTI()
+        | rdma_h.IBV_DEVICE_RAW_IP_CSUM()
+        | rdma_h.IBV_DEVICE_MANAGED_FLOW_STEERING();
   }
 
   /** The pointer behind {@code ibv_query_device_ex}. */
@@ -130,7 +140,23 @@ final class ContextFunctions {
         .putLong("max_dm_size", SoftDevice.MAX_DEVICE_MEMORY)
         .putShort("cq_mod_caps.max_cq_count", 0xffff)
         .putShort("cq_mod_caps.max_cq_period", 0xffff)
-        .putInt("phys_port_cnt_ex", device.ports.size());
+        .putInt("phys_port_cnt_ex", device.ports.size())
+        .putInt("tso_caps.max_tso", TcpSegments.MAX_LENGTH)
+        .putInt("tso_caps.supported_qpts", RAW_PACKETS)
+        .putInt("packet_pacing_caps.qp_rate_limit_min", 1)
+        .putInt("packet_pacing_caps.qp_rate_limit_max", SoftDevice.MAX_RATE)
+        .putInt("packet_pacing_caps.supported_qpts", PACED)
+        .putInt("rss_caps.supported_qpts", RAW_PACKETS)
+        .putInt("rss_caps.max_rwq_indirection_tables", SoftDevice.MAX_OBJECTS)
+        .putInt("rss_caps.max_rwq_indirection_table_size", WorkQueueFunctions.MAX_TABLE)
+        .putLong("rss_caps.rx_hash_fields_mask", Spreading.FIELDS)
+        .putByte("rss_caps.rx_hash_function", rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ())
+        .putInt("max_wq_type_rq", SoftDevice.MAX_OBJECTS)
+        .putInt(
+            "raw_packet_caps",
+            rdma_h.IBV_RAW_PACKET_CAP_CVLAN_STRIPPING()
+                | rdma_h.IBV_RAW_PACKET_CAP_SCATTER_FCS()
+                | rdma_h.IBV_RAW_PACKET_CAP_IP_CSUM());
     return 0;
   }
 

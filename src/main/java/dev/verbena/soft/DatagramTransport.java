@@ -4,20 +4,13 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.rdma_h;
 
 /** The unreliable datagram (UD) service. */
-final class DatagramTransport implements Transport {
-  private static final int BURST = 32;
-
-  private final SoftQueuePair queuePair;
-  private final SendQueue sends;
-  private final Engine engine;
+final class DatagramTransport extends UnconnectedTransport {
   private final Receiver receiver;
   private int nextPsn;
   private int queueKey;
 
   DatagramTransport(SoftQueuePair queuePair) {
-    this.queuePair = queuePair;
-    sends = queuePair.sends;
-    engine = queuePair.device.network.engine;
+    super(queuePair);
     receiver = new Receiver(queuePair);
   }
 
@@ -32,36 +25,12 @@ final class DatagramTransport implements Transport {
   }
 
   @Override
-  public boolean isDrained() {
-    return sends.retired() == sends.started;
-  }
-
-  @Override
   public void stop() {
     receiver.flush();
   }
 
   @Override
-  public boolean send() {
-    for (int i = 0; i < BURST; i++) {
-      if (sends.isEmpty() || queuePair.state != rdma_h.IBV_QPS_RTS()) {
-        return false;
-      }
-      SendRequest request = sends.at(sends.retired());
-      sends.started = sends.retired() + 1;
-      int status = send(request);
-      queuePair.complete(request, status);
-      sends.retire();
-      queuePair.checkDrained();
-      if (status != rdma_h.IBV_WC_SUCCESS()) {
-        queuePair.sendFailed();
-        return false;
-      }
-    }
-    return true;
-  }
-
-  private int send(SendRequest request) {
+  int send(SendRequest request) {
     if (!request.isSend()
         || request.opcode == rdma_h.IBV_WR_SEND_WITH_INV()
         || request.handle == null

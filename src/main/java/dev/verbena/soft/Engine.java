@@ -104,6 +104,11 @@ final class Engine implements AutoCloseable {
     }
   }
 
+  /** Whether the thread sleeps and no task waits. */
+  boolean isIdle() {
+    return requests == null && asleep; // In this order: what is no longer requested runs.
+  }
+
   private void append(Task task) {
     task.next = null;
     if (first == null) {

@@ -45,6 +45,8 @@ final class ExtendedPolling {
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SLID(), "read_slid");
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SL(), "read_sl");
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS(), "read_dlid_path_bits");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_CVLAN(), "read_cvlan");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_FLOW_TAG(), "read_flow_tag");
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP(), "read_completion_ts");
     left =
         set(
@@ -159,6 +161,14 @@ final class ExtendedPolling {
 
   public static byte read_dlid_path_bits(long address) {
     return (byte) current(address).pathBits;
+  }
+
+  public static short read_cvlan(long address) {
+    return (short) current(address).vlanTag;
+  }
+
+  public static int read_flow_tag(long address) {
+    return current(address).flowTag;
   }
 
   public static long read_completion_ts(long address) {

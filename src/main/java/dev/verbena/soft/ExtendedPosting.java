@@ -37,7 +37,8 @@ final class ExtendedPosting {
           Map.entry("wr_rdma_write_imm", rdma_h.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM()),
           Map.entry("wr_send", rdma_h.IBV_QP_EX_WITH_SEND()),
           Map.entry("wr_send_imm", rdma_h.IBV_QP_EX_WITH_SEND_WITH_IMM()),
-          Map.entry("wr_send_inv", rdma_h.IBV_QP_EX_WITH_SEND_WITH_INV()));
+          Map.entry("wr_send_inv", rdma_h.IBV_QP_EX_WITH_SEND_WITH_INV()),
+          Map.entry("wr_send_tso", rdma_h.IBV_QP_EX_WITH_TSO()));
 
   private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
 
@@ -75,6 +76,9 @@ final class ExtendedPosting {
 
   /** The operations of a type of queue pair. */
   private static long allowed(int type) {
+    if (type == rdma_h.IBV_QPT_RAW_PACKET()) {
+      return rdma_h.IBV_QP_EX_WITH_SEND() | rdma_h.IBV_QP_EX_WITH_TSO();
+    }
     long datagram = rdma_h.IBV_QP_EX_WITH_SEND() | rdma_h.IBV_QP_EX_WITH_SEND_WITH_IMM();
     if (type == rdma_h.IBV_QPT_UD()) {
       return datagram;
@@ -154,7 +158,7 @@ final class ExtendedPosting {
     SendQueue sends = queue(address);
     if (sends.isFull(sends.pending)) {
       fail(sends, Errno.ENOMEM);
-      sends.current = new SendRequest(1, 0);
+      sends.current = new SendRequest(1, 0, 0);
     } else {
       sends.current = sends.free(sends.pending);
       sends.pending++;
@@ -189,6 +193,14 @@ final class ExtendedPosting {
 
   public static void wr_send(long address) {
     begin(address, rdma_h.IBV_WR_SEND());
+  }
+
+  public static void wr_send_tso(long address, long header, short headerSize, short segmentSize) {
+    SendRequest request = begin(address, rdma_h.IBV_WR_TSO());
+    int errno = Posting.takeHeader(queue(address), request, header, headerSize, segmentSize);
+    if (errno != 0) {
+      fail(queue(address), errno);
+    }
   }
 
   public static void wr_send_imm(long address, int immediate) {

@@ -28,6 +28,8 @@ final class FunctionTable {
               new CompletionFunctions(),
               new QueuePairFunctions(),
               new SharedQueueFunctions(),
+              new WorkQueueFunctions(),
+              new FlowFunctions(),
               new AddressFunctions(),
               new XrcFunctions(),
               new DomainFunctions(),
@@ -77,7 +79,8 @@ final class FunctionTable {
   /** Lets the functions on the data path alone; all others can be made to fail. */
   private static MethodHandle guarded(String name, MethodHandle function) {
     return switch (name) {
-      case "post_send", "post_recv", "post_srq_recv", "poll_cq", "req_notify_cq" -> function;
+      case "post_send", "post_recv", "post_srq_recv", "post_wq_recv", "poll_cq", "req_notify_cq" ->
+          function;
       default -> {
         try {
           MethodHandle check =

@@ -38,6 +38,11 @@ final class Posting {
   private static final long BIND_KEY = BIND + ibv_send_wr.bind_mw.rkey$offset();
   private static final long BIND_INFO = BIND + ibv_send_wr.bind_mw.bind_info$offset();
 
+  private static final long TSO = ibv_send_wr.tso$offset();
+  private static final long TSO_HEADER = TSO + ibv_send_wr.tso.hdr$offset();
+  private static final long TSO_HEADER_SIZE = TSO + ibv_send_wr.tso.hdr_sz$offset();
+  private static final long TSO_SEGMENT = TSO + ibv_send_wr.tso.mss$offset();
+
   private static final long SGE_ADDRESS = ibv_sge.addr$offset();
   private static final long SGE_LENGTH = ibv_sge.length$offset();
   private static final long SGE_SIZE = ibv_sge.sizeof();
@@ -97,6 +102,16 @@ final class Posting {
       request.remoteQueueKey = Memory.getInt(wr + UD_KEY);
       return request.handle == null ? Errno.EINVAL : 0;
     }
+    if (queuePair.type == rdma_h.IBV_QPT_RAW_PACKET()) {
+      return request.opcode == rdma_h.IBV_WR_TSO()
+          ? takeHeader(
+              sends,
+              request,
+              Memory.getLong(wr + TSO_HEADER),
+              Memory.getShort(wr + TSO_HEADER_SIZE),
+              Memory.getShort(wr + TSO_SEGMENT))
+          : 0;
+    }
     if (request.isAtomic()) {
       request.remoteAddress = Memory.getLong(wr + ATOMIC_ADDRESS);
       request.remoteKey = Memory.getInt(wr + ATOMIC_KEY);
@@ -113,6 +128,18 @@ final class Posting {
     if (queuePair.type == rdma_h.IBV_QPT_XRC_SEND()) {
       request.sharedQueue = Memory.getInt(wr + XRC_QUEUE);
     }
+    return 0;
+  }
+
+  /** Copies the header of a TSO request; the result is an errno. */
+  static int takeHeader(
+      SendQueue sends, SendRequest request, long header, short headerSize, short segmentSize) {
+    request.headerLength = Short.toUnsignedInt(headerSize);
+    request.segmentSize = Short.toUnsignedInt(segmentSize);
+    if (request.headerLength > sends.maxHeader) {
+      return Errno.EINVAL;
+    }
+    long _ = copy(header, request.headerBuffer, request.headerLength);
     return 0;
   }
 

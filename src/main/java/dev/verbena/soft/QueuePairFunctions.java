@@ -7,6 +7,7 @@ import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
+import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.util.Map;
@@ -35,6 +36,17 @@ final class QueuePairFunctions {
           Map.entry(rdma_h.IBV_QP_DEST_QPN(), "dest_qp_num"),
           Map.entry(rdma_h.IBV_QP_RATE_LIMIT(), "rate_limit"));
 
+  private static final int OF_RAW_PACKETS =
+      rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER()
+          | rdma_h.IBV_QP_INIT_ATTR_IND_TABLE()
+          | rdma_h.IBV_QP_INIT_ATTR_RX_HASH();
+  private static final int KNOWN =
+      rdma_h.IBV_QP_INIT_ATTR_PD()
+          | rdma_h.IBV_QP_INIT_ATTR_XRCD()
+          | rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()
+          | rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()
+          | OF_RAW_PACKETS;
+
   private static SoftQueuePair queuePair(String function, long address) {
     return Registry.at(function, address, SoftQueuePair.class);
   }
@@ -48,7 +60,7 @@ final class QueuePairFunctions {
   public long ibv_create_qp(long pd, long initAttr) {
     String function = "ibv_create_qp";
     SoftDomain domain = MemoryFunctions.domain(function, pd);
-    return create(function, domain.context, domain, null, initAttr, 0);
+    return create(function, domain.context, domain, null, initAttr, QueuePairChoices.NONE);
   }
 
   /** The pointer behind {@code ibv_create_qp_ex}. */
@@ -57,21 +69,9 @@ final class QueuePairFunctions {
     SoftContext owner = Registry.at(function, context, SoftContext.class);
     CStruct asked = CStruct.at(initAttr, ibv_qp_init_attr_ex.layout());
     int mask = asked.getInt("comp_mask");
-    int known =
-        rdma_h.IBV_QP_INIT_ATTR_PD()
-            | rdma_h.IBV_QP_INIT_ATTR_XRCD()
-            | rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()
-            | rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS();
-    if ((mask & ~known) != 0) {
+    if ((mask & ~KNOWN) != 0) {
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask));
-    }
-    if ((mask & rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()) != 0
-        && (asked.getInt("create_flags") & ~rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB()) != 0) {
-      throw new VerbsException(
-          function,
-          Errno.EOPNOTSUPP,
-          "create_flags 0x" + Integer.toHexString(asked.getInt("create_flags")));
     }
     SoftDomain domain =
         (mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0
@@ -81,14 +81,41 @@ final class QueuePairFunctions {
         (mask & rdma_h.IBV_QP_INIT_ATTR_XRCD()) == 0
             ? null
             : Registry.at(function, asked.getLong("xrcd"), SoftXrcDomain.class);
-    boolean operations = (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0;
-    return create(
-        function,
-        owner,
-        domain,
-        xrcDomain,
-        initAttr,
-        operations ? asked.getLong("send_ops_flags") : 0);
+    return create(function, owner, domain, xrcDomain, initAttr, choices(function, asked, mask));
+  }
+
+  private static QueuePairChoices choices(String function, CStruct asked, int mask) {
+    int type = asked.getInt("qp_type");
+    boolean raw = type == rdma_h.IBV_QPT_RAW_PACKET();
+    int flags =
+        (mask & rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()) != 0 ? asked.getInt("create_flags") : 0;
+    if ((flags & ~QueuePairChoices.allowedFlags(type)) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
+    }
+    if (!raw && (mask & OF_RAW_PACKETS) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask & OF_RAW_PACKETS));
+    }
+    int hashed = mask & (rdma_h.IBV_QP_INIT_ATTR_IND_TABLE() | rdma_h.IBV_QP_INIT_ATTR_RX_HASH());
+    if (Integer.bitCount(hashed) == 1) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "rwq_ind_tbl and rx_hash_conf are given together");
+    }
+    return new QueuePairChoices(
+        (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0
+            ? asked.getLong("send_ops_flags")
+            : 0,
+        flags,
+        (mask & rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER()) != 0
+            ? asked.getShort("max_tso_header")
+            : 0,
+        hashed == 0
+            ? null
+            : Spreading.read(
+                function,
+                Registry.at(function, asked.getLong("rwq_ind_tbl"), SoftIndirectionTable.class),
+                asked.addressOf("rx_hash_conf")));
   }
 
   private static long create(
@@ -97,12 +124,13 @@ final class QueuePairFunctions {
       SoftDomain domain,
       SoftXrcDomain xrcDomain,
       long initAttr,
-      long operations) {
+      QueuePairChoices choices) {
     CStruct init = CStruct.allocate(ibv_qp_init_attr.layout());
     init.segment().copyFrom(Memory.at(initAttr, init.size()));
     checkType(function, init, domain, xrcDomain);
     checkCapacity(function, init);
-    boolean receiveOnly = init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_RECV();
+    boolean receiveOnly =
+        init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_RECV() || choices.spreading() != null;
     SoftCompletionQueue sendQueue =
         receiveOnly
             ? null
@@ -124,8 +152,8 @@ final class QueuePairFunctions {
             .putLong("qp_base.recv_cq", init.getLong("recv_cq"))
             .putLong("qp_base.srq", init.getLong("srq"))
             .putInt("qp_base.qp_type", init.getInt("qp_type"));
-    if (operations != 0) {
-      ExtendedPosting.fill(struct, operations);
+    if (choices.operations() != 0) {
+      ExtendedPosting.fill(struct, choices.operations());
     }
     return owner.device.network.engine.locked(
         () -> {
@@ -142,8 +170,8 @@ final class QueuePairFunctions {
                       sendQueue,
                       receiveQueue,
                       sharedQueue,
-                      xrcDomain));
-          made.extended = operations != 0;
+                      xrcDomain,
+                      choices));
           use(made, 1);
           owner.device.add(made);
           writeCapacity(init, initAttr);
@@ -160,6 +188,7 @@ final class QueuePairFunctions {
     if (type != rdma_h.IBV_QPT_RC()
         && type != rdma_h.IBV_QPT_UC()
         && type != rdma_h.IBV_QPT_UD()
+        && type != rdma_h.IBV_QPT_RAW_PACKET()
         && type != rdma_h.IBV_QPT_XRC_SEND()
         && type != rdma_h.IBV_QPT_XRC_RECV()) {
       throw new VerbsException(function, Errno.EOPNOTSUPP, "qp_type " + type);
@@ -204,6 +233,9 @@ final class QueuePairFunctions {
     if (queuePair.sharedQueue != null) {
       queuePair.sharedQueue.users += change;
     }
+    if (queuePair.choices.spreading() != null) {
+      queuePair.choices.spreading().table.users += change;
+    }
   }
 
   public void ibv_destroy_qp(long address) {
@@ -224,7 +256,7 @@ final class QueuePairFunctions {
   }
 
   public long ibv_qp_to_qp_ex(long address) {
-    return queuePair("ibv_qp_to_qp_ex", address).extended ? address : 0;
+    return queuePair("ibv_qp_to_qp_ex", address).choices.operations() != 0 ? address : 0;
   }
 
   // State
@@ -309,6 +341,24 @@ final class QueuePairFunctions {
   private static void copy(CStruct from, CStruct to, String field) {
     long size = ibv_qp_attr.layout().select(PathElement.groupElement(field)).byteSize();
     Memory.at(to.addressOf(field), size).copyFrom(Memory.at(from.addressOf(field), size));
+  }
+
+  /** The pointer behind {@code ibv_modify_qp_rate_limit}: limits are kept, and have no effect. */
+  public int modify_qp_rate_limit(long address, long attributes) {
+    SoftQueuePair queuePair = queuePair("ibv_modify_qp_rate_limit", address);
+    CStruct attr = CStruct.at(attributes, ibv_qp_rate_limit_attr.layout());
+    int rate = attr.getInt("rate_limit");
+    if (Integer.compareUnsigned(rate, SoftDevice.MAX_RATE) > 0 || attr.getInt("comp_mask") != 0) {
+      return Errno.EINVAL;
+    }
+    return queuePair.device.network.engine.locked(
+        () -> {
+          if (queuePair.state != rdma_h.IBV_QPS_RTS()) {
+            return Errno.EINVAL;
+          }
+          queuePair.attributes.putInt("rate_limit", rate);
+          return 0;
+        });
   }
 
   public void ibv_query_qp(long address, long attributes, int mask, long initAttr) {

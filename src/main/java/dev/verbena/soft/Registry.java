@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -69,9 +70,19 @@ final class Registry {
     AsyncEventQueue.acknowledge(event);
   }
 
+  /** The object whose struct is at an address, or null. */
+  static SoftObject find(long address) {
+    return BY_ADDRESS.get(address);
+  }
+
+  /** The objects of the devices of a network. */
+  static List<SoftObject> of(SoftNetwork network) {
+    return BY_ADDRESS.values().stream().filter(object -> object.device.network == network).toList();
+  }
+
   /** The device of the object at an address, or null. */
   static SoftDevice deviceOf(long address) {
-    SoftObject object = BY_ADDRESS.get(address);
+    SoftObject object = find(address);
     return object == null ? null : object.device;
   }
 

@@ -10,9 +10,13 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class SendQueue {
   private final SendRequest[] ring;
+  private final int capacity;
   private final int maxElements;
   final int maxInline;
-  private final MemorySegment inline;
+  final int maxHeader;
+
+  /** For each slot inline data, and the header of a TSO request. */
+  private final MemorySegment buffers;
 
   /** Held by who posts, from {@code ibv_wr_start} to {@code ibv_wr_complete} as well. */
   final ReentrantLock posting = new ReentrantLock();
@@ -32,14 +36,16 @@ final class SendQueue {
   /** Requests that the requester has begun. */
   long started;
 
-  SendQueue(int capacity, int maxElements, int maxInline) {
+  SendQueue(int capacity, int maxElements, int maxInline, int maxHeader) {
     ring = new SendRequest[Math.max(1, capacity)];
+    this.capacity = capacity;
     this.maxElements = maxElements;
     this.maxInline = maxInline;
-    inline =
-        maxInline == 0
+    this.maxHeader = maxHeader;
+    buffers =
+        maxInline + maxHeader == 0
             ? MemorySegment.NULL
-            : Arena.ofAuto().allocate((long) ring.length * maxInline, Long.BYTES);
+            : Arena.ofAuto().allocate((long) ring.length * (maxInline + maxHeader), Long.BYTES);
   }
 
   int maxElements() {
@@ -47,11 +53,11 @@ final class SendQueue {
   }
 
   int capacity() {
-    return ring.length;
+    return capacity;
   }
 
   boolean isFull(int pending) {
-    return posted + pending - retired >= ring.length;
+    return posted + pending - retired >= capacity;
   }
 
   /** The slot of the next request, or of one of several that are to be posted at once. */
@@ -59,8 +65,10 @@ final class SendQueue {
     int slot = (int) ((posted + pending) % ring.length);
     SendRequest request = ring[slot];
     if (request == null) {
-      long buffer = maxInline == 0 ? 0 : inline.address() + (long) slot * maxInline;
-      request = new SendRequest(maxElements, buffer);
+      long buffer = buffers.address() + (long) slot * (maxInline + maxHeader);
+      request =
+          new SendRequest(
+              maxElements, maxInline == 0 ? 0 : buffer, maxHeader == 0 ? 0 : buffer + maxInline);
       ring[slot] = request;
     }
     request.clear();

@@ -19,6 +19,14 @@ final class SendRequest {
   /** The length of inline data, or -1. */
   int inlineLength;
 
+  /** Where the header of a TSO request is, or 0. */
+  final long headerBuffer;
+
+  int headerLength;
+
+  /** The maximum segment size (MSS) of a TSO request. */
+  int segmentSize;
+
   long remoteAddress;
   int remoteKey;
   long compareAdd;
@@ -61,9 +69,10 @@ final class SendRequest {
   /** Whether the response is complete, or a local operation is done. */
   boolean finished;
 
-  SendRequest(int maxElements, long inlineBuffer) {
+  SendRequest(int maxElements, long inlineBuffer, long headerBuffer) {
     elements = new ScatterList(maxElements);
     this.inlineBuffer = inlineBuffer;
+    this.headerBuffer = headerBuffer;
   }
 
   void clear() {

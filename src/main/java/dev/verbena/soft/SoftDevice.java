@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
 /** A software device: its ports, its objects, and the limits that it reports. */
@@ -21,6 +22,10 @@ final class SoftDevice {
   static final int MAX_READS = 128;
   static final int VECTORS = 4;
   static final long MAX_MESSAGE = 1L << 30;
+
+  /** The highest rate limit, in kbit/s. */
+  static final int MAX_RATE = 100_000_000;
+
   static final int MAX_MULTICAST = 64;
   static final long MAX_DEVICE_MEMORY = 256 * 1024;
 
@@ -113,6 +118,10 @@ final class SoftDevice {
   /** The queue pair with a number, or null. */
   SoftQueuePair queuePair(int number) {
     return queuePairs.get(number);
+  }
+
+  void forEachQueuePair(Consumer<SoftQueuePair> action) {
+    queuePairs.forEach(action);
   }
 
   // XRC shared receive queues

@@ -49,6 +49,7 @@ public final class SoftNetwork implements AutoCloseable {
   final ProcessMemory memory = new ProcessMemory();
   final SoftProvider provider;
   private final Faults faults = new Faults(this);
+  private final Ethernet ethernet = new Ethernet(this);
   private final List<SoftDevice> devices = new ArrayList<>();
   private boolean closed;
 
@@ -249,6 +250,11 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private void arrive(Packet packet) {
+    if (packet.opcode == Opcode.RAW) {
+      ethernet.forward(packet);
+      engine.packets.release(packet);
+      return;
+    }
     if (packet.destination == Psn.MASK) {
       multicast(packet);
       return;
@@ -261,7 +267,7 @@ public final class SoftNetwork implements AutoCloseable {
     }
   }
 
-  private boolean reaches(Packet packet, SoftPort port) {
+  boolean reaches(Packet packet, SoftPort port) {
     return port.isActive() && !faults.separates(packet.source.device, port.device);
   }
 

@@ -11,6 +11,8 @@ final class SoftPort {
   /** The GID table: the link-local GID, then one for each address. */
   final List<Gids> gids;
 
+  final FlowTable flows = new FlowTable();
+
   int state = rdma_h.IBV_PORT_ACTIVE();
 
   SoftPort(SoftDevice device, int number, List<Gids> gids) {

@@ -30,6 +30,8 @@ final class SoftQueuePair extends SoftObject {
   /** The XRC domain, or null. */
   final SoftXrcDomain xrcDomain;
 
+  final QueuePairChoices choices;
+
   /** The {@code struct ibv_qp_init_attr} that it was created with. */
   final CStruct init;
 
@@ -44,8 +46,8 @@ final class SoftQueuePair extends SoftObject {
   /** The transport's part of BTH opcodes. */
   final int transportBits;
 
-  /** Whether the functions of {@code struct ibv_qp_ex} post to it. */
-  boolean extended;
+  /** The number of the last frame that a flow rule delivered to it. */
+  long lastFrame;
 
   volatile int state = rdma_h.IBV_QPS_RESET();
 
@@ -71,7 +73,8 @@ final class SoftQueuePair extends SoftObject {
       SoftCompletionQueue sendCompletions,
       SoftCompletionQueue receiveCompletions,
       SoftSharedQueue sharedQueue,
-      SoftXrcDomain xrcDomain) {
+      SoftXrcDomain xrcDomain,
+      QueuePairChoices choices) {
     super(context.device, struct);
     this.context = context;
     this.domain = domain;
@@ -82,31 +85,40 @@ final class SoftQueuePair extends SoftObject {
     this.receiveCompletions = receiveCompletions;
     this.sharedQueue = sharedQueue;
     this.xrcDomain = xrcDomain;
+    this.choices = choices;
     this.allSignaled = init.getInt("sq_sig_all") != 0;
     boolean receiveOnly = type == rdma_h.IBV_QPT_XRC_RECV();
     boolean sendOnly = type == rdma_h.IBV_QPT_XRC_SEND();
     sends =
         new SendQueue(
-            receiveOnly ? 0 : init.getInt("cap.max_send_wr"),
+            receiveOnly || choices.spreading() != null ? 0 : init.getInt("cap.max_send_wr"),
             init.getInt("cap.max_send_sge"),
-            init.getInt("cap.max_inline_data"));
+            init.getInt("cap.max_inline_data"),
+            choices.maxHeader());
     receives =
-        sharedQueue != null || receiveOnly || sendOnly
+        sharedQueue != null || receiveOnly || sendOnly || choices.spreading() != null
             ? null
             : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
     task = new Turn();
-    transportBits =
-        receiveOnly || sendOnly
-            ? Opcode.XRC
-            : type == rdma_h.IBV_QPT_UC()
-                ? Opcode.UC
-                : type == rdma_h.IBV_QPT_UD() ? Opcode.UD : Opcode.RC;
+    transportBits = transportBits(type);
     transport =
         switch (transportBits) {
           case Opcode.UC -> new UnreliableConnection(this);
           case Opcode.UD -> new DatagramTransport(this);
+          case Opcode.RAW -> new RawTransport(this);
           default -> new ConnectedTransport(this);
         };
+  }
+
+  private static int transportBits(int type) {
+    if (type == rdma_h.IBV_QPT_XRC_SEND() || type == rdma_h.IBV_QPT_XRC_RECV()) {
+      return Opcode.XRC;
+    } else if (type == rdma_h.IBV_QPT_UC()) {
+      return Opcode.UC;
+    } else if (type == rdma_h.IBV_QPT_UD()) {
+      return Opcode.UD;
+    }
+    return type == rdma_h.IBV_QPT_RAW_PACKET() ? Opcode.RAW : Opcode.RC;
   }
 
   /** The queue pair whose {@code ibv_qp} is at an address, or null. */
@@ -286,6 +298,11 @@ final class SoftQueuePair extends SoftObject {
   }
 
   // Packets
+
+  /** Where the frames of flow rules go. */
+  FrameTarget frames() {
+    return ((RawTransport) transport).target();
+  }
 
   /** Adds a packet that arrived. */
   void deliver(Packet packet) {

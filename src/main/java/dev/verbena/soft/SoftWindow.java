@@ -8,8 +8,8 @@ final class SoftWindow extends SoftObject {
   /** The region that it is bound to, or null. */
   SoftRegion region;
 
-  /** The key under which it is bound. */
-  int boundKey;
+  /** The key under which it is bound, or null. */
+  private MemoryKey bound;
 
   SoftWindow(SoftDomain domain, CStruct struct, int type) {
     super(domain.device, struct);
@@ -24,9 +24,13 @@ final class SoftWindow extends SoftObject {
   /** Ends the binding. */
   void unbind() {
     if (region != null) {
-      device.keys.remove(boundKey);
+      device.keys.remove(bound.key);
+      if (bound.owner != null) {
+        bound.owner.users--;
+      }
       region.users--;
       region = null;
+      bound = null;
     }
   }
 
@@ -34,8 +38,11 @@ final class SoftWindow extends SoftObject {
   void bind(SoftRegion to, MemoryKey key) {
     unbind();
     region = to;
-    boundKey = key.key;
+    bound = key;
     to.users++;
+    if (key.owner != null) {
+      key.owner.users++; // It is not destroyed before the window is unbound.
+    }
     device.keys.put(key);
   }
 }

@@ -5,6 +5,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -80,7 +81,7 @@ public final class ProviderBuffer extends Resource {
    */
   public MemoryRegion register(long offset, long size, AccessFlag... access) {
     Set<AccessFlag> flags = Set.copyOf(List.of(access));
-    MemorySegment part = memory().asSlice(offset, size);
+    MemorySegment part = part(offset, size);
     AccessRules.check(flags);
     AccessRules.checkRegistrable(part, flags);
     long start = flags.contains(AccessFlag.ZERO_BASED) ? 0 : part.address();
@@ -104,7 +105,12 @@ public final class ProviderBuffer extends Resource {
    * @return the builder
    */
   public MemoryRegistration registration(long offset, long size) {
-    return MemoryRegistration.ofBuffer(this, memory().asSlice(offset, size));
+    return MemoryRegistration.ofBuffer(this, part(offset, size));
+  }
+
+  private MemorySegment part(long offset, long size) {
+    MemorySegment whole = memory();
+    return whole.asSlice(Objects.checkFromIndexSize(offset, size, whole.byteSize()), size);
   }
 
   /**

@@ -7,65 +7,64 @@ import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
+import dev.verbena.raw.verbs_context;
+import dev.verbena.soft.SoftInternals;
+import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Upcalls;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
+import java.lang.foreign.GroupLayout;
+import java.lang.foreign.MemoryLayout;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A software device in memory that stands in for the C libraries, so that the verbs floor and the
- * data path run on any machine: the functions that libibverbs exports are Java, and the function
- * pointers of an {@code ibv_context} lead to upcalls.
+ * A software device, {@code memory0} with two ports, some of whose C functions tests replace.
  *
- * <p>It is put together from parts. A part's public method plays the C function of the same name,
- * or what a pointer of {@code ibv_context_ops} or {@code verbs_context} of that name leads to.
- * Tests add parts for what the device does not do by itself; a later part goes before an earlier
- * one. What no part plays fails as unsupported.
+ * <p>A public method of an object that is {@linkplain #play added} replaces the C function of the
+ * same name, or what a pointer of {@code ibv_context_ops} or {@code verbs_context} of that name
+ * leads to; an object that is added later goes before an earlier one.
  */
 public final class FakeProvider implements Provider, AutoCloseable {
-  private final Arena arena = Arena.ofShared();
+  private final SoftNetwork network = SoftNetwork.create();
+  private final SoftInternals internals = new SoftInternals(network);
   private final Upcalls upcalls = new Upcalls();
   private final List<Object> parts = new ArrayList<>();
-  private final FakeDevice device = new FakeDevice(arena);
-  private final Verbs verbs = Binding.toJava(Verbs.class, dispatch(Libibverbs.class));
-  private final FakeEvents events = new FakeEvents(device);
-  private final Librdmacm rdmacm = Binding.toJava(Librdmacm.class, dispatch(Librdmacm.class));
+  private final Verbs verbs;
+  private final Librdmacm rdmacm;
 
-  /** Makes a provider with one device, {@code memory0}, whose two ports a wire joins. */
+  /** Makes a provider of one device. */
   public FakeProvider() {
-    FakeCompletions completions = new FakeCompletions(device, events);
-    FakeFlows flows = new FakeFlows(device);
-    FakeWire wire = new FakeWire(device, completions, events, flows);
-    play(new FakeContexts(device, this));
-    play(events);
-    play(new FakeRegions(device));
-    play(new FakeWindows(device));
-    play(completions);
-    play(flows);
-    play(new FakeSharedQueues(device, wire));
-    play(new FakeQueuePairs(device, wire));
+    network.addDevice(
+        "memory0",
+        List.of(
+            List.of(InetAddress.ofLiteral("10.0.0.1")),
+            List.of(InetAddress.ofLiteral("10.0.0.2"))));
+    Verbs device = internals.provider().verbs();
+    verbs = Binding.toJava(Verbs.class, dispatch(Libibverbs.class, device));
+    rdmacm = Binding.toJava(Librdmacm.class, dispatch(Librdmacm.class, null));
   }
 
-  /** Adds an object that plays C functions. Pointers reach contexts that are opened after. */
+  /** Adds an object that replaces functions. Pointers reach contexts that are opened after. */
   public FakeProvider play(Object part) {
     parts.addFirst(part);
     return this;
   }
 
-  /** Raises an asynchronous event of a C object or a port. */
-  public void announce(long context, int type, long element) {
-    events.announce(context, type, element);
+  /** What is behind the C functions. */
+  public SoftInternals internals() {
+    return internals;
   }
 
-  /** The device, for what its tests want to see or do behind C's back. */
-  public FakeDevice device() {
-    return device;
+  /** The network, for its faults. */
+  public SoftNetwork network() {
+    return network;
   }
 
   @Override
@@ -78,17 +77,6 @@ public final class FakeProvider implements Provider, AutoCloseable {
     return rdmacm;
   }
 
-  /** A pointer to what plays a function, or NULL. */
-  MemorySegment pointer(String function) {
-    for (Object part : parts) {
-      Method method = player(part, function);
-      if (method != null) {
-        return upcalls.stub(part, method);
-      }
-    }
-    return MemorySegment.NULL;
-  }
-
   private static Method player(Object part, String function) {
     for (Method method : part.getClass().getDeclaredMethods()) {
       if (method.getName().equals(function) && Modifier.isPublic(method.getModifiers())) {
@@ -99,31 +87,62 @@ public final class FakeProvider implements Provider, AutoCloseable {
     return null;
   }
 
-  private Object dispatch(Class<?> functions) {
+  private Object dispatch(Class<?> functions, Verbs device) {
     InvocationHandler handler =
         (proxy, function, arguments) -> {
           for (Object part : parts) {
             Method method = player(part, function.getName());
             if (method != null) {
-              try {
-                return method.invoke(part, arguments);
-              } catch (InvocationTargetException e) {
-                throw e.getCause();
-              }
+              return invoke(method, part, arguments);
             }
           }
-          throw new VerbsException(function.getName(), Errno.EOPNOTSUPP, "nothing plays it");
+          if (device == null) {
+            throw new VerbsException(function.getName(), Errno.EOPNOTSUPP, "nothing plays it");
+          }
+          Object result = invoke(function, device, arguments);
+          if (function.getName().equals("ibv_open_device")) {
+            replacePointers((long) result);
+          }
+          return result;
         };
     return Proxy.newProxyInstance(functions.getClassLoader(), new Class<?>[] {functions}, handler);
+  }
+
+  private static Object invoke(Method method, Object target, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(target, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
+  private void replacePointers(long context) {
+    CStruct inner = CStruct.at(context, ibv_context.layout());
+    replacePointers(
+        CStruct.at(inner.addressOf("ops"), ibv_context_ops.layout()), ibv_context_ops.layout());
+    CStruct outer = CStruct.at(Verbs.verbs_get_ctx(context), verbs_context.layout());
+    replacePointers(outer, verbs_context.layout());
+  }
+
+  private void replacePointers(CStruct table, GroupLayout layout) {
+    for (MemoryLayout field : layout.memberLayouts()) {
+      String name = field.name().orElse("");
+      for (Object part : parts) {
+        Method method = player(part, name);
+        if (method != null) {
+          table.putLong(name, upcalls.stub(part, method).address());
+          break;
+        }
+      }
+    }
   }
 
   /** Ends all. Throws what should not have happened in an upcall, or names what was left open. */
   @Override
   public void close() {
     upcalls.close();
-    List<String> left = device.leftOpen();
-    device.close();
-    arena.close();
+    List<String> left = internals.leftOpen();
+    network.close();
     if (!left.isEmpty()) {
       throw new AssertionError("left open: " + left);
     }

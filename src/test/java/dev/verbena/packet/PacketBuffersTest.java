@@ -10,6 +10,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_device_attr;
+import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.FakeDevices;
@@ -90,6 +91,7 @@ class PacketBuffersTest {
         }
       }
       assertEquals(4, port.startSending(out.sends(4)));
+      provider.internals().settle();
       assertEquals(4, peer.awaitReceived(LONG));
       for (int i = 0; i < 4; i++) {
         assertEquals(i, peer.received().id(i));
@@ -195,19 +197,26 @@ class PacketBuffersTest {
   void checksumsNeedACapability() {
     assertEquals(1, port.packets(1).fragment(64, 0).create().sendsWithChecksum(1).size());
     provider.play(new Plain());
-    PacketBuffers packets = port.packets(1).fragment(64, 0).create();
-    UnsupportedOperationException e =
-        assertThrows(UnsupportedOperationException.class, () -> packets.sendsWithChecksum(1));
-    assertEquals(
-        "memory0 does not support checksum offload: write the checksums into the packets",
-        e.getMessage());
+    try (PacketPort plain = PacketPort.on(FakeDevices.of(provider), 1).sends(1).open();
+        PacketBuffers packets = plain.packets(1).fragment(64, 0).create()) {
+      UnsupportedOperationException e =
+          assertThrows(UnsupportedOperationException.class, () -> packets.sendsWithChecksum(1));
+      assertEquals(
+          "memory0 does not support checksum offload: write the checksums into the packets",
+          e.getMessage());
+    }
   }
 
   /** A device without capabilities. */
   @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
   private static final class Plain {
-    public void ibv_query_device(long context, long attr) {
-      Memory.at(attr, ibv_device_attr.sizeof()).fill((byte) 0);
+    public int query_device_ex(long context, long input, long attr, long size) {
+      MemorySegment attributes = Memory.at(attr, size).fill((byte) 0);
+      MemorySegment plain = ibv_device_attr_ex.orig_attr(attributes);
+      ibv_device_attr.max_qp_wr(plain, 1);
+      ibv_device_attr.max_sge(plain, 1);
+      ibv_device_attr.phys_port_cnt(plain, (byte) 1);
+      return 0;
     }
   }
 
@@ -217,8 +226,10 @@ class PacketBuffersTest {
     PacketBuffers packets = port.packets(4).fragment(64, 0).create();
     SendList sends = packets.sends(4);
     assertEquals(4, port.startSending(sends));
+    provider.internals().settle();
     assertEquals(4, port.awaitSent(LONG));
     assertEquals(2, port.queuePair().post(sends, 1, 2));
+    provider.internals().settle();
     assertEquals(2, port.awaitSent(LONG));
     assertEquals(1, port.sent().id(0));
     assertEquals(2, port.sent().id(1));

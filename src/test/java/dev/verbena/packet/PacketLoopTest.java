@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.fake.FakeDevice;
+import dev.verbena.soft.SoftInternals;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Frames;
 import dev.verbena.verbs.CompletionFlag;
@@ -157,7 +157,7 @@ class PacketLoopTest {
       }
       assertTrue(sniffs.isOpen());
     }
-    FlowRule.Builder special = port.flow().flags(FlowFlag.DONT_TRAP);
+    FlowRule.Builder special = port.flow().flags(FlowFlag.EGRESS);
     assertEquals(Errno.EOPNOTSUPP, assertThrows(VerbsException.class, special::create).errno());
   }
 
@@ -224,8 +224,8 @@ class PacketLoopTest {
     }
   }
 
-  private FakeDevice memory() {
-    return wire.provider.device();
+  private SoftInternals memory() {
+    return wire.provider.internals();
   }
 
   @Test

@@ -35,6 +35,7 @@ class PacketsOnDeviceTest {
   @DeviceTest
   @DisplayName("S0-01, S0-15: Soft-RoCE has no raw packets, and is closed again")
   void noRawPackets() {
+    Rig.softRoceOnly();
     Device device = Rig.a();
     VerbsException e = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
     assertTrue(e.isUnsupported(), e.getMessage());

@@ -1,10 +1,16 @@
 package dev.verbena.testing;
 
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.HexFormat;
 
 /** Ethernet frames as bytes. */
 public final class Frames {
+  /** The sequence number of {@link #tcp}. */
+  public static final int SEQUENCE = 0x7fff_ff00;
+
   private static final int VLAN = 0x8100;
 
   private Frames() {}
@@ -22,6 +28,47 @@ public final class Frames {
     frame.put((byte) 64).put((byte) 17).putShort((short) 0).putInt(fromIp).putInt(toIp);
     frame.putShort((short) fromPort).putShort((short) toPort).putShort((short) (8 + payload));
     frame.putShort((short) 0);
+    for (int i = 0; i < payload; i++) {
+      frame.put((byte) i);
+    }
+    return frame.array();
+  }
+
+  /** UDP over IPv6 over Ethernet, with flow label 0x12345, traffic class 0x67 and checksum 0. */
+  public static byte[] udp6(
+      String mac, String from, String to, int fromPort, int toPort, int payload)
+      throws UnknownHostException {
+    ByteBuffer frame = ByteBuffer.allocate(62 + payload);
+    frame.put(mac(mac)).put(mac("02:00:00:00:00:01")).putShort((short) 0x86dd);
+    frame.putInt(0x6671_2345).putShort((short) (8 + payload)).put((byte) 17).put((byte) 64);
+    frame.put(InetAddress.getByName(from).getAddress());
+    frame.put(InetAddress.getByName(to).getAddress());
+    frame.putShort((short) fromPort).putShort((short) toPort).putShort((short) (8 + payload));
+    frame.putShort((short) 0);
+    for (int i = 0; i < payload; i++) {
+      frame.put((byte) i);
+    }
+    return frame.array();
+  }
+
+  /** What remains of the checksum of UDP over IPv6: 0 if it is right. */
+  public static int udp6Sum(byte[] frame) {
+    ByteBuffer bytes = ByteBuffer.wrap(Arrays.copyOf(frame, frame.length + 1));
+    int sum = 17 + frame.length - 54;
+    for (int at = 22; at < frame.length; at += 2) {
+      sum += bytes.getShort(at) & 0xffff;
+    }
+    return ~((sum & 0xffff) + (sum >>> 16)) & 0xffff;
+  }
+
+  /** TCP over IPv4 over Ethernet, with ACK, PSH and FIN set and both checksums 0. */
+  public static byte[] tcp(String to, int fromIp, int toIp, int fromPort, int toPort, int payload) {
+    ByteBuffer frame = ByteBuffer.allocate(54 + payload);
+    frame.put(mac(to)).put(mac("02:00:00:00:00:01")).putShort((short) 0x0800);
+    frame.put((byte) 0x45).put((byte) 0).putShort((short) (40 + payload)).putInt(0);
+    frame.put((byte) 64).put((byte) 6).putShort((short) 0).putInt(fromIp).putInt(toIp);
+    frame.putShort((short) fromPort).putShort((short) toPort).putInt(SEQUENCE).putInt(0);
+    frame.putShort((short) 0x5019).putShort((short) 1024).putInt(0);
     for (int i = 0; i < payload; i++) {
       frame.put((byte) i);
     }

@@ -2,9 +2,6 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.internal.Memory;
-import dev.verbena.raw.ibv_wq;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,16 +10,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Every asynchronous event of C, also those that no software device raises. */
 class AsyncEventKindsTest extends FakeDeviceFixture {
   private static final int PORT = 1;
-
-  public long create_wq(long context, long attributes) {
-    MemorySegment wq = Memory.at(made(ibv_wq.layout(), context), ibv_wq.sizeof());
-    ibv_wq.post_recv(wq, ibv_wq.post_recv.allocate((queue, wr, bad) -> 0, arena));
-    return wq.address();
-  }
-
-  public int destroy_wq(long wq) {
-    return gone();
-  }
 
   @ParameterizedTest
   @EnumSource(value = AsyncEventType.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
@@ -58,7 +45,7 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
               new AsyncEvent.OfPort(type, PORT);
           case UNKNOWN -> throw new AssertionError("not among the values");
         };
-    provider.announce(context.segment().address(), type.code(), element(expected));
+    provider.internals().event(context.segment().address(), type.code(), element(expected));
     assertEquals(expected, context.asyncEvents().poll(Duration.ofMinutes(2)));
   }
 

@@ -35,7 +35,15 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   private QueuePair queuePair(QueuePairType type) {
-    return pd.queuePair(type).completions(context.createCompletionQueue(4)).create();
+    QueuePair queuePair =
+        pd.queuePair(type)
+            .completions(context.createCompletionQueue(4))
+            .capacity(QueuePairCapacity.of(4))
+            .create();
+    if (type == QueuePairType.RC) {
+      queuePair.connect(queuePair.localAddress()); // Windows are bound in RTS.
+    }
+    return queuePair;
   }
 
   /** A window of type 2 that a completed request has bound. */
@@ -46,7 +54,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   private void complete(QueuePair qp, MemoryWindow window, MemoryRegion region) {
     provider
-        .device()
+        .internals()
         .bind(window.segment().address(), region.segment().address(), qp.segment().address());
   }
 
@@ -88,7 +96,7 @@ class AttachmentsTest extends FakeDeviceFixture {
     bindType2(first, window, region);
     bindType2(second, window, region);
     bindType2(second, invalidated, region);
-    provider.device().bind(invalidated.segment().address(), 0);
+    provider.internals().bind(invalidated.segment().address(), 0, 0);
     invalidated.invalidated();
     first.close();
     assertTrue(window.isOpen());
@@ -142,7 +150,7 @@ class AttachmentsTest extends FakeDeviceFixture {
     first.close();
     assertTrue(type1.isOpen() && type2.isOpen());
     type1.unbind(qp, 3);
-    provider.device().bind(type2.segment().address(), 0);
+    provider.internals().bind(type2.segment().address(), 0, 0);
     type2.invalidated();
     second.close();
     assertTrue(type1.isOpen() && type2.isOpen());
@@ -154,7 +162,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   void aRefusalOfARegionPointsToWindows() {
     MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryRegion region = register(pd, arena);
-    provider.device().bind(window.segment().address(), region.segment().address());
+    provider.internals().bind(window.segment().address(), region.segment().address(), 0);
     VerbsException refusal = assertThrows(VerbsException.class, region::close);
     assertEquals(Errno.EBUSY, refusal.errno());
     assertTrue(refusal.getMessage().contains("MemoryWindow.bound"), refusal.getMessage());

@@ -117,7 +117,7 @@ class CloseBesideTest {
     QueuePair posted = queuePair(QueuePairType.UD);
     SendList list = new SendList(1, 1);
     for (int i = 0; i < ROUNDS; i++) {
-      AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
+      AddressHandle handle = domain.createAddressHandle(FakeDevices.PATH);
       list.send(0).local(region, 0, 8).to(handle, 1, 1);
       closedBeside(handle, named -> posted.post(list));
     }

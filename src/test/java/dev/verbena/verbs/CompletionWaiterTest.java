@@ -54,6 +54,14 @@ class CompletionWaiterTest {
 
   private void complete() {
     assertEquals(1, pair.post(write));
+    provider.internals().settle();
+  }
+
+  /** Posts a request that completes at any time from now on. */
+  private void post() {
+    while (pair.post(write) == 0) {
+      Thread.onSpinWait();
+    }
   }
 
   @Test
@@ -127,7 +135,7 @@ class CompletionWaiterTest {
       while (i - taken.get() > queue.capacity() / 2 && !waiting.isDone()) {
         Thread.onSpinWait(); // Or the queue would overrun.
       }
-      complete();
+      post();
       if (i % 3 == 0) {
         Thread.sleep(0, i % 1000);
       }
@@ -177,6 +185,7 @@ class CompletionWaiterTest {
     noisy.connect(noisy.localAddress());
     other.requestNotification();
     assertEquals(1, noisy.post(write));
+    provider.internals().settle();
     String message =
         assertThrows(
                 IllegalStateException.class,

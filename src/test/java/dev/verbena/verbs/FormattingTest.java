@@ -77,7 +77,7 @@ class FormattingTest {
     WindowBinding unregistered = new WindowBinding(region(arena.allocate(8)), 0, 8, Set.of());
     unregistered.region().close();
     MemoryRegion closedRegion = closed(region(arena.allocate(8)));
-    AddressHandle closedHandle = closed(domain.createAddressHandle(AddressVector.local(1, 7)));
+    AddressHandle closedHandle = closed(domain.createAddressHandle(FakeDevices.PATH));
     Map<String, Consumer<SendList>> all = new TreeMap<>();
     all.put("bind: no window", l -> l.bindMemoryWindow(0, null, 1, binding));
     all.put("bind: no binding", l -> l.bindMemoryWindow(0, window, 1, null));

@@ -357,6 +357,7 @@ class QpTest {
 
   @DeviceTest
   void refusesWhatTheDeviceLacks() {
+    Rig.softRoceOnly();
     with(
         QueuePairType.RC,
         qp -> {
@@ -376,6 +377,7 @@ class QpTest {
 
   @DeviceTest
   void hasNothingToAgreeOnBeyondTheStandard() {
+    Rig.softRoceOnly();
     with(
         QueuePairType.RC,
         qp -> {

@@ -1,0 +1,49 @@
+package dev.verbena.soft;
+
+/**
+ * The Ethernet that joins all ports of a network: a frame for the MAC address of a port goes there,
+ * any other frame to all ports but the one that sent it.
+ */
+final class Ethernet {
+  private final SoftNetwork network;
+  private final EthernetFrame frame = new EthernetFrame();
+
+  Ethernet(SoftNetwork network) {
+    this.network = network;
+  }
+
+  /** Delivers the frame that a packet carries. Called under the network's lock. */
+  void forward(Packet packet) {
+    frame.at(packet.payload, packet.length);
+    SoftPort only = portOf(frame.destination());
+    for (SoftDevice device : network.devices()) {
+      for (SoftPort port : device.ports) {
+        if (port != packet.source
+            && (only == null || only == port)
+            && network.reaches(packet, port)) {
+          deliver(packet, port);
+        }
+      }
+    }
+  }
+
+  private SoftPort portOf(long mac) {
+    for (SoftDevice device : network.devices()) {
+      for (SoftPort port : device.ports) {
+        if (port.mac() == mac) {
+          return port;
+        }
+      }
+    }
+    return null;
+  }
+
+  private void deliver(Packet packet, SoftPort port) {
+    port.device.counters.receivedPackets++;
+    if (packet.corrupt) {
+      port.device.counters.corruptPackets++;
+    } else {
+      port.flows.steer(frame, packet);
+    }
+  }
+}

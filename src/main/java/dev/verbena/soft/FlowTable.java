@@ -1,0 +1,80 @@
+package dev.verbena.soft;
+
+import dev.verbena.raw.rdma_h;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/** The flow rules of a port. Used under the network's lock. */
+final class FlowTable {
+  /** Rules of type NORMAL, by priority; of one priority, the oldest first. */
+  private final List<SoftFlow> normal = new ArrayList<>();
+
+  private final List<SoftFlow> multicastDefaults = new ArrayList<>();
+  private final List<SoftFlow> defaults = new ArrayList<>();
+  private final List<SoftFlow> sniffers = new ArrayList<>();
+  private final byte[] scratch = new byte[EthernetFrame.MAX_FIELDS];
+
+  /** The number of the current frame. Each queue pair is at one port, so that it suffices. */
+  private long frames;
+
+  private List<SoftFlow> list(int type) {
+    return type == rdma_h.IBV_FLOW_ATTR_NORMAL()
+        ? normal
+        : type == rdma_h.IBV_FLOW_ATTR_ALL_DEFAULT()
+            ? defaults
+            : type == rdma_h.IBV_FLOW_ATTR_MC_DEFAULT() ? multicastDefaults : sniffers;
+  }
+
+  void add(SoftFlow flow) {
+    list(flow.type).add(flow);
+    normal.sort(Comparator.comparingInt(f -> f.priority));
+  }
+
+  void remove(SoftFlow flow) {
+    list(flow.type).remove(flow);
+  }
+
+  /**
+   * Delivers a frame: by the rules of type NORMAL that match it and have the highest priority; if
+   * there is none, by the default rules; and by the sniffer rules.
+   */
+  void steer(EthernetFrame frame, Packet packet) {
+    frames++;
+    boolean trapped = trap(frame, packet);
+    if (!trapped && frame.isMulticast()) {
+      trapped = deliver(multicastDefaults, frame, packet);
+    }
+    if (!trapped) {
+      deliver(defaults, frame, packet);
+    }
+    deliver(sniffers, frame, packet);
+  }
+
+  private boolean trap(EthernetFrame frame, Packet packet) {
+    boolean trapped = false;
+    for (int i = 0; i < normal.size(); i++) {
+      SoftFlow flow = normal.get(i);
+      if (trapped && flow.priority != normal.get(i - 1).priority) {
+        return true;
+      }
+      if (flow.matches(frame, scratch)) {
+        flow.take(frame, packet, frames);
+        trapped |= !flow.doesNotTrap;
+      }
+    }
+    return trapped;
+  }
+
+  private boolean deliver(List<SoftFlow> flows, EthernetFrame frame, Packet packet) {
+    boolean delivered = false;
+    for (int i = 0; i < flows.size(); i++) {
+      SoftFlow flow = flows.get(i);
+      if (flow.matches(frame, scratch)) {
+        flow.take(frame, packet, frames);
+        delivered |= !flow.doesNotTrap;
+      }
+    }
+    return delivered;
+  }
+}

@@ -1,0 +1,31 @@
+package dev.verbena.soft;
+
+import dev.verbena.raw.rdma_h;
+
+/**
+ * What a queue pair was asked for beyond {@code struct ibv_qp_init_attr}.
+ *
+ * @param operations the operations of {@code struct ibv_qp_ex}, or 0 if it is not extended
+ * @param flags {@code IBV_QP_CREATE_*}
+ * @param maxHeader the longest header of a TSO request
+ * @param spreading spreads frames over work queues (RSS), or null
+ */
+record QueuePairChoices(long operations, int flags, int maxHeader, Spreading spreading) {
+  static final QueuePairChoices NONE = new QueuePairChoices(0, 0, 0, null);
+
+  private static final int OF_RAW_PACKETS =
+      rdma_h.IBV_QP_CREATE_SCATTER_FCS()
+          | rdma_h.IBV_QP_CREATE_CVLAN_STRIPPING()
+          | rdma_h.IBV_QP_CREATE_PCI_WRITE_END_PADDING();
+
+  boolean has(int flag) {
+    return (flags & flag) != 0;
+  }
+
+  /** The flags that a type of queue pair allows. */
+  static int allowedFlags(int type) {
+    return type == rdma_h.IBV_QPT_RAW_PACKET()
+        ? OF_RAW_PACKETS
+        : rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB();
+  }
+}

@@ -1,0 +1,72 @@
+package dev.verbena.soft;
+
+import java.util.List;
+
+/** A flow rule: which frames it concerns, and what is done with them. */
+final class SoftFlow extends SoftObject {
+  final SoftQueuePair queuePair;
+  final SoftPort port;
+
+  /** {@code IBV_FLOW_ATTR_NORMAL}, {@code _ALL_DEFAULT}, {@code _MC_DEFAULT}, {@code _SNIFFER}. */
+  final int type;
+
+  final int priority;
+
+  /** Whether rules of a lower priority apply to its frames as well. */
+  final boolean doesNotTrap;
+
+  private final List<FlowFilter> filters;
+  private final Actions actions;
+
+  /**
+   * What is done with the frames of a rule.
+   *
+   * @param tag for the completions, or 0
+   * @param drops whether they are discarded
+   * @param counters count them, or null
+   */
+  record Actions(int tag, boolean drops, SoftFlowCounters counters) {}
+
+  SoftFlow(
+      SoftQueuePair queuePair,
+      CStruct struct,
+      SoftPort port,
+      int type,
+      int priority,
+      boolean doesNotTrap,
+      List<FlowFilter> filters,
+      Actions actions) {
+    super(queuePair.device, struct);
+    this.queuePair = queuePair;
+    this.port = port;
+    this.type = type;
+    this.priority = priority;
+    this.doesNotTrap = doesNotTrap;
+    this.filters = filters;
+    this.actions = actions;
+  }
+
+  SoftFlowCounters counters() {
+    return actions.counters;
+  }
+
+  boolean matches(EthernetFrame frame, byte[] scratch) {
+    for (int i = 0; i < filters.size(); i++) {
+      if (!filters.get(i).matches(frame, scratch)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Counts and delivers a frame, if this frame was not delivered to the queue pair before. */
+  void take(EthernetFrame frame, Packet packet, long frameNumber) {
+    if (actions.counters != null) {
+      actions.counters.count(packet.length);
+    }
+    if (!actions.drops && queuePair.lastFrame != frameNumber) {
+      queuePair.lastFrame = frameNumber;
+      queuePair.frames().receive(frame, packet, actions.tag);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package dev.verbena.soft;
+
+import dev.verbena.raw.rdma_h;
+
+/**
+ * What the services without a connection have in common: a request is one message, sent at once.
+ */
+abstract class UnconnectedTransport implements Transport {
+  private static final int BURST = 32;
+
+  final SoftQueuePair queuePair;
+  final Engine engine;
+  private final SendQueue sends;
+
+  UnconnectedTransport(SoftQueuePair queuePair) {
+    this.queuePair = queuePair;
+    sends = queuePair.sends;
+    engine = queuePair.device.network.engine;
+  }
+
+  /** Sends a message: the completion status. */
+  abstract int send(SendRequest request);
+
+  @Override
+  public final boolean isDrained() {
+    return sends.retired() == sends.started;
+  }
+
+  @Override
+  public final boolean send() {
+    for (int i = 0; i < BURST; i++) {
+      if (sends.isEmpty() || queuePair.state != rdma_h.IBV_QPS_RTS()) {
+        return false;
+      }
+      SendRequest request = sends.at(sends.retired());
+      sends.started = sends.retired() + 1;
+      int status = send(request);
+      queuePair.complete(request, status);
+      sends.retire();
+      queuePair.checkDrained();
+      if (status != rdma_h.IBV_WC_SUCCESS()) {
+        queuePair.sendFailed();
+        return false;
+      }
+    }
+    return true;
+  }
+}
