@@ -4,8 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.AnyKernel;
+import dev.verbena.testing.DeviceTest;
 import java.time.Duration;
 import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,6 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class FuzzTest {
   private static final String MINUTES = "verbena.fuzz.minutes";
   private static final Duration SHORT_ON_FAKE = Duration.ofSeconds(6);
+  private static final Duration SHORT_ON_DEVICE = Duration.ofSeconds(25);
 
   private static Duration time(Duration usual) {
     Integer minutes = Integer.getInteger(MINUTES);
@@ -34,6 +38,14 @@ class FuzzTest {
   @Timeout(Integer.MAX_VALUE)
   void findsNothingOnTheFakeDevice() throws Exception {
     assertClean(Options.of(true, time(SHORT_ON_FAKE)));
+  }
+
+  @DeviceTest
+  @AnyKernel
+  @Timeout(Integer.MAX_VALUE)
+  @DisplayName("random calls from several threads neither crash, hang, leak nor show internals")
+  void findsNothingOnDevices() throws Exception {
+    assertClean(Options.of(false, time(SHORT_ON_DEVICE)));
   }
 
   @ParameterizedTest

@@ -112,7 +112,7 @@ final class FuzzedJvm {
                   round.closeAll(workers);
                   try {
                     round.target.close();
-                  } catch (RuntimeException | AssertionError e) {
+                  } catch (RuntimeException | AssertionError | InterruptedException e) {
                     findings.add(
                         "left open: " + e.getMessage(), "seed " + round.seed + ", at the end", e);
                   }

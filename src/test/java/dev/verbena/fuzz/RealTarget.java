@@ -5,9 +5,12 @@ import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Device;
 import java.net.InetAddress;
 import java.util.List;
+import java.util.Map;
 
 /** The devices of the lab; the kernel keeps account. */
 final class RealTarget implements Target {
+  private static final Map<String, Integer> BEFORE = RdmaResources.now();
+
   @Override
   public List<Device> devices() {
     return List.of(Rig.a(), Rig.b());
@@ -19,7 +22,7 @@ final class RealTarget implements Target {
   }
 
   @Override
-  public void close() {
-    RdmaResources.requireNoneOf(ProcessHandle.current().pid());
+  public void close() throws InterruptedException {
+    RdmaResources.requireNoMoreThan(BEFORE);
   }
 }

@@ -256,8 +256,22 @@ final class Recipes {
         client.send(new byte[16]);
       } finally {
         peer.interrupt();
-        peer.join();
+        joinUninterruptibly(peer);
       }
+    }
+  }
+
+  private static void joinUninterruptibly(Thread thread) {
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      try {
+        thread.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -29,11 +29,17 @@ final class Surface {
   private static final List<String> PACKAGES =
       List.of("dev/verbena/verbs", "dev/verbena/cm", "dev/verbena/packet");
 
+  private static final String WAITS_IN_C =
+      "what it leads to waits in C, as documented, where nothing ends it";
+
   /** Methods that are never called, each with its reason: {@code Class.method} or with types. */
   static final Map<String, String> EXCLUDED =
       Map.ofEntries(
           Map.entry("RequestList.localUnchecked", "the unchecked form: any address and key"),
           Map.entry("ProtectionDomain.registerAddressSpace", "makes every address a valid target"),
+          Map.entry("SynchronousMode.createId", WAITS_IN_C),
+          Map.entry("SynchronousMode.createEndpoint", WAITS_IN_C),
+          Map.entry("ConnectionId.migrateToSynchronous", WAITS_IN_C),
           Map.entry("ParentDomain$Builder.allowUnprotectedMemory", "part of the unchecked form"));
 
   private final List<Class<?>> classes;

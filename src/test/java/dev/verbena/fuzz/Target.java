@@ -14,5 +14,5 @@ interface Target extends AutoCloseable {
 
   /** What is still open, after everything was closed. Ends a target that lives for one round. */
   @Override
-  void close();
+  void close() throws InterruptedException;
 }

@@ -16,9 +16,8 @@ final class Verdict {
   /** What only the inside of the library, of the JDK or of the fake device says. */
   private static final Pattern INTERNAL =
       Pattern.compile(
-          "file descriptor -?\\d+ is|EBADF|Bad file descriptor|EFAULT|Already closed|Cannot invoke"
-              + "|Cannot read|Cannot load|Cannot store|Cannot assign|no [a-z ]+ at 0x"
-              + "|Session is|MemorySegment\\{|dev\\.verbena\\.[a-z]+\\.[A-Z]|@[0-9a-f]{6,}");
+          "file descriptor -?\\d+ is|EBADF|Bad file descriptor|EFAULT|Already closed|no [a-z ]+ at"
+              + " 0x|Session is|MemorySegment\\{|dev\\.verbena\\.[a-z]+\\.[A-Z]|@[0-9a-f]{6,}");
 
   private static final int EBADF = 9;
 

@@ -1,0 +1,249 @@
+package dev.verbena.soak;
+
+import dev.verbena.VerbsException;
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.ConnectionSettings;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.cm.SynchronousMode;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AddressVector;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Gid;
+import dev.verbena.verbs.GlobalRoute;
+import dev.verbena.verbs.MemoryWindowType;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.SendOperation;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * Makes and closes objects of each kind in turn, and compares what the process has before and
+ * after. As a program, with the numbers of rounds and of connections:
+ *
+ * <pre>java -Xms64m -Xmx64m -XX:+AlwaysPreTouch -cp ... dev.verbena.soak.Soak 2000 1000</pre>
+ */
+public final class Soak {
+  private static final Duration SOON = Duration.ofSeconds(60);
+  private static final QueuePairCapacity SMALL = QueuePairCapacity.of(8);
+
+  /** What the JVM itself may take meanwhile, for compiled code and the like. */
+  private static final long KIBIBYTES_OF_JVM = 8192;
+
+  /** Of memory that is never freed there would be more in each round. */
+  private static final long BYTES_OF_ROUND = 512;
+
+  private final Context context = Rig.a().open();
+  private final ProtectionDomain domain = context.allocateProtectionDomain();
+  private final CompletionChannel channel = context.createCompletionChannel();
+  private final CompletionQueue queue = context.createCompletionQueue(64);
+  private final MemorySegment memory = Arena.global().allocate(1 << 16, 4096);
+  private final EventChannel events = EventChannel.open();
+  private boolean failed;
+
+  private interface Kind {
+    void makeAndClose() throws Exception;
+  }
+
+  private Soak() {}
+
+  /** Prints a line for each kind; exits with 1 if anything grew. */
+  public static void main(String[] args) throws Exception {
+    Soak soak = new Soak();
+    if (!Footprint.now().kernelObjects().containsKey("pd")) {
+      throw new AssertionError("the kernel's list lacks what is open: " + Footprint.now());
+    }
+    int rounds = Integer.parseInt(args[0]);
+    for (Map.Entry<String, Kind> kind : soak.kinds().entrySet()) {
+      soak.run(kind.getKey(), kind.getValue(), rounds);
+    }
+    soak.run("connection", soak::connect, Integer.parseInt(args[1]));
+    soak.events.close();
+    soak.context.close();
+    System.exit(soak.failed ? 1 : 0);
+  }
+
+  private Map<String, Kind> kinds() {
+    Map<String, Kind> kinds = new LinkedHashMap<>();
+    kinds.put("context", () -> Rig.a().open().close());
+    kinds.put("context, with objects", this::contextWithObjects);
+    kinds.put("protection domain", () -> context.allocateProtectionDomain().close());
+    kinds.put("memory region", this::region);
+    kinds.put("memory window", this::window);
+    kinds.put("completion channel", () -> context.createCompletionChannel().close());
+    kinds.put("completion queue", () -> context.createCompletionQueue(64).close());
+    kinds.put(
+        "completion queue with a channel",
+        () -> context.completionQueue(64).channel(channel).create().close());
+    kinds.put("shared receive queue", () -> domain.createSharedReceiveQueue(16).close());
+    kinds.put("address handle", this::addressHandle);
+    for (QueuePairType type : new QueuePairType[] {QueuePairType.RC, QueuePairType.UD}) {
+      kinds.put("queue pair " + type, () -> queuePair(type).close());
+    }
+    kinds.put("queue pair in use", this::activeQueuePair);
+    kinds.put("queue pair, extended", this::extendedQueuePair);
+    kinds.put("event channel", () -> EventChannel.open().close());
+    kinds.put("identifier", () -> events.createId(PortSpace.TCP).close());
+    kinds.put("identifier, synchronous", () -> SynchronousMode.createId(PortSpace.TCP).close());
+    kinds.put("identifier with a queue pair", this::identifier);
+    kinds.put("listener", () -> Listener.open(new InetSocketAddress(Rig.addressB(), 0)).close());
+    kinds.put("asynchronous events", () -> context.asyncEvents().listen(event -> {}).close());
+    return kinds;
+  }
+
+  private void run(String name, Kind kind, int rounds) throws Exception {
+    try {
+      // The JVM compiles what is used often, and buffers are made when they are first needed.
+      repeat(kind, Math.max(rounds / 4, Math.min(rounds, 20)));
+    } catch (VerbsException e) {
+      if (e.isUnsupported()) {
+        System.out.println(name + ": " + e.getMessage());
+        return;
+      }
+      throw e;
+    }
+    Footprint before = Footprint.now();
+    long start = System.nanoTime();
+    repeat(kind, rounds);
+    Duration took = Duration.ofNanos(System.nanoTime() - start);
+    Footprint after = settled(before, rounds);
+    String growth = growth(before, after, rounds);
+    failed |= !growth.isEmpty();
+    System.out.printf(
+        "%s: %d rounds in %d ms; %d descriptors, %d threads, %d KiB more; %s%s%n",
+        name,
+        rounds,
+        took.toMillis(),
+        after.descriptors(),
+        after.threads(),
+        after.kibibytes() - before.kibibytes(),
+        after.kernelObjects(),
+        growth.isEmpty() ? "" : " GREW:" + growth);
+  }
+
+  /** Threads that end, and the kernel's release of what was used last, may take a moment. */
+  private static Footprint settled(Footprint before, int rounds)
+      throws IOException, InterruptedException {
+    Footprint after = Footprint.now();
+    for (int i = 0; i < 20 && !growth(before, after, rounds).isEmpty(); i++) {
+      Thread.sleep(200);
+      after = Footprint.now();
+    }
+    return after;
+  }
+
+  private static String growth(Footprint before, Footprint after, int rounds) {
+    return after.growthSince(before, KIBIBYTES_OF_JVM + rounds * BYTES_OF_ROUND / 1024);
+  }
+
+  private static void repeat(Kind kind, int rounds) throws Exception {
+    for (int i = 0; i < rounds; i++) {
+      kind.makeAndClose();
+    }
+  }
+
+  private void contextWithObjects() {
+    try (Context opened = Rig.a().open()) {
+      ProtectionDomain own = opened.allocateProtectionDomain();
+      own.registerMemory(memory, AccessFlag.LOCAL_WRITE);
+      own.queuePair(QueuePairType.RC)
+          .completions(opened.createCompletionQueue(16))
+          .capacity(SMALL)
+          .create();
+    }
+  }
+
+  private void region() {
+    domain.registerMemory(memory, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ).close();
+  }
+
+  private void window() {
+    domain.allocateMemoryWindow(MemoryWindowType.TYPE_2).close();
+  }
+
+  private void addressHandle() {
+    int index = context.port(1).chooseGid().index();
+    domain
+        .createAddressHandle(
+            AddressVector.global(1, new GlobalRoute(Gid.of(Rig.addressB()), index)))
+        .close();
+  }
+
+  private QueuePair queuePair(QueuePairType type) {
+    return domain.queuePair(type).completions(queue).capacity(SMALL).create();
+  }
+
+  private void activeQueuePair() {
+    try (QueuePair a = queuePair(QueuePairType.RC);
+        QueuePair b = queuePair(QueuePairType.RC)) {
+      var ofB = b.localAddress();
+      b.connect(a.localAddress());
+      a.connect(ofB);
+    }
+  }
+
+  private void extendedQueuePair() {
+    domain
+        .queuePair(QueuePairType.RC)
+        .completions(queue)
+        .capacity(SMALL)
+        .sendOperations(
+            Arrays.stream(SendOperation.values()).limit(2).toArray(SendOperation[]::new))
+        .create()
+        .close();
+  }
+
+  private void identifier() throws InterruptedException {
+    InetSocketAddress here = new InetSocketAddress(Rig.addressA(), 0);
+    InetSocketAddress there = new InetSocketAddress(Rig.addressB(), 7471);
+    try (ConnectionId id = events.createId(PortSpace.TCP)) {
+      id.resolveAddress(here, there, SOON);
+      events.poll(SOON);
+      id.queues().createQueuePair(SMALL);
+    }
+  }
+
+  /** Connects, sends in both directions, and ends the connection. */
+  private void connect() throws Exception {
+    try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
+        ExecutorService peer = Executors.newSingleThreadExecutor()) {
+      Future<?> served =
+          peer.submit(
+              () -> {
+                try (Connection client =
+                    Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(SOON))) {
+                  client.send(client.receive());
+                  client.receive();
+                }
+                return null;
+              });
+      try (Connection server =
+          Connection.connect(
+              new InetSocketAddress(Rig.addressB(), listener.port()),
+              ConnectionSettings.DEFAULT
+                  .from(new InetSocketAddress(Rig.addressA(), 0))
+                  .within(SOON))) {
+        server.send(new byte[16]);
+        server.receive();
+      }
+      served.get();
+    }
+  }
+}

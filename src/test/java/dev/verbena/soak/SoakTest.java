@@ -1,0 +1,27 @@
+package dev.verbena.soak;
+
+import dev.verbena.testing.AnyKernel;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.ForkedJvm;
+import org.junit.jupiter.api.DisplayName;
+import org.opentest4j.TestAbortedException;
+
+/** Many rounds of each kind of object; {@link Soak} makes more of them. */
+class SoakTest {
+  private static final String ROUNDS = "40";
+  private static final String CONNECTIONS = "20";
+
+  @DeviceTest
+  @AnyKernel
+  @DisplayName("2,000 objects of each kind, 1,000 connections: nothing grows (here fewer of them)")
+  void nothingGrows() {
+    String output =
+        new ForkedJvm()
+            .with("-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1")
+            .withNativeAccess()
+            .withJarOf(TestAbortedException.class)
+            .run(Soak.class, ROUNDS, CONNECTIONS)
+            .succeeded();
+    System.out.print(output);
+  }
+}
