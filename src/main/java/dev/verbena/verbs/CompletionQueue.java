@@ -58,6 +58,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private final CompletionChannel channel;
   private final AtomicLong expected = new AtomicLong();
   private final AtomicBoolean warns;
+  private volatile int requested;
   private final MemorySegment struct;
   private final CompletionQueueCalls calls;
 
@@ -67,6 +68,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     this.context = made.context();
     this.channel = made.channel();
     this.warns = new AtomicBoolean(made.warns());
+    this.requested = made.requested();
     this.struct = Memory.at(made.address(), ibv_cq.sizeof());
     this.calls = new CompletionQueueCalls(made.address(), context.criticalCalls());
     made.events().of(this);
@@ -75,17 +77,35 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
   }
 
-  /** A queue that was created by a C function, and how it is destroyed. */
+  /**
+   * A queue that was created by a C function, and how it is destroyed.
+   *
+   * @param requested the number of entries it was created for; 0 if another owner created it
+   */
   record Made(
       Context context,
       CompletionChannel channel,
       long address,
       boolean owned,
       boolean warns,
+      int requested,
       CompletionEvents events) {
 
-    Made(Context context, CompletionChannel channel, long address, boolean owned, boolean warns) {
-      this(context, channel, address, owned, warns, new CompletionEvents(context.verbs(), address));
+    Made(
+        Context context,
+        CompletionChannel channel,
+        long address,
+        boolean owned,
+        boolean warns,
+        int requested) {
+      this(
+          context,
+          channel,
+          address,
+          owned,
+          warns,
+          requested,
+          new CompletionEvents(context.verbs(), address));
     }
 
     void release() {
@@ -257,7 +277,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
     private Made made(long address) {
       boolean overrunIsSaid = (flags & rdma_h.IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN()) == 0;
-      return new Made(context, channel, address, true, warns && overrunIsSaid);
+      return new Made(context, channel, address, true, warns && overrunIsSaid, entries);
     }
 
     private VerbsException explained(VerbsException e) {
@@ -288,7 +308,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     long address = Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
     return make(
         List.of(context),
-        () -> new CompletionQueue(new Made(context, null, address, false, false)));
+        () -> new CompletionQueue(new Made(context, null, address, false, false, 0)));
   }
 
   /**
@@ -315,7 +335,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     Context context = channel.context();
     return make(
         List.of(context, channel),
-        () -> new CompletionQueue(new Made(context, channel, address, false, false)));
+        () -> new CompletionQueue(new Made(context, channel, address, false, false, 0)));
   }
 
   /**
@@ -330,7 +350,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     if (requests <= 0) {
       return;
     }
-    int capacity = capacity();
+    // A provider may report fewer entries than were requested, and were granted.
+    int capacity = Math.max(requested, capacity());
     if (all > capacity && warns.getAndSet(false)) {
       LOG.log(
           System.Logger.Level.WARNING,
@@ -363,7 +384,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       throw new IllegalArgumentException("number of entries must be positive: " + entries);
     }
     try {
-      whileOpen(() -> context.verbs().ibv_resize_cq(address(), entries));
+      whileOpen(
+          () -> {
+            context.verbs().ibv_resize_cq(address(), entries);
+            requested = entries;
+          });
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
           ? e.explained(

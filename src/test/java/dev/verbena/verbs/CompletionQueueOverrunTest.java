@@ -3,6 +3,9 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_cq;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.logging.Handler;
@@ -69,6 +72,23 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
         List.of("holds 64", fourth.toString(), "72 work requests", "IBV_EVENT_CQ_ERR")) {
       assertTrue(message.contains(part), message);
     }
+  }
+
+  @Test
+  @DisplayName("I12-14: what was requested counts, though the provider reports one entry less")
+  void aRequestedCapacityIsEnough() {
+    CompletionQueue queue = context.createCompletionQueue(32);
+    MemorySegment struct = Memory.at(queue.segment().address(), ibv_cq.sizeof());
+    ibv_cq.cqe(struct, 31);
+    queuePair(queue, 16);
+    assertEquals(List.of(), messages);
+    queue.resize(64);
+    ibv_cq.cqe(struct, 63);
+    queuePair(queue, 16);
+    assertEquals(List.of(), messages);
+    queuePair(queue, 1);
+    assertEquals(1, messages.size());
+    assertTrue(messages.getFirst().contains("holds 64"), messages.getFirst());
   }
 
   @Test
