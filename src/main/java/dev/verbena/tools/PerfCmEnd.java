@@ -28,10 +28,13 @@ final class PerfCmEnd extends PerfEnd {
       Endpoint client = listener.take();
       try {
         PerfTask task = PerfTask.of(client.request().orElseThrow().privateData());
-        PerfCmEnd end = new PerfCmEnd(client, task);
-        client.accept(
-            ConnectionParameters.DEFAULT, RemoteMemory.of(end.link().region()).toBytes(), PATIENCE);
-        return end;
+        return connected(
+            new PerfCmEnd(client, task),
+            end ->
+                client.accept(
+                    ConnectionParameters.DEFAULT,
+                    RemoteMemory.of(end.link().region()).toBytes(),
+                    PATIENCE));
       } catch (Throwable t) {
         client.close();
         throw t;
@@ -43,13 +46,32 @@ final class PerfCmEnd extends PerfEnd {
       throws InterruptedException {
     Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, local, server, PATIENCE);
     try {
-      PerfCmEnd end = new PerfCmEnd(endpoint, task);
-      byte[] answer =
-          endpoint.connect(ConnectionParameters.DEFAULT, task.bytes(), PATIENCE).privateData();
-      end.knows(RemoteMemory.fromBytes(answer));
-      return end;
+      return connected(
+          new PerfCmEnd(endpoint, task),
+          end ->
+              end.knows(
+                  RemoteMemory.fromBytes(
+                      endpoint
+                          .connect(ConnectionParameters.DEFAULT, task.bytes(), PATIENCE)
+                          .privateData())));
     } catch (Throwable t) {
       endpoint.close();
+      throw t;
+    }
+  }
+
+  /** Connects an end by a call of its endpoint. */
+  private interface Handshake {
+    void perform(PerfCmEnd end) throws InterruptedException;
+  }
+
+  /** Returns the connected end; closes its link if the connection fails. */
+  private static PerfEnd connected(PerfCmEnd end, Handshake handshake) throws InterruptedException {
+    try {
+      handshake.perform(end);
+      return end;
+    } catch (Throwable t) {
+      end.link().close();
       throw t;
     }
   }

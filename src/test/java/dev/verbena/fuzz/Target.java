@@ -5,7 +5,7 @@ import java.net.InetAddress;
 import java.util.List;
 
 /** What is fuzzed: devices, and the means to see what was left open on them. */
-interface Target extends AutoCloseable {
+interface Target {
   /** The devices; at least one. */
   List<Device> devices();
 
@@ -13,6 +13,5 @@ interface Target extends AutoCloseable {
   List<InetAddress> addresses();
 
   /** What is still open, after everything was closed. Ends a target that lives for one round. */
-  @Override
   void close() throws InterruptedException;
 }
