@@ -8,6 +8,7 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.SynchronousMode;
+import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AddressVector;
@@ -66,9 +67,10 @@ public final class Soak {
 
   /** Prints a line for each kind; exits with 1 if anything grew. */
   public static void main(String[] args) throws Exception {
+    Map<String, Integer> before = RdmaResources.now();
     Soak soak = new Soak();
-    if (!Footprint.now().kernelObjects().containsKey("pd")) {
-      throw new AssertionError("the kernel's list lacks what is open: " + Footprint.now());
+    if (RdmaResources.now().equals(before)) {
+      throw new AssertionError("the kernel does not list what is open: " + before);
     }
     int rounds = Integer.parseInt(args[0]);
     for (Map.Entry<String, Kind> kind : soak.kinds().entrySet()) {

@@ -3,21 +3,18 @@ package dev.verbena.testing;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
-/** What the kernel has for programs, as {@code rdma resource show} lists it. */
+/** The objects of the kernel, as {@code rdma resource show} counts them. */
 public final class RdmaResources {
-  private static final List<String> KINDS = List.of("pd", "cq", "qp", "mr", "srq", "cm_id");
+  /** The kinds of objects; an older kernel or program does not list all of them. */
+  private static final Set<String> KINDS = Set.of("pd", "cq", "qp", "mr", "srq", "cm_id");
 
-  /** In one process, since processes are what takes time under emulation. */
-  private static final String COMMAND =
-      KINDS.stream()
-          // An older kernel or program does not know all kinds.
-          .map(kind -> "echo kind " + kind + "; rdma resource show " + kind + " 2>/dev/null")
-          .collect(Collectors.joining("; ", "rdma dev show >/dev/null || exit; ", "; true"));
+  private static final Pattern COUNT = Pattern.compile("(\\w+) (\\d+)");
 
   private static final int ATTEMPTS = 50;
   private static final int INTERVAL_MILLIS = 200;
@@ -25,17 +22,16 @@ public final class RdmaResources {
   private RdmaResources() {}
 
   /**
-   * How many objects of each kind all programs have; kinds of which they have none are left out. By
-   * process it cannot be told: the kernel notes the thread, and nothing when that has ended.
+   * How many objects of each kind there are on all devices, those of the kernel itself included;
+   * kinds without objects are left out. The kernel does not count by process: it notes the thread,
+   * and nothing once that has ended.
    */
   public static Map<String, Integer> now() {
     Map<String, Integer> counts = new TreeMap<>();
-    String kind = "";
-    for (String line : output("sh", "-c", COMMAND).lines().toList()) {
-      if (line.startsWith("kind ")) {
-        kind = line.substring("kind ".length());
-      } else if (!line.contains("comm [")) { // of the kernel itself
-        counts.merge(kind, 1, Integer::sum);
+    Matcher count = COUNT.matcher(output("rdma", "resource", "show"));
+    while (count.find()) {
+      if (KINDS.contains(count.group(1)) && !count.group(2).equals("0")) {
+        counts.merge(count.group(1), Integer.valueOf(count.group(2)), Integer::sum);
       }
     }
     return counts;
