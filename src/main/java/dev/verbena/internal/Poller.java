@@ -14,7 +14,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * A thread that waits in epoll_wait(2) for all threads that are parked until a descriptor is
- * readable. A waiting virtual thread releases its carrier, and interrupts reach every thread.
+ * readable, and for actions that run then. A waiting virtual thread releases its carrier, and
+ * interrupts reach every thread.
  */
 final class Poller {
   private static final int EPOLLIN = 1;
@@ -25,21 +26,33 @@ final class Poller {
   private static final long DATA = Platform.current().isAarch64() ? 8 : 4;
   private static final long EVENT_SIZE = DATA + Long.BYTES;
 
-  /** A thread that is parked, or about to park. */
-  static final class Waiter {
+  /** A thread or an action that waits until a descriptor is readable, or its wait is closed. */
+  abstract static class Waiter {
     private final Readiness wait;
-    private final Thread thread = Thread.currentThread();
-    private volatile boolean woken;
 
     Waiter(Readiness wait) {
       this.wait = wait;
+    }
+
+    /** Ends the wait; called once at most. */
+    abstract void wake();
+  }
+
+  /** A thread that is parked, or about to park. */
+  static final class Parked extends Waiter {
+    private final Thread thread = Thread.currentThread();
+    private volatile boolean woken;
+
+    Parked(Readiness wait) {
+      super(wait);
     }
 
     boolean isWoken() {
       return woken;
     }
 
-    private void wake() {
+    @Override
+    void wake() {
       woken = true;
       LockSupport.unpark(thread);
     }
@@ -92,7 +105,7 @@ final class Poller {
     }
   }
 
-  /** Registers a thread to be woken when the descriptor is readable, immediately if it is. */
+  /** Registers a waiter to be woken when the descriptor is readable, immediately if it is. */
   void add(int descriptor, Waiter waiter) {
     lock.lock();
     try {
@@ -106,7 +119,7 @@ final class Poller {
     }
   }
 
-  /** Removes a thread that does not wait any more. */
+  /** Removes a waiter that does not wait any more. */
   void remove(int descriptor, Waiter waiter) {
     lock.lock();
     try {

@@ -140,7 +140,7 @@ public final class Readiness implements AutoCloseable {
 
   private boolean park(long start, long nanos) throws InterruptedException {
     Poller poller = Poller.get();
-    var waiter = new Poller.Waiter(this);
+    var waiter = new Poller.Parked(this);
     parked = true;
     poller.add(descriptor, waiter);
     try {
@@ -158,6 +158,37 @@ public final class Readiness implements AutoCloseable {
       return !closed;
     } finally {
       poller.remove(descriptor, waiter);
+    }
+  }
+
+  /**
+   * Runs an action once, in a virtual thread, when the descriptor is readable; not at all if this
+   * is closed before. Closing does not wait for an action that has started.
+   *
+   * @param action the action
+   */
+  public void whenReadable(Runnable action) {
+    if (!enter()) {
+      return;
+    }
+    try {
+      Poller poller = Poller.get();
+      parked = true;
+      poller.add(
+          descriptor,
+          new Poller.Waiter(this) {
+            @Override
+            void wake() {
+              if (!closed) {
+                Thread.ofVirtual().name(Readiness.this.toString()).start(action);
+              }
+            }
+          });
+      if (closed) { // As in park: one of the two sees the other.
+        poller.close(descriptor, this);
+      }
+    } finally {
+      leave();
     }
   }
 

@@ -56,8 +56,15 @@ final class Access extends VerbsAccess {
   }
 
   @Override
+  public void whileOpen(Resource resource, Runnable call) {
+    resource.whileOpen(call);
+  }
+
+  @Override
   public Context context(MemorySegment struct) {
-    return Context.of(struct);
+    Context context = Context.of(struct);
+    context.asyncEvents().logUnhandled(); // librdmacm does not read them.
+    return context;
   }
 
   @Override

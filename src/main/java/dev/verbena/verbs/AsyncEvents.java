@@ -16,14 +16,22 @@ import java.util.function.Function;
  * thread closes the context. A virtual thread that waits does not pin its carrier. Each event is
  * acknowledged automatically ({@code ibv_ack_async_event}), so destroying the object it concerns
  * does not wait for it. Several threads may wait. See {@code ibv_get_async_event(3)}.
+ *
+ * <p>As long as a program does not read the events of a context, those that report a fatal error
+ * are logged as warnings (logger {@code dev.verbena}). The first call that reads an event or
+ * listens ends that, and gets the events that occurred before, too, the last 256 of them. Contexts
+ * that C code opened are not logged, except those of librdmacm. The system property {@code
+ * dev.verbena.logAsyncEvents} with the value {@code false} switches the logging off.
  */
 public final class AsyncEvents {
   private final Context context;
   private final EventFile<AsyncEvent> events;
+  private final UnhandledEvents unhandled;
 
   AsyncEvents(Context context, int descriptor) {
     this.context = context;
     this.events = new EventFile<>(context, descriptor, this::read);
+    this.unhandled = new UnhandledEvents(context, events);
   }
 
   /**
@@ -34,7 +42,8 @@ public final class AsyncEvents {
    * @throws IllegalStateException if the context is closed, also during the wait
    */
   public AsyncEvent take() throws InterruptedException {
-    return events.take();
+    AsyncEvent kept = unhandled.next();
+    return kept == null ? events.take() : kept;
   }
 
   /**
@@ -46,7 +55,8 @@ public final class AsyncEvents {
    * @throws IllegalStateException if the context is closed, also during the wait
    */
   public AsyncEvent poll(Duration timeout) throws InterruptedException {
-    return events.poll(timeout);
+    AsyncEvent kept = unhandled.next();
+    return kept == null ? events.poll(timeout) : kept;
   }
 
   /**
@@ -56,7 +66,8 @@ public final class AsyncEvents {
    * @throws IllegalStateException if the context is closed
    */
   public AsyncEvent poll() {
-    return events.poll();
+    AsyncEvent kept = unhandled.next();
+    return kept == null ? events.poll() : kept;
   }
 
   /**
@@ -69,6 +80,11 @@ public final class AsyncEvents {
    */
   public Listening listen(Consumer<? super AsyncEvent> listener) {
     return new Listening(this, Objects.requireNonNull(listener, "listener"));
+  }
+
+  /** Logs fatal events until a program reads an event or listens. */
+  void logUnhandled() {
+    unhandled.log();
   }
 
   private AsyncEvent read() {

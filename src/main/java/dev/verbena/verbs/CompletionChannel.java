@@ -117,6 +117,27 @@ public final class CompletionChannel extends Resource {
     return events.poll();
   }
 
+  /**
+   * Waits once for a completion event, at most for a time.
+   *
+   * @param queue the queue that the event is expected for; the wait also ends when it is closed
+   * @return the queue of the event; null if there is none, although the time may not be over
+   * @throws IllegalStateException if the channel or the queue is closed
+   */
+  CompletionQueue poll(CompletionQueue queue, long nanos) throws InterruptedException {
+    CompletionQueue ready = events.poll();
+    if (ready == null) {
+      events.awaitReadable(queue, nanos);
+      ready = events.poll();
+    }
+    return ready;
+  }
+
+  /** Makes all threads that wait check again what they wait for. */
+  void endWaits() {
+    events.stop();
+  }
+
   /** Returns the queue of the next event; null if the queue is being closed. */
   private CompletionQueue read() {
     context.verbs().ibv_get_cq_event(address(), event.address() + CQ, event.address() + CQ_CONTEXT);

@@ -567,6 +567,13 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    */
   void requireNoCursor(String action) {}
 
+  @Override
+  void beforeClose() {
+    if (channel != null) {
+      channel.endWaits();
+    }
+  }
+
   /**
    * Returns the context of the queue.
    *

@@ -121,8 +121,7 @@ public final class CompletionWaiter {
 
   /** Waits for the event, either of a completion to come or of one that was already polled. */
   private void sleep(long time) throws InterruptedException {
-    CompletionQueue ready =
-        time == FOR_EVER ? channel.take() : channel.poll(Duration.ofNanos(time));
+    CompletionQueue ready = channel.poll(queue, time);
     if (ready == null) {
       return;
     }

@@ -47,7 +47,7 @@ public final class Context extends Resource {
   /** A context that Verbena opened, and closes. */
   static Context opened(Provider provider, Device device, long address) {
     LeakReport leak = new LeakReport("context of " + device);
-    return leak.watch(
+    Context context =
         new Context(
             provider,
             device,
@@ -55,7 +55,9 @@ public final class Context extends Resource {
             () -> {
               provider.verbs().ibv_close_device(address);
               leak.closed();
-            }));
+            });
+    context.asyncEvents.logUnhandled();
+    return leak.watch(context);
   }
 
   @SuppressWarnings("this-escape") // The events only keep the reference.

@@ -68,7 +68,7 @@ final class EventFile<E> {
     long start = System.nanoTime();
     E event = poll();
     for (Duration left = timeout; event == null && left.isPositive(); ) {
-      awaitReadable(TimeUnit.NANOSECONDS.convert(left));
+      awaitReadable(owner, TimeUnit.NANOSECONDS.convert(left));
       event = poll();
       left = timeout.minusNanos(System.nanoTime() - start);
     }
@@ -79,17 +79,36 @@ final class EventFile<E> {
   E take() throws InterruptedException {
     E event = poll();
     while (event == null) {
-      awaitReadable(Long.MAX_VALUE);
+      awaitReadable(owner, Long.MAX_VALUE);
       event = poll();
     }
     return event;
   }
 
-  private void awaitReadable(long nanos) throws InterruptedException {
+  /**
+   * Runs an action once, in a thread of its own, when an event can probably be read; never if the
+   * owner is closed before.
+   */
+  void whenReadable(Runnable action) {
+    lock.lock();
+    try {
+      readiness().whenReadable(action);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until an event can probably be read, the time is over, or {@link #stop} ends the wait.
+   *
+   * @param concerned must be open, besides the owner
+   */
+  void awaitReadable(Resource concerned, long nanos) throws InterruptedException {
     Readiness file;
     lock.lock();
     try {
       file = readiness();
+      concerned.requireNotClosing(); // Or its stop may have been before this wait.
     } finally {
       lock.unlock();
     }
@@ -105,13 +124,15 @@ final class EventFile<E> {
     return wait;
   }
 
-  /** Ends the waits of all threads; called when the closing of the owner has begun. */
+  /**
+   * Ends the waits of all threads; called when closing of the owner, or of another object, begins.
+   */
   void stop() {
     lock.lock();
     try {
       if (wait != null) {
         wait.close();
-        wait = null; // Created again if closing fails.
+        wait = null; // Created again for the next wait.
       }
     } finally {
       lock.unlock();

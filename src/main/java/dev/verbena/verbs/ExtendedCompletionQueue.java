@@ -110,6 +110,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   @Override
   void beforeClose() {
     cursor.requireClosed();
+    super.beforeClose();
   }
 
   @Override

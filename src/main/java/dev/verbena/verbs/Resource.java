@@ -70,7 +70,7 @@ public abstract class Resource implements AutoCloseable {
   private static final ThreadLocal<Deque<Resource>> UNDER_WAY =
       ThreadLocal.withInitial(ArrayDeque::new);
 
-  /** The number of closings of all objects. */
+  /** The number of closings of all objects, and of changes that have the same effect on lists. */
   private static final AtomicInteger CLOSINGS = new AtomicInteger();
 
   /**
@@ -148,6 +148,7 @@ public abstract class Resource implements AutoCloseable {
    * Calls C with this object, which cannot be closed during the call: a thread that closes it waits
    * for the end of the call.
    *
+   * @param call the call
    * @throws IllegalStateException if this object is closed
    */
   final void whileOpen(Runnable call) {
@@ -408,6 +409,11 @@ public abstract class Resource implements AutoCloseable {
     if (!usable) {
       throw closedException();
     }
+  }
+
+  /** Makes every request list be validated again: what an open object allows has changed. */
+  static void revalidateAll() {
+    CLOSINGS.incrementAndGet();
   }
 
   /**

@@ -158,15 +158,40 @@ class CompletionWaiterTest {
   }
 
   @Test
-  void closingTheQueueEndsAWait() throws Exception {
-    CompletionWaiter waiter = new CompletionWaiter(queue, SHORT);
-    FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
-    Thread.ofPlatform().start(waiting);
-    Thread.sleep(SHORT.multipliedBy(4));
-    channel.close();
-    Exception e =
-        assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
-    assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
+  void closingTheQueueOrItsChannelEndsAWait() throws Exception {
+    for (Thread.Builder kind : new Thread.Builder[] {Thread.ofPlatform(), Thread.ofVirtual()}) {
+      CompletionChannel own = context.createCompletionChannel();
+      for (Resource closed : new Resource[] {null, own}) {
+        CompletionQueue of = context.completionQueue(4).channel(own).create();
+        CompletionWaiter waiter = new CompletionWaiter(of, SHORT);
+        FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
+        kind.start(waiting);
+        Thread.sleep(SHORT.multipliedBy(4));
+        (closed == null ? of : closed).close();
+        Exception e =
+            assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+        assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
+        assertTrue(e.getCause().getMessage().contains("is closed"), e.toString());
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("a waiter that falls asleep while its queue is closed wakes")
+  void closingRacesWithFallingAsleep() throws Exception {
+    for (int i = 0; i < 200; i++) {
+      CompletionChannel own = context.createCompletionChannel();
+      CompletionQueue of = context.completionQueue(4).channel(own).create();
+      CompletionWaiter waiter = new CompletionWaiter(of, Duration.ZERO);
+      FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
+      Thread.ofPlatform().start(waiting);
+      Thread.sleep(0, i * 1000);
+      of.close();
+      Exception e =
+          assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+      assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
+      own.close();
+    }
   }
 
   @Test

@@ -103,7 +103,17 @@ public abstract class VerbsAccess {
   public abstract void moveTo(Resource resource, Resource... parents);
 
   /**
-   * Returns the context of a device that librdmacm opened and closes.
+   * Calls C with a resource, which cannot be closed during the call.
+   *
+   * @param resource the resource
+   * @param call the call
+   * @throws IllegalStateException if the resource is closed
+   */
+  public abstract void whileOpen(Resource resource, Runnable call);
+
+  /**
+   * Returns the context of a device that librdmacm opened and closes. Its fatal asynchronous events
+   * are logged.
    *
    * @param struct the {@code struct ibv_context}, a segment of any length
    * @return the context

@@ -1,0 +1,195 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.ForkedJvm;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Asynchronous events of a context whose events the program does not read. */
+class UnhandledEventsTest extends FakeDeviceFixture {
+  private static final Logger LOGGER = Logger.getLogger("dev.verbena");
+  private static final Duration LONG = Duration.ofMinutes(2);
+
+  private final BlockingQueue<String> messages = new LinkedBlockingQueue<>();
+  private final Handler handler =
+      new Handler() {
+        @Override
+        public void publish(LogRecord record) {
+          if (record.getMessage().startsWith("asynchronous event")) {
+            messages.add(record.getLevel() + ": " + record.getMessage());
+          }
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+      };
+
+  @BeforeEach
+  void listen() {
+    LOGGER.addHandler(handler);
+  }
+
+  @AfterEach
+  void stopListening() {
+    LOGGER.removeHandler(handler);
+  }
+
+  private void announce(AsyncEventType type, long element) {
+    provider.announce(context.segment().address(), type.code(), element);
+  }
+
+  private String nextMessage() throws InterruptedException {
+    String message = messages.poll(LONG.toSeconds(), TimeUnit.SECONDS);
+    assertTrue(message != null, "nothing was logged");
+    return message;
+  }
+
+  private static void assertContains(String message, Object... parts) {
+    for (Object part : parts) {
+      assertTrue(message.contains(part.toString()), message);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = AsyncEventType.class,
+      names = {"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "SRQ_ERR", "DEVICE_FATAL"})
+  @DisplayName("I12-14: a fatal event is logged, with the object that it concerns")
+  void aFatalEventIsLogged(AsyncEventType type) throws InterruptedException {
+    CompletionQueue queue = context.createCompletionQueue(4);
+    SharedReceiveQueue shared = pd.createSharedReceiveQueue(4);
+    QueuePair queuePair = pd.queuePair(QueuePairType.RC).completions(queue).create();
+    Resource object =
+        switch (type.concerns()) {
+          case COMPLETION_QUEUE -> queue;
+          case SHARED_RECEIVE_QUEUE -> shared;
+          case QUEUE_PAIR -> queuePair;
+          default -> null;
+        };
+    announce(AsyncEventType.PORT_ACTIVE, 1); // Not fatal: passed over.
+    announce(type, object == null ? 0 : object.address());
+    assertContains(
+        nextMessage(),
+        "WARNING: asynchronous event IBV_EVENT_" + type,
+        type.text(),
+        object == null ? context.device() : object,
+        "asyncEvents()");
+  }
+
+  @Test
+  @DisplayName("I12-14: a program that begins to read later gets the events that were logged")
+  void whatWasLoggedIsReadLater() throws InterruptedException {
+    CompletionQueue first = context.createCompletionQueue(4);
+    CompletionQueue second = context.createCompletionQueue(4);
+    announce(AsyncEventType.PORT_ERR, 1);
+    announce(AsyncEventType.CQ_ERR, first.address());
+    announce(AsyncEventType.CQ_ERR, second.address());
+    assertContains(nextMessage(), "CQ_ERR");
+    assertContains(nextMessage(), "CQ_ERR");
+    first.close(); // As in the kernel, its event goes with it.
+    AsyncEvents events = context.asyncEvents();
+    assertEquals(new AsyncEvent.OfPort(AsyncEventType.PORT_ERR, 1), events.take());
+    var ofSecond = new AsyncEvent.OfCompletionQueue(AsyncEventType.CQ_ERR, second);
+    assertEquals(ofSecond, events.poll(LONG));
+    assertNull(events.poll());
+    announce(AsyncEventType.CQ_ERR, second.address());
+    assertEquals(ofSecond, events.poll(LONG));
+    assertEquals(List.of(), List.copyOf(messages), "the program reads the events");
+  }
+
+  @Test
+  @DisplayName("I12-14: the latest events are kept")
+  void theLatestEventsAreKept() throws InterruptedException {
+    int number = UnhandledEvents.KEPT + 9;
+    for (int i = 0; i < number; i++) {
+      announce(AsyncEventType.GID_CHANGE, i);
+    }
+    announce(AsyncEventType.DEVICE_FATAL, 0);
+    assertContains(nextMessage(), "DEVICE_FATAL");
+    List<AsyncEvent> read = new ArrayList<>();
+    BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
+    try (AsyncEvents.Listening _ = context.asyncEvents().listen(heard::add)) {
+      while (read.size() < UnhandledEvents.KEPT) {
+        read.add(heard.poll(LONG.toSeconds(), TimeUnit.SECONDS));
+      }
+    }
+    List<AsyncEvent> expected =
+        IntStream.range(number + 1 - UnhandledEvents.KEPT, number)
+            .mapToObj(port -> new AsyncEvent.OfPort(AsyncEventType.GID_CHANGE, port))
+            .collect(Collectors.toCollection(ArrayList::new));
+    expected.add(new AsyncEvent.OfDevice(AsyncEventType.DEVICE_FATAL, context.device()));
+    assertEquals(expected, read);
+  }
+
+  @Test
+  @DisplayName("I12-14: logging needs no thread for each context, and is closed with the context")
+  void noThreadPerContext() {
+    Set<Thread> before = Thread.getAllStackTraces().keySet();
+    for (int i = 0; i < 50; i++) {
+      Context opened = context.device().open();
+      if (i % 2 == 0) {
+        opened.close();
+      } else {
+        provider.announce(opened.segment().address(), AsyncEventType.DEVICE_FATAL.code(), 0);
+        opened.close();
+      }
+    }
+    List<String> more =
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> !before.contains(thread))
+            .map(Thread::getName)
+            .filter(name -> name.contains("verbena"))
+            .toList();
+    assertTrue(more.size() <= 1, more::toString);
+  }
+
+  @Test
+  @DisplayName("I12-14: a context that nobody closed is not kept reachable by the logging")
+  void aForgottenContextIsCollected() throws InterruptedException {
+    WeakReference<Context> forgotten = new WeakReference<>(context.device().open());
+    long address = forgotten.get().segment().address();
+    for (int i = 0; i < 1000 && forgotten.get() != null; i++) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertNull(forgotten.get());
+    context.verbs().ibv_close_device(address);
+  }
+
+  @Test
+  @DisplayName("I12-14: -Ddev.verbena.logAsyncEvents=false leaves the events to the program")
+  void theLoggingCanBeSwitchedOff() {
+    String on = new ForkedJvm().withNativeAccess().run(UnhandledEventsMain.class).succeeded();
+    assertContains(on, "waits: true", "taken: CQ_ERR");
+    String off =
+        new ForkedJvm()
+            .withNativeAccess()
+            .with("-Ddev.verbena.logAsyncEvents=false")
+            .run(UnhandledEventsMain.class)
+            .succeeded();
+    assertContains(off, "waits: false", "taken: CQ_ERR");
+  }
+}
