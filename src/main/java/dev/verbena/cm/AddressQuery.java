@@ -203,10 +203,9 @@ public final class AddressQuery {
   public void resolveOn(ConnectionId id) {
     try (Arena arena = Arena.ofConfined()) {
       // Not while holding the lock of the channel: name resolution may take long.
-      id.nativeId()
-          .rdmacm()
-          .rdma_resolve_addrinfo(
-              id.nativeId().pointer(), node(arena), service(arena), hints(arena));
+      id.callWithoutChannel(
+          (rdmacm, pointer) ->
+              rdmacm.rdma_resolve_addrinfo(pointer, node(arena), service(arena), hints(arena)));
     } catch (VerbsException e) {
       throw e.explained("resolving " + this);
     }

@@ -3,6 +3,8 @@ package dev.verbena.cm;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.Port;
+import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.TransportType;
@@ -87,6 +89,9 @@ public final class Connection implements AutoCloseable {
 
   /** The status of the first failed receive request, or null. */
   private volatile @Nullable String receiveFailure;
+
+  /** The state of the port when the failure was first reported; empty if it was active. */
+  private volatile @Nullable String linkFault;
 
   private Connection(Endpoint endpoint, Inbox inbox, Outbox outbox, Greeting peer, int size) {
     this.endpoint = endpoint;
@@ -715,7 +720,32 @@ public final class Connection implements AutoCloseable {
     return new VerbsException(
         "ibv_poll_cq",
         Errno.EIO,
-        doing + " over " + this + ": the connection has failed: " + failure);
+        doing + " over " + this + ": the connection has failed: " + failure + linkFault());
+  }
+
+  /**
+   * Returns the state of the port if it was not active when the failure was first reported. Some
+   * providers flush requests when the link is down, without a completion that has the cause.
+   */
+  private String linkFault() {
+    String fault = linkFault;
+    if (fault == null) {
+      fault = portFault();
+      linkFault = fault;
+    }
+    return fault;
+  }
+
+  private String portFault() {
+    try {
+      Port port = endpoint.id().context().port(endpoint.id().portNumber());
+      PortState state = port.attributes().state();
+      return state == PortState.ACTIVE
+          ? ""
+          : "; the link is lost: " + port + " is in state IBV_PORT_" + state;
+    } catch (VerbsException e) {
+      return "; the state of the port is unknown: " + e.getMessage();
+    }
   }
 
   // Receiving

@@ -659,6 +659,11 @@ public final class ConnectionId implements AutoCloseable {
 
   // Internals
 
+  /** Calls librdmacm without the lock of the channel; closing waits for the end of the call. */
+  void callWithoutChannel(NativeId.Call call) {
+    VERBS.whileOpen(resource, () -> call.on(nativeId.rdmacm(), nativeId.address()));
+  }
+
   /**
    * Returns the C struct, for classes of this package that create identifiers or wait for their
    * events.

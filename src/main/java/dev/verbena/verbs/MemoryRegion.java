@@ -312,6 +312,7 @@ public final class MemoryRegion extends Resource {
     this.memory = memory;
     this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
     this.length = memory.byteSize();
+    revalidateAll();
   }
 
   /**
@@ -328,6 +329,7 @@ public final class MemoryRegion extends Resource {
     }
     reregister(rdma_h.IBV_REREG_MR_CHANGE_ACCESS(), domain, MemorySegment.NULL, flags);
     grant(flags);
+    revalidateAll();
   }
 
   private void grant(Set<AccessFlag> flags) {
@@ -348,6 +350,7 @@ public final class MemoryRegion extends Resource {
     reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, Set.of());
     replaceParent(this.domain, domain);
     this.domain = domain;
+    revalidateAll();
   }
 
   /**

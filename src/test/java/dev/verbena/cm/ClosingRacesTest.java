@@ -1,11 +1,13 @@
 package dev.verbena.cm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.raw.rdma_h;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
@@ -97,6 +99,31 @@ class ClosingRacesTest {
       }
     }
     assertEquals(List.of(), cm.misuses);
+  }
+
+  @Test
+  @DisplayName("closing an identifier waits for the resolution of a name on it")
+  void resolutionAgainstClose() throws Exception {
+    EventChannel channel = cm.channel();
+    ConnectionId id = channel.createId(PortSpace.TCP);
+    List<Long> destroyedMeanwhile = new ArrayList<>();
+    Thread closing = new Thread(id::close);
+    cm.play(
+        "rdma_resolve_addrinfo",
+        arguments -> {
+          closing.start();
+          while (closing.getState() != Thread.State.WAITING && closing.isAlive()) {
+            Thread.onSpinWait();
+          }
+          destroyedMeanwhile.addAll(cm.destroyed);
+        });
+    AddressQuery.of("10.0.0.1", "7471").resolveOn(id);
+    closing.join();
+    assertEquals(List.of(), destroyedMeanwhile);
+    assertEquals(1, cm.destroyed.size());
+    assertThrows(
+        IllegalStateException.class, () -> AddressQuery.of("10.0.0.1", "7471").resolveOn(id));
+    channel.close();
   }
 
   @Test

@@ -7,19 +7,27 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RemoteMemory;
+import dev.verbena.cm.Transfers;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.QueuePairCapacity;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -28,6 +36,8 @@ import org.junit.jupiter.api.Test;
 
 /** {@code rping}, against itself and against rdma-core's. */
 class RpingProgramTest {
+  private static final Duration SOON = Duration.ofSeconds(60);
+
   private final String port = Ports.free();
 
   private String[] server(InetAddress address, String... more) {
@@ -206,6 +216,65 @@ class RpingProgramTest {
       client.write(data, 0, source.length(), RpingBuffer.of(client.receive()), 0);
       client.send(new byte[RpingBuffer.SIZE]);
       assertNull(client.receive(), "the client ends the connection");
+    }
+  }
+
+  @DeviceTest
+  @DisplayName(
+      "rping's server ends well if the client leaves before its device took the last message")
+  void theClientMayLeaveEarly() throws Exception {
+    CompletableFuture<Run> server = Run.inBackground(server(Rig.addressB(), "-v"));
+    try (Endpoint client = connectRaw();
+        Arena arena = Arena.ofShared()) {
+      Transfers transfers = client.id().queues().transfers();
+      MemoryRegion region =
+          client
+              .id()
+              .domain()
+              .registerMemory(
+                  arena.allocate(64),
+                  AccessFlag.LOCAL_WRITE,
+                  AccessFlag.REMOTE_READ,
+                  AccessFlag.REMOTE_WRITE);
+      MemoryRegion messages = transfers.registerMessages(arena.allocate(2L * RpingBuffer.SIZE));
+      MemorySegment.copy(
+          MemorySegment.ofArray(RpingBuffer.bytes(region)),
+          0,
+          messages.memory(),
+          0,
+          RpingBuffer.SIZE);
+      region.memory().setString(0, "rdma-ping-0: a");
+      Completions completions = new Completions(1);
+      // There is no receive for the second go-ahead, so that nothing acknowledges it.
+      transfers.receive(0, messages, RpingBuffer.SIZE, RpingBuffer.SIZE);
+      transfers.send(0, messages, 0, RpingBuffer.SIZE);
+      assertEquals(1, transfers.awaitReceives(completions, SOON));
+      region.memory().fill((byte) 0);
+      transfers.send(0, messages, 0, RpingBuffer.SIZE);
+      assertEquals(1, transfers.awaitSends(completions, SOON));
+      while (region.memory().get(ValueLayout.JAVA_BYTE, 0) == 0) {
+        Thread.sleep(1); // The server writes before it sends the second go-ahead.
+      }
+    }
+    Run served = server.join().succeeded();
+    assertEquals(List.of("server ping data: rdma-ping-0: a"), pings(served.out()));
+    assertEquals("server DISCONNECT EVENT...", served.err().strip());
+  }
+
+  /** Connects without posting receives, as soon as the server listens. */
+  private Endpoint connectRaw() throws InterruptedException {
+    InetSocketAddress here = new InetSocketAddress(Rig.addressA(), 0);
+    InetSocketAddress there = new InetSocketAddress(Rig.addressB(), Integer.parseInt(port));
+    while (true) {
+      Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, here, there, SOON);
+      try {
+        endpoint.id().queues().createQueuePair(QueuePairCapacity.of(4));
+        endpoint.connect(ConnectionParameters.DEFAULT, new byte[0], SOON);
+        return endpoint;
+      } catch (ConnectionException e) { // The server does not listen yet.
+        endpoint.close();
+        assertTrue(e.getMessage().contains("nobody listens"), e.getMessage());
+      }
     }
   }
 

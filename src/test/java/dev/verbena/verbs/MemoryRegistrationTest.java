@@ -15,6 +15,7 @@ import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.ibv_sge;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Registrations as C gets them, and what its refusals are turned into. */
@@ -86,6 +87,30 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
     assertTrue(message.contains("limit of locked memory is "), message);
     assertTrue(message.contains("ulimit -l"), message);
     assertFalse(message.contains("unknown"), message);
+  }
+
+  @Test
+  @DisplayName("a list that was validated is validated again after its region was changed")
+  void aChangedRegionIsValidatedAgain() {
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    QueuePair pair =
+        pd.queuePair(QueuePairType.RC)
+            .completions(context.createCompletionQueue(16))
+            .capacity(QueuePairCapacity.of(4))
+            .create();
+    pair.connect(pair.localAddress());
+    ReceiveList receive = new ReceiveList(1, 1);
+    receive.local(0, region, 0, 8);
+    assertEquals(1, pair.post(receive));
+    region.reregister(AccessFlag.REMOTE_READ);
+    var notWritable = assertThrows(IllegalArgumentException.class, () -> pair.post(receive));
+    assertTrue(notWritable.getMessage().contains("LOCAL_WRITE"), notWritable.getMessage());
+    region.reregister(AccessFlag.LOCAL_WRITE);
+    assertEquals(1, pair.post(receive));
+    ProtectionDomain other = context.allocateProtectionDomain();
+    region.reregister(other);
+    var foreign = assertThrows(IllegalArgumentException.class, () -> pair.post(receive));
+    assertTrue(foreign.getMessage().contains("protection domain"), foreign.getMessage());
   }
 
   @Test
