@@ -13,7 +13,7 @@ import java.time.Duration;
  * of its buffer.
  */
 final class PerfCmEnd extends PerfEnd {
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final Endpoint endpoint;
 

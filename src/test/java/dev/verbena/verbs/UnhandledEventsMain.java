@@ -14,7 +14,9 @@ final class UnhandledEventsMain {
               .anyMatch(thread -> thread.getName().equals("verbena-poller"));
       System.out.println("waits: " + waits);
       CompletionQueue queue = context.createCompletionQueue(1);
-      provider.announce(context.segment().address(), AsyncEventType.CQ_ERR.code(), queue.address());
+      provider
+          .internals()
+          .event(context.segment().address(), AsyncEventType.CQ_ERR.code(), queue.address());
       System.out.println("taken: " + context.asyncEvents().take().type());
     }
     provider.close();

@@ -58,7 +58,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   private void announce(AsyncEventType type, long element) {
-    provider.announce(context.segment().address(), type.code(), element);
+    provider.internals().event(context.segment().address(), type.code(), element);
   }
 
   private String nextMessage() throws InterruptedException {
@@ -153,7 +153,9 @@ class UnhandledEventsTest extends FakeDeviceFixture {
       if (i % 2 == 0) {
         opened.close();
       } else {
-        provider.announce(opened.segment().address(), AsyncEventType.DEVICE_FATAL.code(), 0);
+        provider
+            .internals()
+            .event(opened.segment().address(), AsyncEventType.DEVICE_FATAL.code(), 0);
         opened.close();
       }
     }
