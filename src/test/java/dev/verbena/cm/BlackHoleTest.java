@@ -37,7 +37,7 @@ class BlackHoleTest {
   /** The kernel is asked again and again, since it may miss an answer: to the end of the time. */
   @DeviceTest
   @DisplayName("S2-C10, S2-M02: an address that nobody has")
-  void nobodyHasTheAddress() throws Exception {
+  void addressWithoutHostIsUnreachable() throws Exception {
     InetSocketAddress nobody = new InetSocketAddress("10.9.0.77", 7471);
     run(List.of("ip", "route", "add", "10.9.0.77", "dev", Rig.netdevA()));
     try {
@@ -56,7 +56,7 @@ class BlackHoleTest {
 
   @DeviceTest
   @DisplayName("S2-C13: a request that gets lost does not hold its sender")
-  void theRequestGetsLost() throws Exception {
+  void lostRequestIsUnreachable() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings =
           ConnectionSettings.DEFAULT.from(Host.a4().at(0)).within(SHORTLY);
@@ -81,7 +81,7 @@ class BlackHoleTest {
   @DeviceTest
   @DisplayName(
       "a link that is lost while connected: sending fails with the cause, and closing ends")
-  void theLinkIsLost() throws Exception {
+  void lostLinkFailsTheSend() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings = ConnectionSettings.DEFAULT.from(Host.a4().at(0));
       FutureTask<Connection> accepting =

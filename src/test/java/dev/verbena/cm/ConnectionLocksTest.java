@@ -37,7 +37,7 @@ class ConnectionLocksTest {
 
   @Test
   @DisplayName("interrupts before and during the wait neither end it nor get lost")
-  void waitsInSpiteOfInterrupts() throws Exception {
+  void acquiresTheLockInAnInterruptedThread() throws Exception {
     FutureTask<Void> holding = holdUntilFree();
     FutureTask<Boolean> acquiring =
         new FutureTask<>(
@@ -60,7 +60,7 @@ class ConnectionLocksTest {
 
   @Test
   @DisplayName("the wait ends with its time")
-  void givesUp() throws Exception {
+  void returnsFalseAfterTheDeadline() throws Exception {
     FutureTask<Void> holding = holdUntilFree();
     assertFalse(Connection.acquire(lock, Deadline.after(Duration.ofMillis(50))));
     free.countDown();

@@ -213,7 +213,7 @@ class ConnectionTest {
   /** librdmacm sets the RNR NAK timer to 655 ms, the longest: 7 attempts are 4.6 seconds. */
   @DeviceTest
   @DisplayName("sending to a peer that does not receive ends by itself")
-  void sendingToAPeerThatDoesNotReceiveEnds() throws Exception {
+  void sendToAPeerThatDoesNotReceiveFails() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<Integer> sending =
           inBackground(
@@ -326,7 +326,7 @@ class ConnectionTest {
 
   @DeviceTest
   @DisplayName("a peer that ends without closing is no orderly end")
-  void aPeerThatDidNotCloseIsLost() throws Exception {
+  void peerThatEndsWithoutClosingThrows() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       pair.client.send("last words".getBytes(UTF_8));
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
@@ -346,7 +346,7 @@ class ConnectionTest {
 
   @DeviceTest
   @DisplayName("messages that were posted before closing arrive, and then the end")
-  void closingDeliversWhatWasPosted() throws Exception {
+  void closeDeliversPostedMessages() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       for (int i = 0; i < 10; i++) {
         pair.client.postSend(new byte[] {(byte) i});
@@ -457,7 +457,7 @@ class ConnectionTest {
 
   @DeviceTest
   @DisplayName("S2-M11: the end of the connection ends what waits for the peer")
-  void theEndWakesTheReceiver() throws Exception {
+  void endOfConnectionWakesTheReceiver() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
       pair.client.send("last words".getBytes(UTF_8));
@@ -474,7 +474,7 @@ class ConnectionTest {
 
   @DeviceTest
   @DisplayName("closing, interrupting and the clock end a wait")
-  void waitsEnd() throws Exception {
+  void closeEndsAllWaits() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       var late =
           assertThrows(VerbsException.class, () -> pair.server.receive(Duration.ofMillis(50)));

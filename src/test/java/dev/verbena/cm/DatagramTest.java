@@ -81,7 +81,7 @@ class DatagramTest {
 
   @DeviceTest
   @DisplayName("S2-C16, S2-M08: a datagram service refuses, with private data")
-  void aDatagramServiceRefuses() throws Exception {
+  void datagramServiceRejects() throws Exception {
     try (Listener listener =
             Listener.open(PortSpace.UDP, new InetSocketAddress(Rig.addressB(), 0), 1);
         Endpoint client =
@@ -111,7 +111,7 @@ class DatagramTest {
 
   @DeviceTest
   @DisplayName("S2-M08: where no datagram service listens")
-  void nobodyServes() throws Exception {
+  void missingDatagramServiceIsReported() throws Exception {
     try (Endpoint client =
         Endpoint.resolve(
             PortSpace.UDP,

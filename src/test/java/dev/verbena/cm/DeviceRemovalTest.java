@@ -60,7 +60,7 @@ class DeviceRemovalTest {
 
   @DeviceTest
   @DisplayName("S2-M12: the removal of its device is told to an identifier")
-  void removalIsTold() throws Exception {
+  void removalIsReported() throws Exception {
     requireToldBeforeWaitedFor();
     String text = seenBy(RemovalMain.class, ADDRESS, RemovalMain.READY);
     assertTrue(text.contains("[DEVICE_REMOVAL, true, true]"), text);

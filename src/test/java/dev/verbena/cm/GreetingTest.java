@@ -15,7 +15,7 @@ class GreetingTest {
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 43, 183})
-  void theZerosThatATransportAppendsAreRemoved(int padding) {
+  void paddingOfTheTransportIsRemoved(int padding) {
     byte[] sent = Greeting.of(DATA, 4096);
     Greeting received = Greeting.read(Arrays.copyOf(sent, sent.length + padding));
     assertArrayEquals(DATA, received.privateData(), "trailing zeros are the user's");
@@ -24,21 +24,21 @@ class GreetingTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 256, 0x0100_0000, Integer.MAX_VALUE})
-  void everyMessageSizeArrives(int size) {
+  void everyMessageSizeIsDecoded(int size) {
     Greeting received = Greeting.read(Greeting.of(new byte[0], size));
     assertEquals(OptionalInt.of(size), received.messageSize());
     assertEquals(0, received.privateData().length);
   }
 
   @Test
-  void theUsersBytesComeFirst() {
+  void userDataIsFirst() {
     byte[] sent = Greeting.of(DATA, 1);
     assertArrayEquals(DATA, Arrays.copyOf(sent, DATA.length));
     assertEquals(DATA.length + Greeting.SIZE, sent.length);
   }
 
   @Test
-  void privateDataOfOtherProgramsStaysAsItIs() {
+  void privateDataOfOtherProgramsIsUnchanged() {
     for (byte[] other : new byte[][] {{}, new byte[56], {1, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}}) {
       Greeting received = Greeting.read(other);
       assertArrayEquals(other, received.privateData());
@@ -47,7 +47,7 @@ class GreetingTest {
   }
 
   @Test
-  void aMessageSizeThatIsNotPositiveIsNone() {
+  void nonPositiveMessageSizeIsIgnored() {
     byte[] forged = Greeting.of(DATA, -5);
     assertEquals(OptionalInt.empty(), Greeting.read(forged).messageSize());
   }

@@ -44,7 +44,7 @@ class HandoverTest {
 
   @Test
   @DisplayName("an identifier belongs to the channel that it has moved to, and to no other")
-  void moves() {
+  void identifierBelongsToTheChannelItMigratedTo() {
     ConnectionId id = source.createId(PortSpace.TCP);
     EventChannel target = cm.channel();
     id.migrate(target);
@@ -59,7 +59,7 @@ class HandoverTest {
 
   @Test
   @DisplayName("an identifier that C does not let go, or that Java does not, stays where it was")
-  void staysWhereItWas() {
+  void failedMigrationKeepsTheChannel() {
     for (RuntimeException failure :
         List.of(
             new VerbsException("rdma_migrate_id", Errno.EINVAL),
@@ -155,7 +155,7 @@ class HandoverTest {
 
   @Test
   @DisplayName("a request that no channel can be opened for is refused")
-  void noChannelForTheRequest() {
+  void requestIsRejectedIfNoChannelCanBeOpened() {
     ConnectionEvent request = request();
     cm.play(
         "rdma_create_event_channel",
@@ -170,7 +170,7 @@ class HandoverTest {
 
   @Test
   @DisplayName("a request that cannot be moved to a channel of its own is refused")
-  void theRequestCannotMove() {
+  void requestIsRejectedIfItCannotMigrate() {
     ConnectionEvent request = request();
     cm.play(
         "rdma_migrate_id",

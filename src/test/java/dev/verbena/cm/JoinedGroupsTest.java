@@ -77,7 +77,7 @@ class JoinedGroupsTest {
 
   @Test
   @DisplayName("a group that the kernel no longer knows does not keep an identifier open")
-  void groupsThatAreGone() {
+  void removedGroupsDoNotPreventClosing() {
     ConnectionId id = bound();
     id.multicast().join(GROUP, 1);
     cm.play(
@@ -92,7 +92,7 @@ class JoinedGroupsTest {
   /** As MulticastTest sees it of the kernel, whose answers are late only under load. */
   @Test
   @DisplayName("a join that was given up is left, and its late answer is not the next one's")
-  void lateAnswer() throws Exception {
+  void lateEventOfAnAbandonedJoinIsIgnored() throws Exception {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_UDP());
     rdma_cm_id.verbs(asking, MemorySegment.ofAddress(1));
     MemorySegment request = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);

@@ -31,7 +31,7 @@ class MulticastTest {
 
   @DeviceTest
   @DisplayName("S2-C29, S2-M13, S2-T36: a datagram to a group goes to members on both devices")
-  void reachesBothDevices() throws Exception {
+  void datagramReachesBothMembers() throws Exception {
     InetSocketAddress group = group("239.7.8.1");
     try (MulticastMember near = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressA());
         MulticastMember far = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressB());
@@ -53,7 +53,7 @@ class MulticastTest {
 
   @DeviceTest
   @DisplayName("S2-C30: after leaving, nothing arrives any more")
-  void leaves() throws Exception {
+  void leavingStopsDelivery() throws Exception {
     InetSocketAddress group = group("239.7.8.2");
     try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressB());
         MulticastMember sender =
@@ -83,7 +83,7 @@ class MulticastTest {
    */
   @DeviceTest
   @DisplayName("S2-C28, S2-C30: whoever closes without leaving the group leaves nothing behind")
-  void leavesNothingBehind() throws Exception {
+  void closingLeavesNoMembership() throws Exception {
     Contexts.list(); // Opens the devices, which stay open.
     List<String> before = Descriptors.ofRdma();
     int queuePairs = queuePairs();

@@ -27,7 +27,7 @@ class NullnessTest {
   }
 
   @Test
-  void theEndOfAConnectionAndAWaitInVainAreNullable() throws NoSuchMethodException {
+  void receiveAndPollAreNullable() throws NoSuchMethodException {
     assertTrue(Connection.class.getPackage().isAnnotationPresent(NullMarked.class));
     assertTrue(returnsNullable(Connection.class, "receive"));
     assertTrue(returnsNullable(Connection.class, "receive", Duration.class));
@@ -38,7 +38,7 @@ class NullnessTest {
   }
 
   @Test
-  void nothingElseOfAConnectionIs() {
+  void otherResultsOfConnectionAreNotNull() {
     List<String> nullable =
         Arrays.stream(Connection.class.getDeclaredMethods())
             .filter(method -> Modifier.isPublic(method.getModifiers()))

@@ -195,7 +195,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @DisplayName("S2-M09: nobody listens")
-  void nobodyListens() throws InterruptedException {
+  void missingListenerRejects() throws InterruptedException {
     InetSocketAddress nobody = new InetSocketAddress(Rig.addressB(), 4);
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId client = resolved(channel, Rig.addressA(), nobody);
@@ -517,7 +517,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @DisplayName("S2-M16: after the connection its queue pair is told to be free again")
-  void theTimeOfWaitingEnds() throws InterruptedException {
+  void timewaitEnds() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -539,7 +539,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @DisplayName("S2-C02, S2-C04, S2-C32: closing waits for no acknowledgement")
-  void closingWaitsForNobody() throws Exception {
+  void closeDoesNotWaitForUnreadEvents() throws Exception {
     EventChannel active = EventChannel.open();
     EventChannel passive = EventChannel.open();
     try (Arena arena = Arena.ofShared()) {
@@ -665,7 +665,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @DisplayName("S2-M11: a peer that is gone disconnects")
-  void aPeerThatIsGoneDisconnects() throws InterruptedException {
+  void endOfThePeersProcessDisconnects() throws InterruptedException {
     EventChannel active = EventChannel.open();
     try (EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());

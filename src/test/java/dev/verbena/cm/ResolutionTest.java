@@ -31,21 +31,21 @@ class ResolutionTest {
   }
 
   @Test
-  void anAnswerThatTheKernelMissedIsAskedForAgain() throws InterruptedException {
+  void resolutionIsRepeatedAfterAMissedReply() throws InterruptedException {
     cm.resolutions.addAll(List.of(-Errno.ETIMEDOUT, -Errno.ETIMEDOUT));
     resolve(Duration.ofMinutes(1)).close();
     assertEquals(List.of(250, 250, 250), cm.resolutionTimes);
   }
 
   @Test
-  void aNameIsNotResolvedInLessThanNoTime() {
+  void negativeTimeoutThrows() {
     AddressQuery query = AddressQuery.of("127.0.0.1", "7471");
     Duration mostNegative = Duration.ofSeconds(Long.MIN_VALUE);
     assertThrows(IllegalArgumentException.class, () -> query.resolve(mostNegative));
   }
 
   @Test
-  void anotherFailureEndsIt() {
+  void otherFailuresAreNotRepeated() {
     cm.resolutions.add(-Errno.ENODEV);
     var failed = assertThrows(ConnectionException.class, () -> resolve(Duration.ofMinutes(1)));
     assertEquals(EventType.ADDR_ERROR, failed.event().type());
@@ -53,7 +53,7 @@ class ResolutionTest {
   }
 
   @Test
-  void theEndOfTheTimeEndsIt() {
+  void timeoutEndsTheResolution() {
     for (int i = 0; i < 10_000; i++) {
       cm.resolutions.add(-Errno.ETIMEDOUT);
     }
@@ -64,21 +64,21 @@ class ResolutionTest {
 
   /** A JVM that loads its first classes, or a busy machine, has used up a short time by then. */
   @Test
-  void aTimeThatIsOverBeforeTheFirstStepIsATimeoutToo() {
+  void timeoutBeforeTheFirstStepThrows() {
     var late = assertThrows(VerbsException.class, () -> resolve(Duration.ZERO));
     assertEquals(Errno.ETIMEDOUT, late.errno());
     assertEquals("rdma_resolve_addr", late.function());
   }
 
   @Test
-  void aTimeThatIsOverBeforeTheRouteIsResolvedIsATimeoutToo() {
+  void timeoutBeforeTheRouteIsResolvedThrows() {
     cm.play("rdma_resolve_addr", arguments -> LockSupport.parkNanos(30_000_000));
     var late = assertThrows(VerbsException.class, () -> resolve(Duration.ofMillis(20)));
     assertEquals(Errno.ETIMEDOUT, late.errno());
   }
 
   @Test
-  void aTimeThatIsLongerThanAnyClockIsForEver() throws InterruptedException {
+  void longestDurationIsUnlimited() throws InterruptedException {
     Duration eternity = Duration.ofSeconds(Long.MAX_VALUE);
     resolve(eternity).close();
     assertEquals(List.of(250), cm.resolutionTimes);
@@ -99,7 +99,7 @@ class ResolutionTest {
     "19, 10.0.0.1, the network interface of that address has no RDMA device",
     "19, 127.0.0.1, RDMA devices have no loopback address"
   })
-  void aFailureSaysWhatToDo(int errno, String peer, String advice) {
+  void failedResolutionHasARemedy(int errno, String peer, String advice) {
     cm.play(
         "rdma_resolve_addr",
         arguments -> {
@@ -125,7 +125,7 @@ class ResolutionTest {
     "19, the network interface of that address has no RDMA device",
     "13, CAP_NET_BIND_SERVICE"
   })
-  void aFailureToBindSaysWhatToDo(int errno, String advice) {
+  void failedBindHasARemedy(int errno, String advice) {
     cm.play(
         "rdma_bind_addr",
         arguments -> {

@@ -97,7 +97,7 @@ class SynchronousEventsTest {
 
   @Test
   @DisplayName("a request that C could not equip with a queue pair is refused, not forgotten")
-  void requestThatCannotBeEquipped() {
+  void requestWithoutQueuePairIsRejected() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = request(asking);
     cm.play(
@@ -113,7 +113,7 @@ class SynchronousEventsTest {
 
   @Test
   @DisplayName("nobody can close an identifier that a thread waits in C for")
-  void closingIsRefused() throws Exception {
+  void closeThrowsWhileAThreadWaits() throws Exception {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch outcome = new CountDownLatch(1);
     cm.play(
@@ -160,7 +160,7 @@ class SynchronousEventsTest {
   /** Both would wait for one event, and acknowledge it twice. */
   @Test
   @DisplayName("a second thread is refused while a first one waits in librdmacm")
-  void secondThreadIsRefused() throws Exception {
+  void secondCallThrowsWhileAThreadWaits() throws Exception {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch outcome = new CountDownLatch(1);
     cm.play(

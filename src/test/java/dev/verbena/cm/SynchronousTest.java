@@ -192,7 +192,7 @@ class SynchronousTest {
   @DeviceTest
   @DisplayName(
       "P-11, S2-C13, S2-C14, S2-C16, D-01: a refusal is an errno, and what came with it is kept")
-  void refusal() throws Exception {
+  void peerRejects() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
       FutureTask<Void> refusing =

@@ -24,7 +24,7 @@ class FirstProgramsTest {
   @Tag("host")
   @ParameterizedTest
   @ValueSource(classes = {FirstConnection.class, FirstWrite.class})
-  void standInReadme(Class<?> program) throws IOException {
+  void readmeContainsThePrograms(Class<?> program) throws IOException {
     Path source = Path.of("src/test/java", program.getName().replace('.', '/') + ".java");
     String shown = Files.readString(source).replaceFirst("package .*\n\n", "");
     assertTrue(Files.readString(Path.of("README.md")).contains("```java\n" + shown + "```"), shown);

@@ -18,14 +18,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class AbiTest {
   @Test
-  void rawIsX86() {
+  void rawLayoutsAreThoseOfX86() {
     assertSame(verbs_context.layout(), Abi.X86_64.layout(verbs_context.layout()));
     assertEquals(
         ibv_qp.events_completed$offset(), Abi.X86_64.offsetOf(ibv_qp.layout(), "events_completed"));
   }
 
   @Test
-  void aLargerMutexMovesWhatFollowsIt() {
+  void largerMutexMovesTheFollowingFields() {
     assertEquals(40, Abi.X86_64.sizeOf(pthread_mutex_t.layout()));
     assertEquals(48, Abi.AARCH64.sizeOf(pthread_mutex_t.layout()));
     assertEquals(
@@ -37,7 +37,7 @@ class AbiTest {
   }
 
   @Test
-  void aNestedStructCarriesTheMoveOutwards() {
+  void nestedStructWithMutexMovesTheOuterFields() {
     assertEquals(
         ibv_qp_ex.wr_start$offset() + 8, Abi.AARCH64.offsetOf(ibv_qp_ex.layout(), "wr_start"));
     assertEquals(
@@ -46,7 +46,7 @@ class AbiTest {
   }
 
   @Test
-  void whatHasNoMutexStays() {
+  void structWithoutMutexIsUnchanged() {
     assertSame(ibv_wc.layout(), Abi.AARCH64.layout(ibv_wc.layout()));
   }
 

@@ -100,7 +100,7 @@ class ApiSurfaceTest {
   }
 
   @Test
-  void whatStandsAboveTheSeamIsInline() {
+  void functionsWithoutSymbolAreInline() {
     List<String> inline =
         CFunction.all().stream().filter(f -> !f.exported()).map(CFunction::name).toList();
     assertTrue(inline.containsAll(ABOVE_THE_SEAM.keySet()));
@@ -142,7 +142,7 @@ class ApiSurfaceTest {
 
   @ParameterizedTest
   @MethodSource("functions")
-  void saysSinceWhenItIsExported(CFunction function) {
+  void symbolHasTheReleaseOfItsFirstExport(CFunction function) {
     Symbol symbol = method(function).orElseThrow().getAnnotation(Symbol.class);
     assertEquals(function.exported(), symbol != null, "exported");
     if (symbol != null) {
@@ -152,7 +152,7 @@ class ApiSurfaceTest {
 
   @ParameterizedTest
   @MethodSource("functions")
-  void returnsWhatCReturns(CFunction function) {
+  void returnTypeIsThatOfC(CFunction function) {
     Method method = method(function).orElseThrow();
     Symbol symbol = method.getAnnotation(Symbol.class);
     ContextOp op = method.getAnnotation(ContextOp.class);
@@ -165,7 +165,7 @@ class ApiSurfaceTest {
   }
 
   @Test
-  void inventsNoSymbol() {
+  void everySymbolIsInTheApiSurface() {
     Set<String> known = CFunction.all().stream().map(CFunction::name).collect(Collectors.toSet());
     List<String> invented =
         Stream.of(Libibverbs.class, Librdmacm.class)

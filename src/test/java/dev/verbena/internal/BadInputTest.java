@@ -38,12 +38,12 @@ class BadInputTest {
 
   @ParameterizedTest
   @MethodSource("dataPaths")
-  void nullHasNoDataPath(LongConsumer path) {
+  void dataPathOfNullPointerThrows(LongConsumer path) {
     assertThrows(NullPointerException.class, () -> path.accept(0));
   }
 
   @Test
-  void noSuchLibrary() {
+  void missingLibraryIsReported() {
     String output = support(folder.resolve("libibverbs.so.1"), true);
     assertTrue(output.contains("LIBRARY"), output);
     assertTrue(output.contains("ENOENT") && output.contains("-D" + PROPERTY), output);
@@ -51,13 +51,13 @@ class BadInputTest {
   }
 
   @Test
-  void libraryIsAFolder() {
+  void libraryPathIsADirectory() {
     String output = support(folder, true);
     assertTrue(output.contains("LIBRARY"), output);
   }
 
   @Test
-  void libraryIsText() throws Exception {
+  void libraryFileIsText() throws Exception {
     Path text = Files.writeString(folder.resolve("text.so"), "no library\n");
     String output = support(text, true);
     assertTrue(output.contains("LIBRARY") && output.contains(text.toString()), output);
@@ -67,7 +67,7 @@ class BadInputTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"libc.so.6", "libm.so.6"})
-  void libraryIsAnotherOne(String soname) {
+  void libraryFileIsAnotherLibrary(String soname) {
     String output = support(Path.of(soname), true);
     assertTrue(output.contains("LIBRARY"), output);
     assertTrue(output.contains("ibv_get_device_list"), output);
@@ -91,13 +91,13 @@ class BadInputTest {
   }
 
   @Test
-  void nativeAccessIsGivenOnTheModulePath() {
+  void nativeAccessIsEnabledOnTheModulePath() {
     String output = new ForkedJvm().asModule().withNativeAccess().run(AskSupport.class).succeeded();
     assertTrue(!output.contains("NATIVE_ACCESS") && !output.contains("WARNING"), output);
   }
 
   @Test
-  void anotherOperatingSystem() {
+  void otherOperatingSystemIsUnsupported() {
     String output = new ForkedJvm().with("-Dos.name=Windows 11").run(AskSupport.class).succeeded();
     assertTrue(output.contains("OPERATING_SYSTEM"), output);
     assertTrue(output.contains("Windows 11"), output);

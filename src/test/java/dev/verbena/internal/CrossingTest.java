@@ -12,17 +12,17 @@ class CrossingTest {
   }
 
   @Test
-  void someOfManyArePlainToClearTheVectorRegisters() {
+  void oneCallPerIntervalIsPlain() {
     assertEquals(1020, critical(new Crossing(new CriticalCalls(true)), 1024));
   }
 
   @Test
-  void allArePlainWhereTheyMustBe() {
+  void allCallsArePlainIfCriticalIsNotAllowed() {
     assertEquals(0, critical(new Crossing(new CriticalCalls(false)), 1024));
   }
 
   @Test
-  void allQueuesStopAtOnce() {
+  void allQueuesOfAContextEndCriticalCalls() {
     CriticalCalls shared = new CriticalCalls(true);
     Crossing one = new Crossing(shared);
     Crossing other = new Crossing(shared);

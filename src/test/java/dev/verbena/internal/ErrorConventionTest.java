@@ -267,7 +267,7 @@ class ErrorConventionTest {
   }
 
   @Test
-  void unknownHostIsSaidInWords() throws Throwable {
+  void unknownHostIsDescribed() throws Throwable {
     Method method =
         Librdmacm.class.getMethod(
             "rdma_getaddrinfo", long.class, long.class, long.class, long.class);

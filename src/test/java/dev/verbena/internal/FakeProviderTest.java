@@ -211,7 +211,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void sendMeetsItsReceive() {
+  void sendCompletesPostedReceive() {
     assertEquals(0, receive(1));
     assertEquals(0, post(request(rdma_h.IBV_WR_SEND(), 100, lkey(nearMr))));
     assertEquals(2, poll());
@@ -307,7 +307,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void announcesCompletions() throws Exception {
+  void raisesCompletionEvents() throws Exception {
     int fd = ibv_comp_channel.fd(Memory.at(channel, ibv_comp_channel.sizeof()));
     try (Readiness readiness = Readiness.of(fd)) {
       assertFalse(readiness.isReadable());
@@ -324,7 +324,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void refusesWhatIsInUse() {
+  void objectInUseIsNotDestroyed() {
     assertEquals(
         Errno.EBUSY, assertThrows(VerbsException.class, () -> verbs.ibv_destroy_cq(cq)).errno());
     assertEquals(
@@ -332,7 +332,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void whatNobodyPlaysIsUnsupported() {
+  void unimplementedFunctionIsUnsupported() {
     assertTrue(
         assertThrows(VerbsException.class, () -> verbs.ibv_create_flow_action_esp(context, 1))
             .isUnsupported());
@@ -340,7 +340,10 @@ class FakeProviderTest {
         assertThrows(VerbsException.class, () -> verbs.ibv_import_pd(context, 1)).isUnsupported());
   }
 
-  /** A stand-in that a test adds: reached through the pointers of contexts opened after. */
+  /**
+   * A fake function that a test adds: called through the pointers of contexts that are opened
+   * afterwards.
+   */
   static final class DeviceMemoryPart {
     private long asked;
 
@@ -354,7 +357,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void testsAddParts() {
+  void testsCanAddFunctions() {
     var part = new DeviceMemoryPart();
     provider.play(part);
     long list = verbs.ibv_get_device_list(0);

@@ -39,7 +39,7 @@ class PlatformTest {
   }
 
   @Test
-  void theRunningMachineIsDescribed() {
+  void currentPlatformIsThatOfThisJvm() {
     assertEquals(System.getProperty("os.arch"), Platform.current().arch());
   }
 }

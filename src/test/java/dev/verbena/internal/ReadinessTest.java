@@ -49,7 +49,7 @@ class ReadinessTest {
 
   @ParameterizedTest
   @EnumSource
-  void timeIsOver(Kind kind) throws Exception {
+  void awaitReturnsFalseWhenTheTimeElapses(Kind kind) throws Exception {
     for (long millis : new long[] {0, 1, 30}) {
       long start = System.nanoTime();
       assertFalse(run(kind, () -> readiness.await(TimeUnit.MILLISECONDS.toNanos(millis))).get());
@@ -134,7 +134,7 @@ class ReadinessTest {
   }
 
   @Test
-  void closedDescriptorIsSaid() {
+  void closedDescriptorThrows() {
     pipe.close();
     assertThrows(IllegalStateException.class, readiness::isReadable);
     assertThrows(IllegalStateException.class, () -> readiness.await(0));

@@ -51,7 +51,7 @@ class PacketBuffersTest {
 
   @Test
   @DisplayName("S0-30, S0-34, S0-45, S0-46: fragment k of every packet, padding left out")
-  void whereFragmentsAre() {
+  void fragmentsHaveTheirOffsets() {
     PacketBuffers packets = port.packets(10).fragment(42, 22).fragment(100, 0).create();
     assertEquals(10, packets.count());
     assertEquals(2, packets.fragments());
@@ -112,7 +112,7 @@ class PacketBuffersTest {
 
   @Test
   @DisplayName("S0-31, S0-35: memory of others is registered here, or was already and stays so")
-  void memoryOfOthers() {
+  void memoryOfTheCallerIsUsed() {
     MemorySegment mine = arena.allocate(320);
     MemoryRegion registered =
         port.domain().registerMemory(arena.allocate(500), AccessFlag.LOCAL_WRITE);

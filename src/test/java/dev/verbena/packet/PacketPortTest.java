@@ -47,7 +47,7 @@ class PacketPortTest {
 
   @Test
   @DisplayName("S0-01, S0-03, S0-06 to S0-08, S0-12, S0-13: by default the least, in state INIT")
-  void theLeastByDefault() {
+  void defaultSizesAreMinimal() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       assertEquals(QueuePairState.INIT, port.queuePair().state());
       assertEquals(QueuePairType.RAW_PACKET, port.queuePair().type());
@@ -116,7 +116,7 @@ class PacketPortTest {
 
   @Test
   @DisplayName("S0-02, S0-04, S0-47: all that it is made of can be had, C's structs included")
-  void everythingCanBeReached() {
+  void accessorsReturnTheObjects() {
     PacketPort port = PacketPort.on(device, 2).open();
     assertEquals(2, port.port().number());
     assertEquals("memory0", port.context().device().name());
@@ -164,7 +164,7 @@ class PacketPortTest {
 
   @Test
   @DisplayName("S0-09, S0-10: what the queues announce after opening")
-  void announcements() throws InterruptedException {
+  void completionEventsAreRequested() throws InterruptedException {
     assertTrue(raisesEvent(PacketPort.on(device, 1)));
     assertTrue(
         raisesEvent(
@@ -227,7 +227,7 @@ class PacketPortTest {
 
   @Test
   @DisplayName("S0-01: devices and processes that may not have raw packets are told what to do")
-  void refusals() {
+  void invalidArgumentsThrow() {
     provider.play(new Refusal(Errno.EOPNOTSUPP));
     VerbsException none = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
     assertTrue(none.isUnsupported());

@@ -43,7 +43,7 @@ class LayoutProofTest {
 
   @ParameterizedTest
   @EnumSource
-  void theHeadersAgree(Architecture architecture) {
+  void layoutsAreThoseOfTheHeaders(Architecture architecture) {
     LayoutProof.Verdict verdict = proof(architecture, architecture.abi).run();
     report(architecture, verdict);
     assertEquals("", String.join("\n", verdict.refuted()));
@@ -55,7 +55,7 @@ class LayoutProofTest {
 
   @ParameterizedTest
   @EnumSource
-  void theOffsetsOfTheOtherArchitectureAreRefuted(Architecture architecture) {
+  void offsetsOfTheOtherArchitectureAreRejected(Architecture architecture) {
     Abi other = architecture.abi == Abi.X86_64 ? Abi.AARCH64 : Abi.X86_64;
     List<String> refuted = proof(architecture, other).run().refuted();
     assertTrue(refuted.stream().anyMatch(claim -> claim.startsWith("struct ibv_qp:")), "a size");

@@ -72,7 +72,7 @@ class SoftNetworkTest {
   }
 
   @Test
-  void portThatComesBackInTimeLosesNothing() {
+  void portDownForAShortTimeLosesNoMessage() {
     try (SoftPair pair = SoftPair.connected()) {
       pair.network.faults().portDown("soft1", 1);
       pair.post(1);
@@ -104,7 +104,7 @@ class SoftNetworkTest {
   }
 
   @Test
-  void faultsAreChecked() {
+  void invalidFaultsThrow() {
     try (SoftNetwork network = SoftNetwork.create()) {
       Faults faults = network.faults();
       assertThrows(IllegalArgumentException.class, () -> faults.loss(1.5));

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 /** Syndromes of acknowledgements. */
 class SyndromeTest {
   @Test
-  void kindsAreTold() {
+  void kindsAreDistinguished() {
     assertTrue(Syndrome.isAck(Syndrome.ACK));
     assertFalse(Syndrome.isAck(Syndrome.NAK_SEQUENCE));
     assertFalse(Syndrome.isRnrNak(Syndrome.NAK_SEQUENCE));

@@ -60,7 +60,7 @@ class XrcDeviceTest {
   }
 
   @Test
-  void domainWithoutFileIsRefused() {
+  void domainWithoutFileThrows() {
     try (SoftPair pair = SoftPair.connected()) {
       assertThrows(VerbsException.class, () -> pair.a.context.openXrcDomain(987_654));
     }

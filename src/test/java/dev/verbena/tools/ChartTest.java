@@ -31,7 +31,7 @@ class ChartTest {
   }
 
   @Test
-  void nothingToDrawIsNoLine() {
+  void chartWithoutPointsHasNoLine() {
     String svg = new Chart("title", "x", "y", List.of()).svg();
     assertTrue(svg.contains("points=\"\""), svg);
     assertFalse(svg.contains("NaN"), svg);

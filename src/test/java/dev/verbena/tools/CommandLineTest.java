@@ -73,7 +73,7 @@ class CommandLineTest {
   }
 
   @Test
-  void anErrorIsOneLineUnlessMoreIsAskedFor() {
+  void errorIsOneLineUnlessVerbose() {
     Run quiet = Run.of("perf", "lat", "--iters", "0", "localhost");
     assertEquals(1, quiet.status());
     assertEquals(1, quiet.err().lines().count(), quiet.err());
@@ -83,7 +83,7 @@ class CommandLineTest {
 
   @Test
   @DisplayName("S2-X01: a server that does not answer; --verbose tells where")
-  void theManualsProgramSaysWhatItsErrorIs() {
+  void rcExamplePrintsItsError() {
     String port = Ports.free();
     Run quiet = Run.of("rc-example", "-p", port, "localhost");
     Run verbose = Run.of("rc-example", "-p", port, "--verbose", "localhost");
@@ -97,7 +97,7 @@ class CommandLineTest {
   }
 
   @Test
-  void everyKindOfFlowRuleIsOffered() {
+  void everyFlowTypeIsAnOption() {
     String help = Run.of("packets", "receive", "--help").out();
     for (FlowType type : FlowType.values()) {
       assertTrue(help.contains(type.name()), help);
@@ -109,7 +109,7 @@ class CommandLineTest {
   }
 
   @Test
-  void aDeviceThatIsNotThereIsNamed() {
+  void missingDeviceIsNamed() {
     Run run = Run.of("devinfo", "-d", "nosuchdevice0");
     assertTrue(run.status() == 1 || run.status() == 3, run.err());
     assertTrue(run.err().contains("nosuchdevice0") || !Verbena.isSupported(), () -> run.err());

@@ -28,7 +28,7 @@ class DemoTest {
 
   @ParameterizedTest(name = "the lab ends with {0}: it is started {1} time(s)")
   @CsvSource({"0, 1, 0", "120, 2, 0", "134, 2, 0", "121, 1, 121", "1, 1, 1"})
-  void triesAgainWhatTheEmulatorBroke(String first, int starts, int status) throws IOException {
+  void restartsTheLabAfterACrash(String first, int starts, int status) throws IOException {
     Path lab = Files.createDirectories(home.resolve("src/lab")).resolve("lab");
     Path runs = home.resolve("runs");
     Files.writeString(

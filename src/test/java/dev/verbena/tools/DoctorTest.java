@@ -16,14 +16,14 @@ class DoctorTest {
   @TempDir private Path root;
 
   @Test
-  void aMachineWithoutRdmaIsToldToLoadTheKernelsPart() {
+  void missingModuleHasARemedy() {
     List<Check> checks = new KernelChecks(new Machine(root)).run();
     assertEquals(Verdict.PROBLEM, checks.getFirst().verdict());
     assertTrue(checks.getFirst().advice().contains("modprobe ib_uverbs"));
   }
 
   @Test
-  void aMachineWithAllIsWell() throws IOException {
+  void completeHostHasNoProblem() throws IOException {
     device();
     write("/dev/infiniband/uverbs0", "");
     write("/dev/infiniband/rdma_cm", "");
@@ -33,7 +33,7 @@ class DoctorTest {
   }
 
   @Test
-  void aContainerWithoutTheNodesIsToldSo() throws IOException {
+  void missingDeviceNodesHaveARemedy() throws IOException {
     device();
     List<Check> checks = new KernelChecks(new Machine(root)).run();
     assertTrue(
@@ -45,7 +45,7 @@ class DoctorTest {
   }
 
   @Test
-  void aLoadedDriverWithoutDeviceIsToldToMakeOne() throws IOException {
+  void driverWithoutDeviceHasARemedy() throws IOException {
     write("/sys/class/infiniband_verbs/abi_version", "6");
     write("/sys/module/rdma_rxe/refcnt", "0");
     assertTrue(
@@ -54,7 +54,7 @@ class DoctorTest {
   }
 
   @Test
-  void aSmallLimitOfLockedMemoryIsNoted() throws IOException {
+  void smallLockedMemoryLimitIsNoted() throws IOException {
     write(
         "/proc/self/limits",
         "Max locked memory         65536                65536                bytes     \n");
@@ -65,7 +65,7 @@ class DoctorTest {
   }
 
   @Test
-  void noLimitIsWell() throws IOException {
+  void unlimitedLockedMemoryIsOk() throws IOException {
     write(
         "/proc/self/limits",
         "Max locked memory         unlimited            unlimited            bytes     \n");
@@ -76,7 +76,7 @@ class DoctorTest {
   }
 
   @Test
-  void theReleaseStandsInTheLibrarysFileName() {
+  void releaseIsReadFromTheFileName() {
     List<String> maps =
         List.of(
             "7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libibverbs.so.1.14.44.0",

@@ -29,13 +29,13 @@ class ForeignMachineTest {
   }
 
   @Test
-  void theDoctorSaysThatTheSystemIsNotLinux() {
+  void doctorReportsAnotherOperatingSystem() {
     String report = report(onMac());
     assertTrue(report.contains("problem  Verbena needs Linux"), report);
   }
 
   @Test
-  void theDoctorSaysThatNativeAccessIsDenied() {
+  void doctorReportsDeniedNativeAccess() {
     String report = report(denied());
     assertTrue(report.contains("problem  native access is not enabled for Verbena"), report);
     assertTrue(report.contains("do: java --enable-native-access=ALL-UNNAMED"), report);
@@ -57,7 +57,7 @@ class ForeignMachineTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"devinfo", "batch", "rping -s", "mckey -m 239.9.9.9", "apm -s"})
-  void theOthersSayWhatIsMissing(String line) {
+  void otherCommandsReportTheMissingRequirement(String line) {
     for (ForkedJvm jvm : new ForkedJvm[] {onMac(), denied()}) {
       ForkedJvm.Result result = jvm.run(Main.class, line.split(" "));
       assertEquals(Main.UNSUPPORTED, result.exit(), result.output());

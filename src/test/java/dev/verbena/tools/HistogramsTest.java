@@ -36,7 +36,7 @@ class HistogramsTest {
   }
 
   @Test
-  void barsAreNotNarrowerThanWhatTheHistogramTellsApart() {
+  void barsAreNotNarrowerThanCells() {
     for (int i = 0; i < 500; i++) {
       times.recordValue(97_000);
       times.recordValue(97_100);
@@ -64,7 +64,7 @@ class HistogramsTest {
   }
 
   @Test
-  void programsGetNanoseconds() {
+  void jsonHasNanoseconds() {
     for (int i = 1; i <= 1000; i++) {
       times.recordValue(i);
     }

@@ -32,7 +32,7 @@ class JsonTest {
   }
 
   @Test
-  void whatJsonCannotHoldIsEscapedOrNull() {
+  void unrepresentableValuesAreEscapedOrNull() {
     assertEquals("\"a\\\"b\\\\c\\nd\\u0001\"", Json.of("a\"b\\c\nd\u0001"));
     assertEquals("null", Json.of(Double.NaN));
   }

@@ -75,7 +75,7 @@ class LauncherTest {
   }
 
   @Test
-  void afterAChangeOfTheVersionItBuildsOnce() throws Exception {
+  void buildsOnceAfterAChangeOfVersion() throws Exception {
     jar("0.1", 1);
     Files.setLastModifiedTime(
         project.resolve("pom.xml"), FileTime.from(LONG_AGO.plusSeconds(1000)));

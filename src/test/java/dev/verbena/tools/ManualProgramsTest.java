@@ -99,7 +99,7 @@ class ManualProgramsTest {
 
   @DeviceTest
   @DisplayName("S2-X05: a client that leaves too early is noticed")
-  void srqNoticesThatTheClientLeft() throws InterruptedException {
+  void srqDetectsTheEndOfTheClient() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s", "-c", "5", "-w", "4"));
     Run client = Run.untilConnected(srq("-c", "4", "-w", "4"));
     assertAll(
@@ -111,7 +111,7 @@ class ManualProgramsTest {
   @DeviceTest
   @DisplayName(
       "P-03, S2-X03: where connections cannot migrate, apm says so and stops, at both ends")
-  void apmSaysWhatTheDeviceLacks() {
+  void apmReportsMissingPathMigration() {
     String address = Rig.addressB().getHostAddress();
     Run client = Run.of("apm", "-a", address, "-w", "10", "-m", "3");
     Run server = Run.of("apm", "-s", "-p", port);
@@ -175,7 +175,7 @@ class ManualProgramsTest {
   @Test
   @DisplayName(
       "S2-X03, D-07: the alternate LID travels as two bytes of four, and short data is refused")
-  void theAlternateLidTravelsInFourBytes() {
+  void alternateLidIsSentInFourBytes() {
     byte[] data = new AlternatePort(2, 0xabcd).privateData();
     assertEquals(4, data.length);
     assertEquals(0xabcd, AlternatePort.lidOf(data));

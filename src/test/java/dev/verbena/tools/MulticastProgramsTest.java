@@ -98,7 +98,7 @@ class MulticastProgramsTest {
 
   @DeviceTest
   @DisplayName("S2-X02: a message that is larger than the MTU, and a group that cannot be")
-  void mckeySaysWhatIsWrong() {
+  void mckeyReportsErrors() {
     Run large = Run.of(mckey(Rig.addressA(), "239.9.1.4", "-S", "5000"));
     Run ipv6 = Run.of(mckey(Rig.address6A(), "ff05::7"));
     Run unmapped = Run.of("mckey", "-M", "ff12:401b::1", "-b", Rig.addressA().getHostAddress());
@@ -156,7 +156,7 @@ class MulticastProgramsTest {
 
   @DeviceTest
   @DisplayName("S2-X04: mc says what is wrong")
-  void mcSaysWhatIsWrong() {
+  void mcReportsErrors() {
     Run large = Run.of(mc(Rig.addressA(), "239.9.2.2", "-l", "5000"));
     Run alone = Run.of(mc(Rig.addressA(), "239.9.2.3", "-t", "1"));
     assertAll(

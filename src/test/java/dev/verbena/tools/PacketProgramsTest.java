@@ -133,7 +133,7 @@ class PacketProgramsTest {
 
   @Test
   @DisplayName("P-07, S0-29: not all of N come in time")
-  void notAllInTime() throws Exception {
+  void missingPacketsAreAFailure() throws Exception {
     FutureTask<Run> receiver = receiver("-n 4 -t 4 --sport 4000");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
     Run run = receiver.get();
@@ -206,7 +206,7 @@ class PacketProgramsTest {
 
   @Test
   @DisplayName("P-08, S0-30, S0-32: what is sent, byte for byte, numbered, with both checksums")
-  void whatIsSent() throws InterruptedException {
+  void sentFramesAreComplete() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 2).receives(8).open();
         PacketBuffers packets = port.packets(8).fragment(100, 0).create();
         FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
@@ -285,7 +285,7 @@ class PacketProgramsTest {
 
   @DeviceTest
   @DisplayName("P-07, P-08: where there are no raw packets, one line says so, and the status is 3")
-  void refusedByADeviceWithoutRawPackets() {
+  void deviceWithoutRawPacketsIsReported() {
     Rig.softRoceOnly();
     Run receive = Run.of("packets", "receive", "-d", Rig.a().name(), "--rule", "sniffer");
     Run send = Run.of("packets", "send", "-d", Rig.a().name(), "--dmac", MAC);

@@ -10,13 +10,13 @@ import org.junit.jupiter.api.Test;
 /** How long programs wait for what a user's options make slow. */
 class PatienceTest {
   @Test
-  void aDeadPeerIsNoticedSoon() {
+  void timeoutOfSmallMessagesIsShort() {
     assertEquals(Duration.ofSeconds(10), Patience.forBytes(64));
   }
 
   @Test
   @DisplayName("perf bw -s 67108864: a batch takes Soft-RoCE 16 s, and slower devices longer")
-  void largeMessagesAreWaitedForLonger() {
+  void timeoutGrowsWithTheSize() {
     PerfTask task = new PerfTask(PerfTask.Operation.WRITE, 1 << 26, 0, 16);
     assertTrue(task.patience().compareTo(Duration.ofSeconds(60)) > 0, "" + task.patience());
     assertEquals(
@@ -25,7 +25,7 @@ class PatienceTest {
 
   @Test
   @DisplayName("D-07: apm's pause between sends comes on top")
-  void whatThePeerSleepsIsAdded() {
+  void pauseOfThePeerIsAdded() {
     assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
   }
 }

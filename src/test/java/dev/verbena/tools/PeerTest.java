@@ -36,7 +36,7 @@ class PeerTest {
   }
 
   @Test
-  void anEndThatLeavesEarlyIsAnError() throws Exception {
+  void earlyEndOfThePeerIsAnError() throws Exception {
     try (ServerSocket server = new ServerSocket(0);
         Peer peer = Peer.connect("localhost", server.getLocalPort())) {
       try (Socket other = server.accept()) {
@@ -48,7 +48,7 @@ class PeerTest {
   }
 
   @Test
-  void whyThereIsNoConnectionIsSaid() {
+  void failedConnectionIsExplained() {
     String port = Ports.free();
     IOException refused =
         assertThrows(IOException.class, () -> Peer.connect("localhost", Integer.parseInt(port)));

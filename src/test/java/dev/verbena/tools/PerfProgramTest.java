@@ -138,7 +138,7 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  void whereNobodyListensIsSaidInOneLine() {
+  void missingListenerIsReportedInOneLine() {
     for (String[] way :
         List.of(
             Words.of("-p", port, "127.0.0.1"),
@@ -164,7 +164,7 @@ class PerfProgramTest {
   }
 
   @Test
-  void theTaskTravelsInSixteenBytes() {
+  void taskHasSixteenBytes() {
     PerfTask task = new PerfTask(Operation.READ, 4096, 10, 20);
     byte[] padded = Arrays.copyOf(task.bytes(), 56);
     assertAll(

@@ -32,7 +32,7 @@ class PingPongAddressTest {
   }
 
   @Test
-  void anotherLineIsRefused() {
+  void invalidLineThrows() {
     assertThrows(
         IOException.class,
         () ->

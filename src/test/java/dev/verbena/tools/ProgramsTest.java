@@ -79,7 +79,7 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  void eventsThatDoNotComeAreNotWaitedForForEver() {
+  void eventsEndsAfterItsTimeout() {
     Run run = Run.of("events", "-d", there(), "-t", "1");
     assertEquals(1, run.status());
     assertTrue(run.err().contains("no event within 1 s"), run.err());
@@ -121,7 +121,7 @@ class ProgramsTest {
 
   @DeviceTest
   @DisplayName("S2-X01: both ends say at which point the TCP connection was lost")
-  void rcExampleSaysWhereTheConnectionWasLost() throws Exception {
+  void rcExampleReportsTheFailedStep() throws Exception {
     Map<Integer, String> lines =
         Map.of(
             0,

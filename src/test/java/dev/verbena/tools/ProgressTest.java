@@ -12,7 +12,7 @@ class ProgressTest {
   private long now = 5;
 
   @Test
-  void onlyLongRunsAreToldAndNotTooOften() {
+  void onlyLongRunsPrintProgress() {
     StringWriter err = new StringWriter();
     Progress progress = new Progress(new PrintWriter(err, true), 400, () -> now);
     progress.at(1);

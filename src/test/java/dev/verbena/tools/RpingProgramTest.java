@@ -123,7 +123,7 @@ class RpingProgramTest {
 
   @DeviceTest
   @DisplayName("rping -P says in one line what is wrong with a client, and serves the others")
-  void clientsThatGoWrongAreTheirOwnBusiness() throws Exception {
+  void failedClientDoesNotAffectOthers() throws Exception {
     AtomicReference<Run> server = new AtomicReference<>();
     Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v"))));
     serving.start();
@@ -172,7 +172,7 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  void aClientWithLargerPingsIsToldSo() throws InterruptedException {
+  void clientWithLargerPingsIsReported() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(server(Rig.addressB()));
     Run client = Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-S", "1000"));
     assertAll(
@@ -183,7 +183,7 @@ class RpingProgramTest {
 
   @DeviceTest
   @DisplayName("rping -V notices that other bytes come back; without it nobody does")
-  void whatComesBackIsCompared() throws Exception {
+  void receivedDataIsCompared() throws Exception {
     InetSocketAddress here = new InetSocketAddress(Rig.addressB(), Integer.parseInt(port));
     String[] once = client(Rig.addressA(), Rig.addressB(), "-C", "1");
     try (Listener listener = Listener.open(here)) {
@@ -279,7 +279,7 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  void whereNobodyListensIsSaidInOneLine() {
+  void missingListenerIsReportedInOneLine() {
     Run run = Run.of(client(Rig.addressA(), Rig.addressB()));
     assertAll(
         () -> assertEquals(1, run.status()),

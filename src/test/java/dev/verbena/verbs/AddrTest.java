@@ -25,7 +25,7 @@ class AddrTest {
 
   @DeviceTest
   @DisplayName("S2-V36, S2-V37, S2-K17: made from a path")
-  void makes() {
+  void createsAnAddressHandle() {
     try (Pair pair = new Pair()) {
       AddressHandle handle = pair.a.domain.createAddressHandle(pathToB(pair));
       assertTrue(handle.isOpen());

@@ -14,7 +14,7 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
   @ParameterizedTest
   @EnumSource(value = AsyncEventType.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
   @DisplayName("S2-E01 to S2-E19, S2-T31, S2-K20: each names the object that it concerns")
-  void eachNamesWhatItConcerns(AsyncEventType type) throws InterruptedException {
+  void eventHasTheObjectItConcerns(AsyncEventType type) throws InterruptedException {
     CompletionQueue cq = context.createCompletionQueue(4);
     SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
     QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();

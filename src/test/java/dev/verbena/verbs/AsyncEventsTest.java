@@ -72,7 +72,7 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  void aQueueThatOverrunsIsNamed() throws InterruptedException {
+  void overrunEventHasTheCompletionQueue() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = overrun(context);
       var event =
@@ -101,7 +101,7 @@ class AsyncEventsTest {
 
   @DeviceTest
   @DisplayName("P-18, S2-E06, S2-Q06: from RTS to SQD, and the event when it is drained")
-  void aQueuePairThatDrainedIsNamed() throws InterruptedException {
+  void drainedEventHasTheQueuePair() throws InterruptedException {
     try (Loop loop = new Loop()) {
       loop.qp.drainWithEvent();
       var event =
@@ -113,7 +113,7 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  void aSharedReceiveQueueThatRunsLowIsNamed() throws InterruptedException {
+  void limitEventHasTheSharedReceiveQueue() throws InterruptedException {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
@@ -141,7 +141,7 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  void objectsOfOthersComeAsTheyAre() throws InterruptedException {
+  void eventOfAForeignObjectHasItsAddress() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = overrun(context);
       try (Context borrowed = Context.of(context.segment())) {
@@ -154,14 +154,14 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  void eventsOfQueuesThatAreGoneKeepNothingOpen() {
+  void eventsOfClosedQueuesAreAcknowledged() {
     Context context = Rig.a().open();
     overrun(context);
     context.close(); // The event was never read.
   }
 
   @DeviceTest
-  void aWaitEndsWhenItsTimeIsOver() throws InterruptedException {
+  void waitEndsWhenTheTimeoutExpires() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       assertNull(context.asyncEvents().poll());
       assertNull(context.asyncEvents().poll(SHORT));
@@ -196,7 +196,7 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  void aListenerHearsEveryEventUntilItIsClosed() throws InterruptedException {
+  void listenerReceivesEveryEventUntilClosed() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
       AtomicReference<Thread> thread = new AtomicReference<>();
@@ -227,7 +227,7 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  void aListenerThatThrowsGoesOn() throws InterruptedException {
+  void listenerThatThrowsReceivesFurtherEvents() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
       BlockingQueue<Throwable> uncaught = new LinkedBlockingQueue<>();

@@ -107,7 +107,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("I12-9: a context or domain closes its windows first, noted as bound or not")
-  void windowsGoFirst() {
+  void windowsAreClosedFirst() {
     for (boolean all : new boolean[] {false, true}) {
       ProtectionDomain domain = context.allocateProtectionDomain();
       MemoryRegion region = register(domain, arena);
@@ -125,7 +125,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  void aRegionThatClosesWithItsMemoryTakesItsWindowsAlong() {
+  void regionClosedByItsArenaClosesItsWindows() {
     MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     MemoryRegion region;
     try (Arena memory = Arena.ofShared()) {
@@ -159,7 +159,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  void aRefusalOfARegionPointsToWindows() {
+  void failedDeregistrationNamesWindows() {
     MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryRegion region = register(pd, arena);
     provider.internals().bind(window.segment().address(), region.segment().address(), 0);
@@ -193,7 +193,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  void aGroupThatIsGoneDoesNotKeepItsQueuePair() {
+  void removedGroupDoesNotKeepItsQueuePair() {
     QueuePair qp = queuePair(QueuePairType.UD);
     qp.attachMulticast(GROUP, 0);
     new MulticastGroups(provider.verbs(), qp.segment().address()).detach(GROUP, (short) 0);

@@ -124,7 +124,7 @@ class CloseBesideTest {
   }
 
   @Test
-  void everythingWithItsContext() throws Exception {
+  void closingTheContextClosesQueuesInUse() throws Exception {
     for (int i = 0; i < 10; i++) {
       Context other = FakeDevices.of(provider).open();
       CompletionQueue polled = other.completionQueue(8).create();

@@ -40,7 +40,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  void completionsAreTakenOneByOne() {
+  void cursorReadsOneCompletionAtATime() {
     calls.returning("next_poll", 0, Errno.ENOENT);
     long at = queue.segment().address();
     Memory.putLong(at + Abi.current().offsetOf(ibv_cq_ex.layout(), "wr_id"), 7);
@@ -59,7 +59,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  void anEmptyQueueIsNotEnded() {
+  void emptyQueueDoesNotCallEndPoll() {
     calls.returning("start_poll", Errno.ENOENT, 0);
     try (CompletionCursor cursor = queue.startPolling()) {
       assertFalse(cursor.next());
@@ -118,7 +118,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  void aFailureIsToldAndTheQueueLeftUsable() {
+  void failedPollThrowsAndLeavesTheQueueUsable() {
     calls.returning("start_poll", Errno.EINVAL, 0);
     calls.returning("next_poll", Errno.EIO);
     try (CompletionCursor cursor = queue.startPolling()) {
@@ -131,7 +131,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  void thereIsNothingToReadBeforeTheFirstAndAfterTheLast() {
+  void readingOutsideOfACompletionThrows() {
     calls.returning("next_poll", Errno.ENOENT);
     try (CompletionCursor cursor = queue.startPolling()) {
       assertThrows(IllegalStateException.class, cursor::id);
@@ -145,7 +145,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  void thereIsOneCursorForOneThread() {
+  void secondCursorThrows() {
     CompletionCursor cursor = queue.startPolling();
     assertThrows(IllegalStateException.class, queue::startPolling);
     CompletionException e =
@@ -185,7 +185,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  void whileItsCursorIsOpenAQueueStaysOpen() {
+  void queueIsNotClosedWhileItsCursorIsOpen() {
     try (CompletionCursor cursor = queue.startPolling()) {
       assertTrue(cursor.next());
       assertThrows(IllegalStateException.class, queue::close);
@@ -217,7 +217,7 @@ class CompletionCursorTest {
 
   @Test
   @DisplayName("S2-V17, S2-V18: what takes the queue's lock is refused while this thread keeps it")
-  void nothingThatTakesTheLockIsCalledUnderTheCursor() {
+  void callsThatNeedTheLockThrowDuringPolling() {
     ProtectionDomain domain = device.context.allocateProtectionDomain();
     Completions completions = new Completions(4);
     QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();

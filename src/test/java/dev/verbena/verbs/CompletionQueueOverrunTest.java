@@ -93,7 +93,7 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("I12-14: the warning is suppressed where somebody insists")
-  void whoInsistsIsNotWarned() {
+  void warningCanBeDisabled() {
     queuePair(context.completionQueue(4).withoutCapacityWarning().create(), 16);
     assertEquals(List.of(), messages);
   }

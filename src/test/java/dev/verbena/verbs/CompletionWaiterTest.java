@@ -65,7 +65,7 @@ class CompletionWaiterTest {
   }
 
   @Test
-  void whatIsThereIsTakenAtOnce() throws InterruptedException {
+  void pendingCompletionsAreReturnedImmediately() throws InterruptedException {
     for (Duration spin :
         new Duration[] {Duration.ZERO, SHORT, Duration.ofSeconds(Long.MAX_VALUE)}) {
       CompletionWaiter waiter = new CompletionWaiter(queue, spin);
@@ -78,7 +78,7 @@ class CompletionWaiterTest {
   }
 
   @Test
-  void timeRunsOut() throws InterruptedException {
+  void timeoutReturnsZero() throws InterruptedException {
     for (Duration spin : new Duration[] {Duration.ZERO, SHORT, LONG}) {
       CompletionWaiter waiter = new CompletionWaiter(queue, spin);
       long start = System.nanoTime();
@@ -89,7 +89,7 @@ class CompletionWaiterTest {
   }
 
   @Test
-  void aLateCompletionWakesASleeper() throws Exception {
+  void lateCompletionWakesTheWaiter() throws Exception {
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
     for (Thread.Builder kind : new Thread.Builder[] {Thread.ofPlatform(), Thread.ofVirtual()}) {
       FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
@@ -102,7 +102,7 @@ class CompletionWaiterTest {
 
   @Test
   @DisplayName("an announcement of what was polled already is not taken for a completion")
-  void staleAnnouncements() throws InterruptedException {
+  void staleCompletionEventsAreSkipped() throws InterruptedException {
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
     for (int i = 0; i < 3; i++) {
       assertEquals(0, waiter.poll(completions, Duration.ofMillis(1))); // Now it is armed.
@@ -116,7 +116,7 @@ class CompletionWaiterTest {
 
   /** Loses a wake-up with some of many tries, if it can be lost at all. */
   @Test
-  void nothingIsMissedWhenCompletionsRaceWithFallingAsleep() throws Exception {
+  void noCompletionIsMissedWhileGoingToSleep() throws Exception {
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
     int rounds = 2_000;
     AtomicInteger taken = new AtomicInteger();
@@ -195,7 +195,7 @@ class CompletionWaiterTest {
   }
 
   @Test
-  void itNeedsAChannelOfItsOwn() {
+  void requiresAChannel() {
     CompletionQueue silent = context.createCompletionQueue(4);
     assertThrows(IllegalArgumentException.class, () -> new CompletionWaiter(silent, SHORT));
     assertThrows(

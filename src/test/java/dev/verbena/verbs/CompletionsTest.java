@@ -24,7 +24,7 @@ class CompletionsTest {
   }
 
   @Test
-  void anEmptyPollIsNoError() {
+  void pollReturnsZeroOnEmptyQueue() {
     assertEquals(0, queue.poll(completions));
     assertEquals(0, completions.count());
     assertThrows(IndexOutOfBoundsException.class, () -> completions.id(0));
@@ -83,7 +83,7 @@ class CompletionsTest {
   }
 
   @Test
-  void aHandlerSeesEveryCompletionInOrder() {
+  void handlerIsCalledForEachCompletionInOrder() {
     device.completed = 40;
     List<Long> ids = new ArrayList<>();
     assertEquals(35, queue.poll((batch, i) -> ids.add(batch.id(i)), 35));
@@ -110,7 +110,7 @@ class CompletionsTest {
   }
 
   @Test
-  void aBrokenQueueThrows() {
+  void failedPollThrows() {
     device.pollResult = -2;
     VerbsException e = assertThrows(VerbsException.class, () -> queue.poll(completions));
     assertEquals("ibv_poll_cq", e.function());
@@ -118,7 +118,7 @@ class CompletionsTest {
   }
 
   @Test
-  void aClosedQueueIsNotPolled() {
+  void pollOfAClosedQueueThrows() {
     queue.close();
     assertThrows(IllegalStateException.class, () -> queue.poll(completions));
     assertThrows(IllegalStateException.class, () -> queue.poll((batch, i) -> {}, 1));

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Counters of flows and of completions: on a stand-in, and on Soft-RoCE, which has none. */
+/** Counters of flows and of completions: on a fake, and on Soft-RoCE, which has none. */
 class CounterTest extends FakeDeviceFixture {
   private long counter;
   private long errors;

@@ -37,7 +37,7 @@ class CqChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  void everyFieldOfAnExtendedQueueIsItsOwnBit() {
+  void everyFieldHasItsFlag() {
     long all = Flags.mask(CompletionField.values());
     assertEquals(rdma_h.IBV_CREATE_CQ_SUP_WC_FLAGS(), all);
     assertEquals(CompletionField.values().length, Long.bitCount(all));

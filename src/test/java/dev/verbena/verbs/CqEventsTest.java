@@ -32,7 +32,7 @@ class CqEventsTest {
   private static final Duration SHORT = Duration.ofMillis(200);
 
   @DeviceTest
-  void aCompletionIsAnnouncedOncePerRequest() throws InterruptedException {
+  void oneEventPerRequestedNotification() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       Loop loop = new Loop(context, channel);
@@ -52,7 +52,7 @@ class CqEventsTest {
 
   @DeviceTest
   @DisplayName("P-16: datagrams are announced too")
-  void datagramsAreAnnouncedToo() throws InterruptedException {
+  void datagramsRaiseCompletionEvents() throws InterruptedException {
     try (Pair pair = new Pair()) {
       CompletionChannel channel = pair.b.context.createCompletionChannel();
       CompletionQueue queue = pair.b.context.completionQueue(16).channel(channel).create();
@@ -78,7 +78,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void whatIsInTheQueueAlreadyIsNotAnnounced() throws InterruptedException {
+  void earlierCompletionsRaiseNoEvent() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       Loop loop = new Loop(context, channel);
@@ -94,7 +94,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void unsolicitedMessagesAreNotAnnouncedWhereOnlySolicitedOnesAre() throws InterruptedException {
+  void unsolicitedMessagesRaiseNoSolicitedEvent() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       Loop loop = new Loop(context, channel);
@@ -110,7 +110,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void manyQueuesAnnounceOnOneChannel() throws InterruptedException {
+  void manyQueuesShareOneChannel() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       List<Loop> loops = new ArrayList<>();
@@ -131,7 +131,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void nobodyNeedsToAcknowledge() throws InterruptedException {
+  void eventsAreAcknowledgedByTheLibrary() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       Loop loop = new Loop(context, channel);
@@ -149,7 +149,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void eventsOfAClosedQueueAreNotTaken() throws InterruptedException {
+  void eventsOfAClosedQueueAreDiscarded() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       Loop gone = new Loop(context, channel);
@@ -168,7 +168,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void aQueueWithoutChannelCannotAnnounce() {
+  void notificationWithoutChannelThrows() {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = context.createCompletionQueue(1);
       assertTrue(cq.channel().isEmpty());
@@ -178,7 +178,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void borrowedQueuesAnnounceToo() throws InterruptedException {
+  void borrowedQueuesRaiseEvents() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel owner = context.createCompletionChannel();
       Loop loop = new Loop(context, owner);
@@ -201,7 +201,7 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  void aWaitEndsWhenItsTimeIsOver() throws InterruptedException {
+  void waitEndsWhenTheTimeoutExpires() throws InterruptedException {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       long start = System.nanoTime();

@@ -26,7 +26,7 @@ class CqExTest {
   }
 
   @DeviceTest
-  void eachFieldIsOfferedOrRefusedClearly() {
+  void eachFieldIsSupportedOrThrows() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Set<CompletionField> offered = EnumSet.noneOf(CompletionField.class);
@@ -43,7 +43,7 @@ class CqExTest {
   }
 
   @DeviceTest
-  void eachFlagIsTakenOrRefusedClearly() {
+  void eachFlagIsSupportedOrThrows() {
     try (Context context = Rig.a().open()) {
       for (CompletionQueue.Builder builder :
           Set.of(
@@ -73,7 +73,7 @@ class CqExTest {
 
   @DeviceTest
   @DisplayName("ibv_start_poll to ibv_end_poll: every value of a message's completions")
-  void tellsOfMessages() {
+  void readsCompletionsOfMessages() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = standard(pair.a.context);
       ExtendedCompletionQueue b = standard(pair.b.context);
@@ -108,7 +108,7 @@ class CqExTest {
   @DeviceTest
   @Timeout(60)
   @DisplayName("S2-V17, S2-V18: polling or resizing under the cursor is refused, and hangs nobody")
-  void nothingElseTakesTheLockUnderTheCursor() {
+  void callsThatNeedTheLockThrowDuringPolling() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = standard(pair.a.context);
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).completions(a).create();
@@ -132,7 +132,7 @@ class CqExTest {
 
   @DeviceTest
   @DisplayName("ibv_next_poll: many datagrams in one polling, with what only they tell")
-  void tellsOfDatagrams() {
+  void readsCompletionsOfDatagrams() {
     int count = 8;
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue b = standard(pair.b.context);
@@ -175,7 +175,7 @@ class CqExTest {
 
   @DeviceTest
   @DisplayName("A failed request is told with its status, and what was not asked for not at all")
-  void tellsOfFailures() {
+  void readsFailedCompletions() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = pair.a.context.completionQueue(4).createExtended();
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).completions(a).create();

@@ -18,7 +18,7 @@ import java.util.Set;
 /** Completion queues, as rdma-core's test_cq.py tests them (S2-V16, S2-V17, S2-V18, S2-K14). */
 class CqTest {
   @DeviceTest
-  void holdsAtLeastWhatWasAskedFor() {
+  void hasAtLeastTheRequestedCapacity() {
     try (Context context = Rig.a().open()) {
       for (int entries : new int[] {1, 7, 100}) {
         assertTrue(context.createCompletionQueue(entries).capacity() >= entries);
@@ -27,7 +27,7 @@ class CqTest {
   }
 
   @DeviceTest
-  void closesTwiceAndThenSaysSo() {
+  void closesTwiceAndThenThrows() {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = context.createCompletionQueue(1);
       cq.close();
@@ -173,7 +173,7 @@ class CqTest {
   }
 
   @DeviceTest
-  void extendedQueuesTellWhatTheyWereMadeToTell() {
+  void extendedQueueHasTheRequestedFields() {
     try (Context context = Rig.a().open()) {
       CompletionField[] fields = {
         CompletionField.BYTE_LEN,

@@ -13,7 +13,7 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
-/** Device memory: on a stand-in that has some, and on Soft-RoCE, which has none. */
+/** Device memory: on a fake that has some, and on Soft-RoCE, which has none. */
 class DeviceMemoryTest extends FakeDeviceFixture {
   private final byte[] deviceMemory = new byte[256];
 

@@ -35,7 +35,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  void tellsItsInterfacesAndNumaNode() {
+  void hasInterfacesAndNumaNode() {
     Rig.softRoceOnly();
     var names = Rig.a().networkInterfaces().stream().map(i -> i.getName()).toList();
     assertEquals(List.of("va"), names);
@@ -56,7 +56,7 @@ class DeviceQueriesTest {
 
   @DeviceTest
   @DisplayName("S2-V10, S2-T05, S0-16: device attributes, basic and extended")
-  void tellsItsAttributes() {
+  void hasAttributes() {
     try (Context context = Rig.a().open()) {
       DeviceAttributes device = context.deviceAttributes();
       assertEquals(1, device.portCount());
@@ -84,7 +84,7 @@ class DeviceQueriesTest {
 
   @DeviceTest
   @DisplayName("S2-V11, S2-T08: port attributes")
-  void tellsAboutItsPort() {
+  void hasPortAttributes() {
     try (Context context = Rig.a().open()) {
       assertEquals(1, context.ports().size());
       Port port = context.port(1);
@@ -117,7 +117,7 @@ class DeviceQueriesTest {
 
   @DeviceTest
   @DisplayName("S2-V12: GIDs one by one and as a table")
-  void tellsItsGids() throws Exception {
+  void hasGids() throws Exception {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);
       List<GidEntry> table = port.gidTable();
@@ -153,7 +153,7 @@ class DeviceQueriesTest {
 
   @DeviceTest
   @DisplayName("S2-V13, S2-K25: P_Keys")
-  void tellsItsPartitions() {
+  void hasPartitionKeys() {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);
       assertEquals(0xffff, port.pkey(0));
@@ -166,7 +166,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  void showsNoClock() {
+  void hasNoClock() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       var thrown = assertThrows(VerbsException.class, context::rawClock);
@@ -175,7 +175,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  void asksNothingOfAClosedContext() {
+  void queryOfAClosedContextThrows() {
     Context context = Rig.a().open();
     Port port = context.port(1);
     context.close();

@@ -14,8 +14,7 @@ import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
 /**
- * DMA handles, as rdma-core's test_dmah.py tests them: on a stand-in, and on Soft-RoCE, which has
- * none.
+ * DMA handles, as rdma-core's test_dmah.py tests them: on a fake, and on Soft-RoCE, which has none.
  */
 class DmahTest extends FakeDeviceFixture {
   public long ibv_alloc_dmah(long context, long attributes) {

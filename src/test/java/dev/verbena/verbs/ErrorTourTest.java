@@ -165,7 +165,7 @@ class ErrorTourTest {
 
   @DeviceTest
   @DisplayName("S2-K22: after the first failure all other requests of the queue are flushed")
-  void theRestIsFlushed() {
+  void otherRequestsAreFlushed() {
     try (Pair pair = impatient()) {
       pair.b.receive(1);
       SendList list = new SendList(3, 1);

@@ -88,7 +88,7 @@ class EventFileTest {
 
   @Test
   @DisplayName("S2-V44: an event that is dropped between poll and read is no event")
-  void anEventThatIsDroppedIsNone() throws Exception {
+  void droppedEventIsNotDelivered() throws Exception {
     EventFile<Long> file =
         file(
             () -> {
@@ -170,7 +170,7 @@ class EventFileTest {
   }
 
   @Test
-  void otherFailuresAreToldAsTheyAre() {
+  void otherFailuresAreReported() {
     EventFile<Long> file =
         file(
             () -> {
@@ -221,7 +221,7 @@ class EventFileTest {
   }
 
   @DeviceTest
-  void queuesThatCloseWhileTheirEventsAreTakenHangNobody() throws Exception {
+  void closingQueuesWhileEventsAreReadDoesNotBlock() throws Exception {
     try (Context context = Rig.a().open()) {
       CompletionChannel channel = context.createCompletionChannel();
       FutureTask<Void> taker =

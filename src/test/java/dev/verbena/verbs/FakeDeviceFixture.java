@@ -14,9 +14,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /**
- * What Soft-RoCE does not have, against a stand-in: what C would get, and what comes back. The
- * device in memory plays what it can; a test's own public methods, named like C's functions, play
- * the rest.
+ * What Soft-RoCE does not have, against a fake: the native calls, and their results. The device in
+ * memory plays what it can; a test's own public methods, named like C's functions, play the rest.
  */
 abstract class FakeDeviceFixture {
   final Arena arena = Arena.ofShared();

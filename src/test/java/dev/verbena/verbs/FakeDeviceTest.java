@@ -116,7 +116,7 @@ class FakeDeviceTest {
   }
 
   @Test
-  void fullQueueIsNoError() {
+  void postReturnsZeroOnFullQueue() {
     provider.internals().hold();
     SendList list = new SendList(10, 1);
     for (int i = 0; i < 10; i++) {
@@ -130,7 +130,7 @@ class FakeDeviceTest {
   }
 
   @Test
-  void channelWakesWhoWaits() throws Exception {
+  void channelWakesTheWaiter() throws Exception {
     queue.requestNotification();
     var waiting = new FutureTask<>(channel::take);
     Thread.ofVirtual().start(waiting);
@@ -144,7 +144,7 @@ class FakeDeviceTest {
   }
 
   @Test
-  void refusedWriteIsToldToBothSides() throws Exception {
+  void rejectedWriteFailsAtBothSides() throws Exception {
     SendList list = new SendList(1, 1);
     list.write(0).local(nearRegion, 0, 2).remote(far.address() + SIZE - 1, farRegion.rkey());
     assertEquals(1, a.post(list));
@@ -157,7 +157,7 @@ class FakeDeviceTest {
   }
 
   @Test
-  void memoryThatIsNoneIsNotRegistered() {
+  void invalidMemoryIsNotRegistered() {
     MemorySegment freed;
     try (Arena shortLived = Arena.ofConfined()) {
       freed = shortLived.allocate(64);
@@ -170,7 +170,7 @@ class FakeDeviceTest {
   }
 
   @Test
-  void closedObjectsSaySo() {
+  void closedObjectsThrow() {
     context.close();
     IllegalStateException e =
         assertThrows(IllegalStateException.class, () -> a.post(new SendList(1, 1)));

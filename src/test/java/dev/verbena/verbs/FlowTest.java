@@ -35,7 +35,7 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Flow rules and actions, against a stand-in that records what C would get (S0-38 to S0-44). */
+/** Flow rules and actions, against a fake that records the native calls (S0-38 to S0-44). */
 class FlowTest {
   private static final byte[] MAC = {0x02, 0, 0, 0, 0, 0x0a};
 
@@ -175,7 +175,7 @@ class FlowTest {
   }
 
   @Test
-  void aRuleIsRefusedRatherThanCutShort() throws UnknownHostException {
+  void tooLongRuleThrows() throws UnknownHostException {
     FlowRule.Builder rule = qp.flowRule(1);
     for (int i = 0; i < 255; i++) {
       rule.match(FlowMatch.ipv6().source(v6("::1")));
@@ -203,7 +203,7 @@ class FlowTest {
   }
 
   @Test
-  void zerosAreNotMatchedOnUnlessAMaskSaysSo() {
+  void zerosAreMatchedOnlyWithAMask() {
     assertSpec(
         "20000000 2800 |000000000000 000000000000 0000 0000 |000000000000 000000000000 0000 0fff"
             + "|0000",
@@ -211,7 +211,7 @@ class FlowTest {
   }
 
   @Test
-  void ipv4AddressesAloneTakeTheFormThatEveryDeviceKnows() throws UnknownHostException {
+  void ipv4AddressesUseTheBasicStruct() throws UnknownHostException {
     assertSpec(
         "30000000 1800 0000| 0a000123 00000000 |ffffffff 00000000",
         FlowMatch.ipv4().source(0x0a000123));
@@ -221,7 +221,7 @@ class FlowTest {
   }
 
   @Test
-  void moreOfAnIpv4HeaderTakesTheLongForm() throws UnknownHostException {
+  void otherIpv4FieldsUseTheExtendedStruct() throws UnknownHostException {
     assertSpec(
         "32000000 2000 0000| 0a000001 0a000002 11 00 40 02 |ffffffff ffffffff ff 00 ff ff",
         FlowMatch.ipv4()
@@ -372,7 +372,7 @@ class FlowTest {
   }
 
   @Test
-  void aChangeSaysOnlyWhatChanges() {
+  void modifyContainsOnlyTheChanges() {
     FlowAction action = context.createFlowAction(esp());
     action.modify(new EspTransform().extendedSequence(3));
     assertEquals(0, ibv_flow_action_esp_attr.esp_attr(played.esp).address());

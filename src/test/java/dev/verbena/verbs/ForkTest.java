@@ -66,7 +66,7 @@ class ForkTest extends FakeDeviceFixture {
   @AnyKernel
   @DeviceTest
   @DisplayName("S2-N01 to S2-N03: variables of the environment ask for the same")
-  void theEnvironmentAsksForIt() {
+  void environmentVariableEnablesIt() {
     // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.
     ForkedJvm both =
         jvm().withVariable("RDMAV_FORK_SAFE", "1").withVariable("RDMAV_HUGEPAGES_SAFE", "1");

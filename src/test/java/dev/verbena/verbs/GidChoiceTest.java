@@ -75,7 +75,7 @@ class GidChoiceTest {
   }
 
   @Test
-  void saysWhatThereIsWhenNothingFits() throws Exception {
+  void exceptionListsTheGids() throws Exception {
     InetAddress other = InetAddress.getByName("198.51.100.1");
     var thrown =
         assertThrows(

@@ -41,17 +41,17 @@ class GidTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"", "fe80::1%lo", "fe80", "1.2.3", "::g", "example.org", "1:2:3"})
-  void refusesWhatIsNoAddress(String text) {
+  void invalidTextThrows(String text) {
     assertThrows(IllegalArgumentException.class, () -> Gid.parse(text));
   }
 
   @Test
-  void refusesAnotherNumberOfBytes() {
+  void invalidLengthThrows() {
     assertThrows(IllegalArgumentException.class, () -> Gid.fromBytes(new byte[4]));
   }
 
   @Test
-  void knowsItsKind() throws Exception {
+  void kindOfAddressIsDetected() throws Exception {
     assertTrue(Gid.parse("fe80::1").isLinkLocal());
     assertFalse(Gid.parse("fec0::1").isLinkLocal());
     assertTrue(Gid.parse("ff0e::ffff:1.2.3.4").isMulticast());
@@ -65,7 +65,7 @@ class GidTest {
   }
 
   @Test
-  void liesInMemoryInNetworkOrder() {
+  void memoryIsInNetworkOrder() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment memory = arena.allocate(16);
       Gid gid = Gid.parse("fe80::102:304:506:708");

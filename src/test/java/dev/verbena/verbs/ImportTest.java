@@ -14,7 +14,7 @@ import dev.verbena.testing.Rig;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** What other processes made, imported from them: on a stand-in, and refused by Soft-RoCE. */
+/** What other processes made, imported from them: on a fake, and refused by Soft-RoCE. */
 class ImportTest extends FakeDeviceFixture {
   public long ibv_import_dm(long context, int handle) {
     return made(ibv_dm.layout(), context);

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 /** What was never closed is reported, and nothing else is. */
 class LeakReportTest {
   @Test
-  void whatWasForgottenIsReported() {
+  void unreachableResourceIsReported() {
     String output = new ForkedJvm().run(Leaks.class).succeeded();
     assertTrue(output.contains("WARNING: what was forgotten was never closed"), output);
     assertFalse(output.contains("what was closed was"), output);
@@ -17,7 +17,7 @@ class LeakReportTest {
   }
 
   @Test
-  void onRequestItSaysWhereItWasMade() {
+  void reportHasTheCreationStackOnRequest() {
     String output = new ForkedJvm().with("-Ddev.verbena.leaks=trace").run(Leaks.class).succeeded();
     assertTrue(output.contains("created here"), output);
     assertTrue(output.contains("Leaks.main"), output);

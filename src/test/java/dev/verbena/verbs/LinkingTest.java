@@ -29,17 +29,17 @@ class LinkingTest {
 
   @ParameterizedTest
   @CsvSource({"mlx5_core, true", "irdma, true", "efa, true", "iw_cxgb3, false", "siw, false"})
-  void theDriverDecides(String driver, boolean critical) throws IOException {
+  void linkingDependsOnTheDriver(String driver, boolean critical) throws IOException {
     assertEquals(critical, on(driver).criticalCalls().areAllowed());
   }
 
   @Test
-  void aDeviceWithoutDriverIsCalledPlainly() {
+  void deviceWithoutDriverIsLinkedPlain() {
     assertFalse(device.context.criticalCalls().areAllowed());
   }
 
   @Test
-  void whereCKeepsTheLockOfASendQueueAllIsPlain() throws IOException {
+  void extendedQueuePairMakesAllCallsPlain() throws IOException {
     Context context = on("mlx5_core");
     CompletionQueue queue = context.createCompletionQueue(1);
     QueuePairBuilder builder =
@@ -52,7 +52,7 @@ class LinkingTest {
   }
 
   @Test
-  void whereCKeepsTheLockOfACompletionQueueAllIsPlain() throws IOException {
+  void extendedCompletionQueueMakesAllCallsPlain() throws IOException {
     Context context = on("mlx5_core");
     context.completionQueue(1).createExtended(CompletionField.BYTE_LEN);
     assertFalse(context.criticalCalls().areAllowed());

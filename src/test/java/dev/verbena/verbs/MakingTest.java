@@ -37,7 +37,7 @@ class MakingTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("S1-05: a context is not closed while C makes something on it")
-  void aContextIsNotClosedWhileCMakesSomethingOnIt() throws Exception {
+  void contextIsNotClosedWhileAnObjectIsCreated() throws Exception {
     FutureTask<ThreadDomain> made = new FutureTask<>(context::allocateThreadDomain);
     Thread.ofPlatform().daemon().start(made);
     inside.await();

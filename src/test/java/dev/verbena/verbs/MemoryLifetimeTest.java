@@ -66,7 +66,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("I12-7: registered memory outlives a context that was forgotten")
-  void aForgottenRegionKeepsItsMemory() throws InterruptedException {
+  void unreachableRegionKeepsItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
     WeakReference<Context> forgotten = forget(freed);
     while (forgotten.get() != null) {
@@ -89,7 +89,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("I12-7: memory is let go once its region is closed, or has other memory")
-  void aClosedRegionLetsGoOfItsMemory() throws InterruptedException {
+  void closedRegionReleasesItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
     pd.registerMemory(automatic(freed)).close();
     awaitFreed(freed);
@@ -107,7 +107,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("I12-7: a forgotten context is found even if an arena was to close its region")
-  void anArenaDoesNotHideAForgottenContext() {
+  void arenaDoesNotKeepAnUnreachableContext() {
     WeakReference<Context> forgotten = forgetWithArena();
     while (forgotten.get() != null) {
       collect();
@@ -161,7 +161,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  void whatCannotBeAllocatedIsSaid() {
+  void failedAllocationIsExplained() {
     for (long size : new long[] {0, -1, Long.MIN_VALUE}) {
       var thrown = assertThrows(IllegalArgumentException.class, () -> pd.allocateMemory(size));
       assertEquals("the size of a memory region must be positive: " + size, thrown.getMessage());

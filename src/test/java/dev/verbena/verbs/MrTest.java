@@ -88,7 +88,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void contradictingFlagsAreSeenBeforeCIsAsked() {
+  void contradictingFlagsThrow() {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofConfined()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
@@ -110,7 +110,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void memoryThatIsGoneIsNotRegistered() {
+  void memoryOfAClosedArenaIsNotRegistered() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       MemorySegment gone;
@@ -155,7 +155,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void memoryThatWasFreedFirstIsNotUsed() {
+  void freedMemoryIsNotUsed() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       Arena arena = Arena.ofShared();
@@ -170,7 +170,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void rangesOutsideAreNotNamed() {
+  void rangesOutsideOfTheRegionThrow() {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofConfined()) {
       MemoryRegion region = context.allocateProtectionDomain().registerMemory(arena.allocate(64));
@@ -182,7 +182,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void aRegionMayStartWhereItWants() {
+  void regionHasTheRequestedIova() {
     try (Loop loop = new Loop();
         Arena arena = Arena.ofShared()) {
       MemorySegment memory = arena.allocate(4096, 4096);
@@ -203,7 +203,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void mappedFilesAreMemoryToo() throws IOException {
+  void mappedFilesAreRegistered() throws IOException {
     Path file = Path.of("/dev/shm", "verbena-" + ProcessHandle.current().pid());
     try (Loop loop = new Loop();
         Arena arena = Arena.ofShared();
@@ -226,7 +226,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void foreignSegmentsAreMemoryToo() {
+  void foreignSegmentsAreRegistered() {
     try (Context context = Rig.a().open();
         Arena owner = Arena.ofShared()) {
       // As from a function in C: an address, to which Java gave a size.
@@ -331,7 +331,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void whatIsRegisteredArrives() {
+  void registeredMemoryIsSent() {
     try (Loop loop = new Loop()) {
       byte[] text = {1, 2, 3, 4};
       MemorySegment memory = loop.region.memory();
@@ -358,7 +358,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void theExtendedFunctionTakesNoMixOfMemoryAndFile() {
+  void extendedFunctionRejectsMemoryWithDmaBuf() {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofConfined()) {
       ProtectionDomain pd = context.allocateProtectionDomain();

@@ -92,7 +92,7 @@ class MwTest {
   }
 
   @DeviceTest
-  void bindingsThatTheRegionDoesNotAllowAreSeenAtOnce() {
+  void bindingsThatTheRegionDoesNotPermitThrow() {
     try (Loop loop = new Loop();
         Arena arena = Arena.ofShared()) {
       MemoryRegion plain = loop.pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
@@ -148,7 +148,7 @@ class MwTest {
   }
 
   @DeviceTest
-  void aClosedWindowOfType2ShowsNothing() {
+  void closedWindowOfType2PermitsNoAccess() {
     try (Loop loop = new Loop()) {
       MemoryWindow window = boundToType2(loop);
       int rkey = window.rkey();
@@ -176,7 +176,7 @@ class MwTest {
   }
 
   @DeviceTest
-  void windowsShowRegionsMadeByTheExtendedFunction() {
+  void windowsBindToRegionsOfTheExtendedFunction() {
     try (Loop loop = new Loop();
         Arena arena = Arena.ofShared()) {
       MemoryRegion region =

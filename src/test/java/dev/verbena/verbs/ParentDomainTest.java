@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Parent domains and thread domains (S3-F28): on a stand-in, and on Soft-RoCE, which has none. */
+/** Parent domains and thread domains (S3-F28): on a fake, and on Soft-RoCE, which has none. */
 class ParentDomainTest extends FakeDeviceFixture {
   public long alloc_td(long context, long attributes) {
     return made(ibv_td.layout(), context);

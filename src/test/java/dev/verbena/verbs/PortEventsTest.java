@@ -22,7 +22,7 @@ class PortEventsTest {
 
   @DeviceTest
   @DisplayName("S2-K20, S2-E10, S2-E11, S2-E19: port down, port up, another address")
-  void tellsOfItsLinkAndItsAddresses() throws Exception {
+  void reportsLinkAndAddressChanges() throws Exception {
     Assumptions.assumeTrue(Rig.labGuest().isPresent(), "needs a machine to make devices on");
     run("ip link add " + INTERFACE + " type veth peer name " + PEER);
     try {

@@ -39,7 +39,7 @@ class PortQueriesTest extends FakeDeviceFixture {
   }
 
   @Test
-  void gidsAreAskedOneByOneOfALibraryWithoutTables() {
+  void gidsAreQueriedOneByOneWithoutTableQuery() {
     List<Gid> table = context.gidTable().stream().map(GidEntry::gid).toList();
     hasTable = false;
     List<GidEntry> oneByOne = context.gidTable();
@@ -60,14 +60,14 @@ class PortQueriesTest extends FakeDeviceFixture {
   }
 
   @Test
-  void theSpeedIsToldInUnitsOf100Megabits() {
+  void speedIsInUnitsOf100Megabits() {
     assertEquals(OptionalLong.empty(), context.port(1).megabitsPerSecond());
     speed = 4000;
     assertEquals(OptionalLong.of(400_000), context.port(1).megabitsPerSecond());
   }
 
   @DeviceTest
-  void softRoceTellsNoSpeed() {
+  void softRoceHasNoSpeed() {
     try (Context real = Rig.a().open()) {
       assertEquals(OptionalLong.empty(), real.port(1).megabitsPerSecond());
     }

@@ -58,7 +58,7 @@ class PostTest {
   }
 
   @Test
-  void aSendArrivesInCAsItWasFormatted() {
+  void postedSendHasItsFields() {
     SendList sends = new SendList(2, 2);
     sends.send(0).id(7).local(region, 16, 32).local(region, 64, 8).signaled().solicited().fenced();
     sends.sendWithImmediate(1, 0x01020304).checksum();
@@ -84,7 +84,7 @@ class PostTest {
   }
 
   @Test
-  void everyOperationArrivesWithItsFields() {
+  void everyOperationHasItsFields() {
     SendList sends = new SendList(7, 1);
     sends.write(0).local(region, 0, 8).remote(0x1000, 5);
     sends.writeWithImmediate(1, 9).local(region, 0, 8).remote(0x1001, 6);
@@ -185,7 +185,7 @@ class PostTest {
   }
 
   @Test
-  void tooMuchInlineDataIsSeenBeforeC() {
+  void tooMuchInlineDataThrows() {
     SendList sends = new SendList(1, 1, 128);
     sends.send(0).inline(64);
     assertEquals(1, rc.post(sends));
@@ -233,7 +233,7 @@ class PostTest {
 
   @Test
   @DisplayName("A full queue takes what it can and says how many; the list can be posted again")
-  void aFullQueueIsNoError() {
+  void postReturnsTheNumberPostedOnFullQueue() {
     SendList sends = new SendList(4, 0);
     for (int i = 0; i < 4; i++) {
       sends.send(i).id(i);
@@ -250,7 +250,7 @@ class PostTest {
   }
 
   @Test
-  void aRefusalNamesTheRequest() {
+  void failedPostNamesTheRequest() {
     SendList sends = new SendList(4, 0);
     for (int i = 0; i < 4; i++) {
       sends.send(i);
@@ -276,7 +276,7 @@ class PostTest {
       value = QueuePairState.class,
       names = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"})
   @DisplayName("S2-V42, S2-Q02 to S2-Q04: what comes too early is no full queue, as mlx5 calls it")
-  void sendsBeforeTheirTime(QueuePairState state) {
+  void sendBeforeRtsThrows(QueuePairState state) {
     SendList sends = new SendList(2, 0);
     sends.send(0);
     sends.send(1);
@@ -298,7 +298,7 @@ class PostTest {
 
   @Test
   @DisplayName("S2-V41: receives are taken from INIT on")
-  void receivesBeforeTheirTime() {
+  void receiveBeforeInitThrows() {
     ReceiveList receives = new ReceiveList(1, 0);
     device.room = 0;
     device.refusal = Errno.EINVAL;
@@ -330,7 +330,7 @@ class PostTest {
   }
 
   @Test
-  void theRawFormTakesWhatItIsGiven() {
+  void uncheckedSgeIsNotValidated() {
     SendList sends = new SendList(1, 1);
     sends.send(0);
     sends.localUnchecked(0, 0, 0x1234, 5, 6);
@@ -361,7 +361,7 @@ class PostTest {
   }
 
   @Test
-  void whatTheQueuePairCannotTakeIsSeenBeforeC() {
+  void requestsBeyondTheCapacityThrow() {
     SendList sends = new SendList(2, 3);
     sends.send(0).local(region, 0, 8).local(region, 0, 8).local(region, 0, 8);
     assertTrue(
@@ -398,7 +398,7 @@ class PostTest {
   }
 
   @Test
-  void closedObjectsAreSeenBeforeC() {
+  void closedObjectsThrow() {
     SendList sends = new SendList(1, 1);
     MemoryRegion other = domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     sends.send(0).local(other, 0, 8);
@@ -414,7 +414,7 @@ class PostTest {
   }
 
   @Test
-  void regionsOfAnotherDomainAreSeenBeforeC() {
+  void regionsOfAnotherDomainThrow() {
     ProtectionDomain stranger = device.context.allocateProtectionDomain();
     MemoryRegion other = stranger.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     SendList sends = new SendList(1, 1);
@@ -427,7 +427,7 @@ class PostTest {
 
   @Test
   @DisplayName("S2-V36: an address handle, a window and its region of another domain")
-  void whatElseIsOfAnotherDomainIsSeenBeforeC() {
+  void addressHandlesAndWindowsOfAnotherDomainThrow() {
     ProtectionDomain stranger = device.context.allocateProtectionDomain();
     AddressHandle handle = stranger.createAddressHandle(AddressVector.local(1, 1));
     MemoryWindow window = stranger.allocateMemoryWindow(MemoryWindowType.TYPE_2);
@@ -507,7 +507,7 @@ class PostTest {
   }
 
   @Test
-  void receivesArriveInC() {
+  void postedReceiveHasItsFields() {
     ReceiveList receives = new ReceiveList(2, 2);
     receives.id(0, 3);
     receives.local(0, region, 0, 64);
@@ -530,7 +530,7 @@ class PostTest {
   }
 
   @Test
-  void receivesOfAQueuePairWithASharedQueueGoThere() {
+  void receivesOfAQueuePairWithASharedQueueThrow() {
     SharedReceiveQueue shared = domain.createSharedReceiveQueue(8);
     QueuePair pair =
         domain
@@ -550,7 +550,7 @@ class PostTest {
   }
 
   @Test
-  void theTableOfOperationsIsTheManualsOne() {
+  void operationsPerTypeAreThoseOfTheManual() {
     assertTrue(WorkRequestOpcode.SEND.isFor(QueuePairType.RAW_PACKET));
     assertTrue(WorkRequestOpcode.RDMA_WRITE.isFor(QueuePairType.UC));
     for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {

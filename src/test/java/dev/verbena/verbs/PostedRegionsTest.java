@@ -47,7 +47,7 @@ class PostedRegionsTest {
   }
 
   @Test
-  void aListIsRefusedOnceMemoryThatItNamesWasFreed() {
+  void listWithFreedMemoryThrows() {
     Arena closed = Arena.ofShared();
     MemoryRegion region = region(closed, AccessFlag.LOCAL_WRITE);
     ReceiveList list = new ReceiveList(2, 1);
@@ -62,7 +62,7 @@ class PostedRegionsTest {
   }
 
   @Test
-  void aListThatWasPatchedIsRefusedOnceItsNewMemoryWasFreed() {
+  void patchedListWithFreedMemoryThrows() {
     ReceiveList list = new ReceiveList(1, 1);
     list.local(0, region(arena, AccessFlag.LOCAL_WRITE), 0, 8);
     assertEquals(1, queuePair.post(list));

@@ -188,7 +188,7 @@ class PostingTest {
 
   @Test
   @DisplayName("S3-F25: a request without data says so, which completes it on mlx5 and ionic")
-  void thatThereIsNoDataIsSaid() {
+  void requestWithoutDataThrows() {
     MemorySegment header = arena.allocate(54);
     QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TSO);
     try (Posting posting = rc.startPosting();
@@ -215,7 +215,7 @@ class PostingTest {
 
   @Test
   @DisplayName("S3-F06, S3-F07: requests that have no data of their own are told of none")
-  void someRequestsAreWholeByThemselves() {
+  void someRequestsNeedNoData() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
     try (Posting posting = rc.startPosting()) {
@@ -355,7 +355,7 @@ class PostingTest {
 
   @Test
   @DisplayName("S2-V42: a posting before RTS is no full queue")
-  void tooEarly() {
+  void postingBeforeRtsThrows() {
     calls.returning("wr_complete", Errno.EINVAL, Errno.ENOMEM);
     for (QueuePairState state : List.of(QueuePairState.INIT, QueuePairState.RTR)) {
       device.state(rc, state);
@@ -375,7 +375,7 @@ class PostingTest {
   }
 
   @Test
-  void nothingCanBeSaidOutsideAPosting() {
+  void settersThrowOutsideOfAPosting() {
     Posting posting = rc.startPosting();
     posting.close();
     for (Executable use :
@@ -446,7 +446,7 @@ class PostingTest {
 
   @Test
   @DisplayName("S3-F26: what takes the send queue's lock is refused while this thread keeps it")
-  void nothingThatTakesTheLockIsCalledUnderThePosting() {
+  void callsThatNeedTheLockThrowDuringAPosting() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
     window.bind(rc, 1, binding);
@@ -465,7 +465,7 @@ class PostingTest {
   }
 
   @Test
-  void wrongRequestsAreRefusedBeforeCSeesThem() {
+  void invalidRequestsThrow() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     MemoryWindow first = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of());
@@ -486,7 +486,7 @@ class PostingTest {
   }
 
   @Test
-  void wrongDataIsRefusedBeforeCSeesIt() {
+  void invalidDataThrows() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     ProtectionDomain other = device.context.allocateProtectionDomain();
     MemoryRegion foreign = other.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
@@ -545,7 +545,7 @@ class PostingTest {
   }
 
   @Test
-  void operationsThatWereNotAskedForAreRefused() {
+  void operationsNotRequestedAtCreationThrow() {
     QueuePair sender = queuePair(QueuePairType.RC, SendOperation.SEND);
     try (Posting posting = sender.startPosting()) {
       VerbsException e = assertThrows(VerbsException.class, () -> posting.write(1, 1));

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What queue pairs can be asked for beyond the basics: on a stand-in, and refused by Soft-RoCE. */
+/** What queue pairs can be asked for beyond the basics: on a fake, and refused by Soft-RoCE. */
 class QpChoicesTest extends FakeDeviceFixture {
   private static final ReceiveHash HASH =
       new ReceiveHash(

@@ -416,7 +416,7 @@ class QpExTest {
 
   @DeviceTest
   @DisplayName("S3-F02: a posting that the send queue cannot hold is not taken, and no error")
-  void aFullSendQueueTakesNoMore() {
+  void fullSendQueueRejectsThePosting() {
     try (Pair pair = rc(SendOperation.SEND)) {
       int room = pair.a.queuePair.query(QueuePairAttribute.CAP).capacity().sendRequests();
       try (Posting posting = pair.a.queuePair.startPosting()) {
@@ -499,7 +499,7 @@ class QpExTest {
 
   @DeviceTest
   @DisplayName("S3-F03, S3-F26, S3-F27: what is aborted is not done; ibv_post_send is free again")
-  void dropsWhatIsNotCompleted() {
+  void abortedPostingIsDropped() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       MemoryRegion target = pair.b.memory;
       pair.a.memory.memory().fill((byte) 1);
@@ -518,7 +518,7 @@ class QpExTest {
   @DeviceTest
   @DisplayName(
       "S3-F22: operations that the queue pair's type does not have are refused at creation")
-  void asksOnlyForWhatTheTypeCanDo() {
+  void operationsOfOtherTypesThrow() {
     try (Pair pair = new Pair()) {
       for (SendOperation operation :
           new SendOperation[] {SendOperation.RDMA_READ, SendOperation.ATOMIC_FETCH_AND_ADD}) {
@@ -566,7 +566,7 @@ class QpExTest {
   }
 
   @DeviceTest
-  void aFullReceiveQueueTakesNoMore() {
+  void fullReceiveQueuePostsNoMore() {
     try (Pair pair = ud(SendOperation.SEND)) {
       int room = pair.b.queuePair.query(QueuePairAttribute.CAP).capacity().receiveRequests();
       ReceiveList list = new ReceiveList(room + 1, 1);

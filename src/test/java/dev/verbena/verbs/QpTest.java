@@ -31,7 +31,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S2-V23, S2-Q01: a new queue pair is in RESET and holds what was asked for")
-  void makes() {
+  void createsQueuePairs() {
     for (QueuePairType type : TYPES) {
       with(
           type,
@@ -51,7 +51,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S3-F21: the extended form, with operations for ibv_wr_*")
-  void makesExtended() {
+  void createsExtendedQueuePairs() {
     try (Pair pair = new Pair()) {
       for (QueuePairType type : TYPES) {
         try (QueuePair qp = pair.a.builder(type).sendOperations(SendOperation.SEND).create()) {
@@ -78,7 +78,7 @@ class QpTest {
   }
 
   @DeviceTest
-  void refusesMoreThanTheDeviceCanDo() {
+  void capacityBeyondTheDeviceThrows() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();
       int requests = device.maxQueuePairRequests() + 1;
@@ -116,7 +116,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S2-Q02 to S2-Q04: one builder for each move, of a reliable connection")
-  void movesStepByStep() {
+  void makesEachTransition() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       QueuePair qp = pair.a.queuePair;
       QueuePairAddress remote = pair.b.queuePair.localAddress();
@@ -149,7 +149,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S2-Q02 to S2-Q04: datagrams")
-  void movesDatagrams() {
+  void makesTransitionsOfUd() {
     with(
         QueuePairType.UD,
         qp -> {
@@ -164,7 +164,7 @@ class QpTest {
   }
 
   @DeviceTest
-  void saysWhatAMoveLacksBeforeAskingTheDevice() {
+  void missingAttributesOfATransitionThrow() {
     with(
         QueuePairType.RC,
         qp -> {
@@ -182,7 +182,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S2-V38: what the kernel refuses as an invalid argument is explained")
-  void explainsWhatTheKernelRefuses() {
+  void explainsErrorsOfTheKernel() {
     with(
         QueuePairType.RC,
         qp -> {
@@ -264,7 +264,7 @@ class QpTest {
   }
 
   @DeviceTest
-  void keepsItsAddressAndTheSettingsOfItsBringUp() {
+  void keepsItsAddressAndSetup() {
     with(
         QueuePairType.RC,
         qp -> {
@@ -356,7 +356,7 @@ class QpTest {
   }
 
   @DeviceTest
-  void refusesWhatTheDeviceLacks() {
+  void unsupportedFeaturesThrow() {
     Rig.softRoceOnly();
     with(
         QueuePairType.RC,
@@ -376,7 +376,7 @@ class QpTest {
   }
 
   @DeviceTest
-  void hasNothingToAgreeOnBeyondTheStandard() {
+  void hasNoEceOptions() {
     Rig.softRoceOnly();
     with(
         QueuePairType.RC,
@@ -419,7 +419,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("ibv_query_qp_data_in_order: Soft-RoCE promises no order, for no operation")
-  void promisesNoOrder() {
+  void hasNoDataOrderGuarantee() {
     with(
         QueuePairType.UD,
         qp -> {
@@ -437,7 +437,7 @@ class QpTest {
 
   @DeviceTest
   @DisplayName("S2-V39: what was asked for can be read back, of each type")
-  void tellsWhatItWasMadeWith() {
+  void hasTheRequestedAttributes() {
     for (QueuePairType type : TYPES) {
       with(
           type,

@@ -22,7 +22,7 @@ class QueuePairAddressTest {
       "qpn=0xabcdef,psn=0xffffff,lid=65535,gid=fe80::1,mtu=4096,reads=255,qkey=0x80000001";
 
   @Test
-  void goesThroughBytes() {
+  void bytesRoundTrip() {
     assertEquals(ADDRESS, QueuePairAddress.fromBytes(ADDRESS.toBytes()));
     assertEquals(
         "00abcdef00ffffff80000001ffff05fffe800000000000000000000000000001",
@@ -30,7 +30,7 @@ class QueuePairAddressTest {
   }
 
   @Test
-  void goesThroughText() {
+  void textRoundTrip() {
     assertEquals(TEXT, ADDRESS.toString());
     assertEquals(ADDRESS, QueuePairAddress.parse(TEXT));
     assertEquals(ADDRESS, QueuePairAddress.parse(" " + TEXT.replace(",", ", ") + "\n"));
@@ -56,7 +56,7 @@ class QueuePairAddressTest {
   }
 
   @Test
-  void refusesOtherBytes() {
+  void invalidBytesThrow() {
     assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.fromBytes(new byte[31]));
     byte[] badMtu = ADDRESS.toBytes();
     badMtu[14] = 9;

@@ -73,7 +73,7 @@ class ReceiveRingTest {
   }
 
   @Test
-  void whatFollowsEachOtherIsPostedWithOneCall() {
+  void consecutiveRequestsArePostedWithOneCall() {
     ring.start();
     poll(4);
     int before = device.receivePosts;
@@ -83,7 +83,7 @@ class ReceiveRingTest {
   }
 
   @Test
-  void failedOnesAreHandledButNotPostedAgain() {
+  void failedRequestsAreNotPostedAgain() {
     ring.start();
     device.status = rdma_h.IBV_WC_WR_FLUSH_ERR();
     poll(4);
@@ -147,14 +147,14 @@ class ReceiveRingTest {
   }
 
   @Test
-  void aFullQueueIsAFaultHere() {
+  void fullQueueThrows() {
     device.room = 3;
     String message = assertThrows(IllegalStateException.class, ring::start).getMessage();
     assertTrue(message.contains("is full: 1 requests"), message);
   }
 
   @Test
-  void completionsOfOthersAreRefused() {
+  void completionsOfOtherRequestsThrow() {
     ring.start();
     poll(5);
     assertThrows(

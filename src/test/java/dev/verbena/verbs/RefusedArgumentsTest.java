@@ -35,7 +35,7 @@ class RefusedArgumentsTest {
   }
 
   @Test
-  void nullIsRefusedAtOnce() {
+  void nullThrowsImmediately() {
     ReceiveList list = new ReceiveList(1, 1);
     assertThrows(NullPointerException.class, () -> new ReceiveRing(null, list));
     assertThrows(NullPointerException.class, () -> context.dmaHandle().memoryType(null));
@@ -80,7 +80,7 @@ class RefusedArgumentsTest {
   }
 
   @Test
-  void timesThatNoNumberHolds() throws InterruptedException {
+  void durationsOutOfRangeThrow() throws InterruptedException {
     assertThrows(IllegalArgumentException.class, () -> queue.moderate(1, LONGEST));
     assertThrows(IllegalArgumentException.class, () -> queue.moderate(1, MOST_NEGATIVE));
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);

@@ -49,7 +49,7 @@ class ResourceTest {
   }
 
   @Test
-  void closingClosesWhatIsBelowTheNewestFirst() {
+  void childrenAreClosedFirstInReverseOrder() {
     Thing context = thing("context");
     Thing pd = thing("pd", context);
     Thing cq = thing("cq", context);
@@ -68,7 +68,7 @@ class ResourceTest {
   }
 
   @Test
-  void aClosedObjectSaysSo() {
+  void closedObjectThrows() {
     Thing context = thing("context of nothing");
     assertDoesNotThrow(context::segment);
     context.close();
@@ -78,7 +78,7 @@ class ResourceTest {
   }
 
   @Test
-  void aParentForgetsWhatWasClosedBefore() {
+  void closedChildIsRemovedFromItsParent() {
     Thing context = thing("context");
     thing("pd", context).close();
     context.close();
@@ -86,7 +86,7 @@ class ResourceTest {
   }
 
   @Test
-  void aRefusedReleaseLeavesTheObjectOpen() {
+  void failedReleaseLeavesTheObjectOpen() {
     AtomicBoolean busy = new AtomicBoolean(true);
     Thing context = thing("context");
     Thing cq =
@@ -110,7 +110,7 @@ class ResourceTest {
   }
 
   @Test
-  void nothingIsMadeOnAClosedParent() {
+  void creationOnAClosedParentThrows() {
     Thing context = thing("context");
     Thing other = thing("other");
     context.close();
@@ -129,7 +129,7 @@ class ResourceTest {
   }
 
   @Test
-  void nothingIsMadeOnAParentThatCloses() throws InterruptedException {
+  void creationOnAClosingParentThrows() throws InterruptedException {
     CountDownLatch closing = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     Thing context = thing("context");
@@ -150,7 +150,7 @@ class ResourceTest {
   }
 
   @Test
-  void aParentClosesWhenWhatIsBeingMadeIsComplete() throws InterruptedException {
+  void parentWaitsForACreationInProgress() throws InterruptedException {
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     class Slow extends Resource {
@@ -191,7 +191,7 @@ class ResourceTest {
   }
 
   @Test
-  void whatCouldNotBeMadeKeepsNobodyFromClosing() {
+  void failedCreationDoesNotPreventClosing() {
     Thing context = thing("context");
     var failure = new VerbsException("ibv_create_cq", Errno.ENOMEM);
     assertSame(
@@ -244,7 +244,7 @@ class ResourceTest {
   }
 
   @Test
-  void waitersAreSentAwayBeforeAnythingIsReleased() {
+  void waitersReturnBeforeTheRelease() {
     List<String> order = new ArrayList<>();
     class Waited extends Resource {
       Waited() {

@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Work queues, and the tables and hashes that spread packets over them, against a stand-in. */
+/** Work queues, and the tables and hashes that spread packets over them, against a fake. */
 class RssTest extends FakeDeviceFixture {
   public long create_wq(long context, long attributes) {
     attr = copied(attributes, ibv_wq_init_attr.sizeof());

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.DisplayName;
 class SrqTest {
   @DeviceTest
   @DisplayName("S2-V25, S2-V40: holds at least what was asked for")
-  void makesAndQueries() {
+  void createsAndQueries() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).maxSges(3).create();
       SharedReceiveQueueAttributes now = srq.query();
@@ -76,7 +76,7 @@ class SrqTest {
 
   @DeviceTest
   @DisplayName("S2-V26, S2-E16: the limit event, once")
-  void tellsWhenItRunsLow() throws Exception {
+  void raisesTheLimitEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
       ReceiveList receives = new ReceiveList(4, 1);
@@ -104,7 +104,7 @@ class SrqTest {
   }
 
   @DeviceTest
-  void checksItsNumbers() {
+  void invalidCapacitiesThrow() {
     try (Pair pair = new Pair()) {
       assertThrows(IllegalArgumentException.class, () -> pair.a.domain.createSharedReceiveQueue(0));
       var builder = pair.a.domain.sharedReceiveQueue(1);
@@ -134,7 +134,7 @@ class SrqTest {
 
   @DeviceTest
   @DisplayName("S2-V28, S2-V29: no XRC and no tag matching here")
-  void refusesTheOtherKinds() {
+  void unsupportedTypesThrow() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
@@ -202,7 +202,7 @@ class SrqTest {
 
   @DeviceTest
   @DisplayName("S2-E17: a failed queue pair of a shared queue says that it takes nothing more")
-  void tellsOfTheLastReceive() throws Exception {
+  void raisesTheLastWqeEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();

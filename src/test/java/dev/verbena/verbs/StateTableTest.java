@@ -68,7 +68,7 @@ class StateTableTest {
   }
 
   @Test
-  void thereIsNoMoveOutOfOrder() {
+  void transitionsOutOfOrderThrow() {
     assertFalse(StateTable.isTransition(RESET, RTR));
     assertFalse(StateTable.isTransition(INIT, RTS));
     assertFalse(StateTable.isTransition(ERR, INIT));
@@ -80,7 +80,7 @@ class StateTableTest {
   }
 
   @Test
-  void explainsWhatIsMissingAndWhatIsTooMuch() {
+  void missingAndSuperfluousAttributesAreNamed() {
     String fault =
         StateTable.explain(
                 QueuePairType.UC, INIT, RTR, Set.of(STATE, AV, PATH_MTU, DEST_QPN, MIN_RNR_TIMER))
@@ -92,7 +92,7 @@ class StateTableTest {
   }
 
   @Test
-  void explainsWhichWaysThereAre() {
+  void possibleTransitionsAreNamed() {
     assertEquals(
         "there is no transition from state ERR to RTS; from ERR there are transitions to [RESET,"
             + " ERR]",
@@ -100,7 +100,7 @@ class StateTableTest {
   }
 
   @Test
-  void saysNothingOfWhatIsRight() {
+  void validTransitionHasNoExplanation() {
     assertTrue(
         StateTable.explain(QueuePairType.UD, RTR, RTS, Set.of(STATE, SQ_PSN, QKEY)).isEmpty());
     assertTrue(StateTable.explain(QueuePairType.DRIVER, RESET, RTS, Set.of(STATE)).isEmpty());

@@ -20,7 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Tag matching, as rdma-core's test_tag_matching.py tests it, against a stand-in. */
+/** Tag matching, as rdma-core's test_tag_matching.py tests it, against a fake. */
 class TagMatchingTest extends FakeDeviceFixture {
   private static final int HANDLE = 40;
 
@@ -81,7 +81,7 @@ class TagMatchingTest extends FakeDeviceFixture {
   }
 
   @Test
-  void everyOperationArrivesInCAsItWasFormatted() {
+  void everyOperationHasItsFields() {
     SharedReceiveQueue queue = queue();
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     TagOperations operations = new TagOperations(3, 2);
@@ -124,7 +124,7 @@ class TagMatchingTest extends FakeDeviceFixture {
   }
 
   @Test
-  void anOperationThatChangesKeepsNothingOfTheOneBefore() {
+  void staleFieldsAreCleared() {
     TagOperations operations = new TagOperations(1, 1);
     operations.add(0, -1, -1, -1);
     operations.signaled(0, -1);
@@ -137,7 +137,7 @@ class TagMatchingTest extends FakeDeviceFixture {
   }
 
   @Test
-  void aFullQueueIsNoErrorAndOtherRefusalsAre() {
+  void fullQueueIsNoErrorButOtherFailuresThrow() {
     SharedReceiveQueue queue = queue();
     TagOperations operations = new TagOperations(3, 0);
     for (int i = 0; i < 3; i++) {
@@ -163,7 +163,7 @@ class TagMatchingTest extends FakeDeviceFixture {
   }
 
   @Test
-  void aRefusalOfAnUnknownOperationIsNoNumberOfThoseTaken() {
+  void failureOfAnUnknownOperationThrows() {
     SharedReceiveQueue queue = queue();
     TagOperations operations = new TagOperations(2, 0);
     operations.synchronize(0, 0);
@@ -193,7 +193,7 @@ class TagMatchingTest extends FakeDeviceFixture {
   }
 
   @Test
-  void whatCannotBePostedIsSeenBeforeC() {
+  void invalidOperationsThrow() {
     SharedReceiveQueue queue = queue();
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     TagOperations operations = new TagOperations(1, 1);

@@ -49,14 +49,14 @@ class TimersTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"PT0S", "PT-1S", "PT3H", "PT2562047788015215H30M7.999999999S"})
-  void otherDurationsAreRefused(Duration duration) {
+  void invalidDurationsThrow(Duration duration) {
     assertThrows(IllegalArgumentException.class, () -> AckTimeout.atLeast(duration));
     assertThrows(IllegalArgumentException.class, () -> RnrTimer.atLeast(duration));
   }
 
   @ParameterizedTest
   @ValueSource(ints = {-1, 32, Integer.MIN_VALUE})
-  void otherCodesAreRefused(int code) {
+  void invalidCodesThrow(int code) {
     assertThrows(IllegalArgumentException.class, () -> AckTimeout.ofCode(code));
     assertThrows(IllegalArgumentException.class, () -> RnrTimer.ofCode(code));
   }

@@ -45,7 +45,7 @@ class UcTest {
 
   @DeviceTest
   @DisplayName("S2-K11: what gets lost, here for want of a receive, is not told to the sender")
-  void aLostMessageIsNotTold() {
+  void lostMessageHasNoCompletion() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);
       list.send(0).local(pair.a.memory, 0, 8).signaled();

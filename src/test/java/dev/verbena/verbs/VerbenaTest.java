@@ -32,7 +32,7 @@ class VerbenaTest {
   }
 
   @Test
-  void answersOnThisMachineAndAgreesWithItself() {
+  void isSupportedAgreesWithItsReason() {
     Optional<Unsupported> reason = Verbena.unsupportedReason();
     assertEquals(reason.isEmpty(), Verbena.isSupported());
     reason.ifPresent(r -> assertTrue(r.explanation().length() > 20, r.explanation()));
@@ -55,7 +55,7 @@ class VerbenaTest {
   }
 
   @Test
-  void passesOnWhatIsMissing() {
+  void unsupportedReasonNamesTheMissingRequirement() {
     Unsupported denied = reason(LINUX, new Failing(() -> new IllegalCallerException("flag")));
     assertEquals(new Unsupported(Reason.NATIVE_ACCESS, "flag"), denied);
     VerbsException notFound = new VerbsException("dlopen libibverbs.so.1", Errno.ENOENT, "install");

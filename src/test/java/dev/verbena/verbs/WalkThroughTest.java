@@ -143,7 +143,7 @@ class WalkThroughTest {
 
   @DeviceTest
   @DisplayName("S4-08, S2-K01: what the device may be asked for is found before it is asked")
-  void surveysWhatTheDeviceCanDo() {
+  void queriesTheDevice() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();
       assertTrue(device.maxSharedReceiveQueues() > 0);

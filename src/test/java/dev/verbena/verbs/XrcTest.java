@@ -28,7 +28,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /**
- * Extended reliable connections against a stand-in, in the form that D-02 asks for: what the old
+ * Extended reliable connections against a fake, in the form required by D-02: what the old
  * functions of S2-V28 to S2-V35 did is done by domains, shared receive queues and queue pairs that
  * are numbered, passed on and opened again (P-20, S2-T18).
  */
@@ -166,7 +166,7 @@ class XrcTest extends FakeDeviceFixture {
 
   @Test
   @DisplayName("S2-V31, S2-V32, S2-V35, S2-Q05: the receiving end is moved by the masks of XRC")
-  void theReceivingEndIsMovedAndQueried() {
+  void receivingEndIsModifiedAndQueried() {
     QueuePair receiver = context.openXrcDomain().createQueuePair();
     assertSame(QueuePairType.XRC_RECV, receiver.type());
     assertEquals(rdma_h.IBV_QP_INIT_ATTR_XRCD(), ibv_qp_init_attr_ex.comp_mask(attr));
