@@ -22,17 +22,23 @@ public interface Provider {
   }
 
   /**
-   * Returns the default provider: the software devices if some are configured, otherwise the C
-   * libraries of this host, loaded at the first call of a function.
+   * Returns the default provider: the {@linkplain CurrentProvider current one} of the thread, the
+   * software devices if some are configured, otherwise the C libraries of this host, loaded at the
+   * first call of a function.
    */
   static Provider system() {
-    return ConfiguredDevices.provider().orElse(NativeProvider.INSTANCE);
+    return all().getFirst();
   }
 
   /**
-   * Returns the providers whose devices are listed: software devices first, if some are configured.
+   * Returns the providers whose devices are listed: only the {@linkplain CurrentProvider current
+   * one} of the thread if it has one; otherwise software devices first, if some are configured.
    */
   static List<Provider> all() {
+    Provider current = CurrentProvider.get();
+    if (current != null) {
+      return List.of(current);
+    }
     return ConfiguredDevices.provider()
         .map(soft -> List.of(soft, NativeProvider.INSTANCE))
         .orElse(List.of(NativeProvider.INSTANCE));

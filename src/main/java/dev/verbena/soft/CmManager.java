@@ -130,6 +130,18 @@ final class CmManager {
     return locked(() -> List.copyOf(network.devices())).stream().map(this::device).toList();
   }
 
+  /** Returns whether librdmacm opened a context itself. */
+  boolean owns(SoftContext context) {
+    synchronized (devices) {
+      return devices.values().stream().anyMatch(device -> device.context == context.address());
+    }
+  }
+
+  /** Returns the number of open event channels. */
+  int channelCount() {
+    return channels.size();
+  }
+
   // Channels and identifiers
 
   CmChannel openChannel() {

@@ -75,7 +75,7 @@ final class Registry {
     return BY_ADDRESS.get(address);
   }
 
-  /** The objects of the devices of a network. */
+  /** Returns the objects of the devices of a network. */
   static List<SoftObject> of(SoftNetwork network) {
     return BY_ADDRESS.values().stream().filter(object -> object.device.network == network).toList();
   }

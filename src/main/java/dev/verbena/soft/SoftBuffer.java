@@ -17,4 +17,9 @@ final class SoftBuffer extends SoftObject {
   boolean covers(long offset, long length) {
     return offset >= 0 && length >= 0 && length <= memory.byteSize() - offset;
   }
+
+  @Override
+  String kind() {
+    return "device memory";
+  }
 }

@@ -43,4 +43,9 @@ final class SoftChannel extends SoftObject {
   void close() {
     file.close();
   }
+
+  @Override
+  String kind() {
+    return "completion channel";
+  }
 }

@@ -20,4 +20,9 @@ final class SoftDomain extends SoftObject {
   SoftDomain root() {
     return parentOf == null ? this : parentOf.root();
   }
+
+  @Override
+  String kind() {
+    return "protection domain";
+  }
 }

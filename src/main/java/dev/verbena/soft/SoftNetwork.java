@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.DeviceLists;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.NativeAccess;
@@ -12,6 +13,10 @@ import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
 
@@ -166,6 +171,47 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public Faults faults() {
     return faults;
+  }
+
+  /**
+   * Calls code with this network in place of the RDMA devices of the host: {@link Device#list}
+   * returns the devices of this network, and RDMA CM connects their addresses. This holds for the
+   * thread that calls the code and for threads which the code starts, not for those of an executor
+   * that was started before.
+   *
+   * {@snippet :
+   * Connection client = network.call(() -> Connection.connect(address));
+   * }
+   *
+   * @param <T> the type of the result
+   * @param code the code
+   * @return the result of the code
+   * @throws Exception if the code throws it
+   */
+  public <T> T call(Callable<T> code) throws Exception {
+    return CurrentProvider.call(provider, Objects.requireNonNull(code, "code"));
+  }
+
+  /**
+   * Returns the objects that are open on the devices of this network and the event channels of its
+   * RDMA CM, by kind: contexts, queue pairs, memory regions and so on.
+   *
+   * @return the number of objects of each kind, such as {@code queue pair=2}; empty if none is open
+   */
+  public Map<String, Integer> openObjects() {
+    Map<String, Integer> open = new TreeMap<>();
+    for (SoftObject object : Registry.of(this)) {
+      // librdmacm opens devices itself, and keeps them open.
+      boolean own = object instanceof SoftContext context && !provider.manager().owns(context);
+      if (own || !(object instanceof SoftContext)) {
+        open.merge(object.kind(), 1, Integer::sum);
+      }
+    }
+    int channels = provider.manager().channelCount();
+    if (channels > 0) {
+      open.put("event channel", channels);
+    }
+    return open;
   }
 
   List<SoftDevice> devices() {

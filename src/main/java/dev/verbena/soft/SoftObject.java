@@ -2,6 +2,7 @@ package dev.verbena.soft;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import java.util.Locale;
 
 /** An object of a software device, and the C struct by whose address the seam refers to it. */
 abstract class SoftObject {
@@ -19,6 +20,12 @@ abstract class SoftObject {
   /** The field of the struct that holds the object's handle. */
   String handleField() {
     return "handle";
+  }
+
+  /** Returns what the object is, such as "queue pair". */
+  String kind() {
+    String words = getClass().getSimpleName().substring("Soft".length());
+    return words.replaceAll("(?<=.)(?=[A-Z])", " ").toLowerCase(Locale.ROOT);
   }
 
   long address() {

@@ -12,14 +12,15 @@ import java.util.List;
 final class SoftProvider implements Provider {
   private final Verbs verbs;
   private final Librdmacm rdmacm;
+  private final CmManager manager;
 
   SoftProvider(SoftNetwork network) {
     verbs = bind(network, Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network)));
-    rdmacm = bind(network, Librdmacm.class, Librdmacm.class, cmFunctions(network));
+    manager = new CmManager(network, verbs);
+    rdmacm = bind(network, Librdmacm.class, Librdmacm.class, cmFunctions());
   }
 
-  private List<Object> cmFunctions(SoftNetwork network) {
-    CmManager manager = new CmManager(network, verbs);
+  private List<Object> cmFunctions() {
     CmQueues queues = new CmQueues(manager);
     CmChannelFunctions channels = new CmChannelFunctions(manager, queues);
     CmQueueFunctions queueFunctions = new CmQueueFunctions(manager, queues);
@@ -46,6 +47,11 @@ final class SoftProvider implements Provider {
                 method.getDeclaringClass() == Object.class
                     ? method.invoke(network, arguments)
                     : table.call(network, method.getName(), arguments)));
+  }
+
+  /** Returns RDMA CM of the network. */
+  CmManager manager() {
+    return manager;
   }
 
   @Override

@@ -14,4 +14,9 @@ final class SoftRegion extends SoftObject {
     this.domain = domain;
     this.backing = backing;
   }
+
+  @Override
+  String kind() {
+    return "memory region";
+  }
 }

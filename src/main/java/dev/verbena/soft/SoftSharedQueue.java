@@ -59,4 +59,9 @@ final class SoftSharedQueue extends SoftObject {
       domain.context.events.add(rdma_h.IBV_EVENT_SRQ_LIMIT_REACHED(), this);
     }
   }
+
+  @Override
+  String kind() {
+    return "shared receive queue";
+  }
 }

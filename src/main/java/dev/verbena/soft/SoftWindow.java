@@ -45,4 +45,9 @@ final class SoftWindow extends SoftObject {
     }
     device.keys.put(key);
   }
+
+  @Override
+  String kind() {
+    return "memory window";
+  }
 }

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 class SamplesTest {
   /** A block, and the file that it quotes. */
   private static final Pattern BLOCK =
-      Pattern.compile("(?s)(?:<!-- (examples/\\w+\\.java) -->\n)?```java\n(.*?)```");
+      Pattern.compile("(?s)(?:<!-- (examples/[\\w/]+\\.java) -->\n)?```java\n(.*?)```");
 
   private static final Pattern CLASS = Pattern.compile("(?m)^public class (\\w+)");
 

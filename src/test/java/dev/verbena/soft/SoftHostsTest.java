@@ -1,0 +1,155 @@
+package dev.verbena.soft;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.Listener;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+@Tag("host")
+class SoftHostsTest {
+  private static byte[] bytes(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  @Test
+  void connectionCarriesMessagesInBothDirections() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.client().send(bytes("question"));
+      assertArrayEquals(bytes("question"), hosts.server().receive());
+      hosts.server().send(bytes("answer"));
+      assertArrayEquals(bytes("answer"), hosts.client().receive());
+    }
+  }
+
+  @Test
+  void contextsAreOnDifferentDevices() {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      assertNotEquals(hosts.clientContext().device(), hosts.serverContext().device());
+    }
+  }
+
+  @Test
+  void messagesArriveDespiteLoss() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      Connection client = hosts.client();
+      Connection server = hosts.server();
+      hosts.faults().seed(1).loss(0.05);
+      for (int i = 0; i < 100; i++) {
+        client.send(bytes("message " + i));
+        assertArrayEquals(bytes("message " + i), server.receive());
+      }
+    }
+  }
+
+  @Test
+  void endOfTheConnectionIsSeen() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      Connection server = hosts.server();
+      hosts.client().close();
+      assertNull(server.receive());
+    }
+  }
+
+  @Test
+  void codeUnderTestSeesTheDevicesOfTheHosts() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      List<String> names = hosts.call(() -> Device.list().stream().map(Device::name).toList());
+      assertEquals(List.of("client", "server"), names);
+      InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), 4711);
+      byte[] received =
+          hosts.call(
+              () -> {
+                try (Listener listener = Listener.open(address)) {
+                  Thread peer =
+                      Thread.ofVirtual()
+                          .start(
+                              () -> {
+                                try (Connection client = Connection.connect(address)) {
+                                  client.send(bytes("hello"));
+                                } catch (InterruptedException e) {
+                                  throw new IllegalStateException(e);
+                                }
+                              });
+                  try (Connection server = Connection.accept(listener)) {
+                    byte[] message = server.receive();
+                    peer.join();
+                    return message;
+                  }
+                }
+              });
+      assertArrayEquals(bytes("hello"), received);
+    }
+  }
+
+  @Test
+  void codeOutsideOfCallDoesNotSeeTheDevices() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.call(Device::list);
+      List<Device> outside;
+      try {
+        outside = Device.list();
+      } catch (VerbsException e) {
+        outside = List.of(); // No RDMA on this machine.
+      }
+      assertTrue(outside.stream().noneMatch(device -> device.name().equals("client")));
+    }
+  }
+
+  @Test
+  void whatATestLeavesOpenIsReported() throws Exception {
+    SoftHosts hosts = SoftHosts.create();
+    Context context = hosts.clientContext().device().open();
+    var domain = context.allocateProtectionDomain();
+    domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE);
+    EventChannel channel = hosts.call(EventChannel::open);
+    assertEquals(
+        Map.of("context", 3, "event channel", 1, "memory region", 1, "protection domain", 1),
+        hosts.network().openObjects());
+    IllegalStateException leak = assertThrows(IllegalStateException.class, hosts::close);
+    assertEquals(
+        "not closed: {context=1, event channel=1, memory region=1, protection domain=1}",
+        leak.getMessage());
+    context.close();
+    channel.close();
+    assertEquals(Map.of(), hosts.network().openObjects());
+  }
+
+  @Test
+  void hostsOfParallelTestsAreIndependent() throws Exception {
+    Callable<Void> test =
+        () -> {
+          connectionCarriesMessagesInBothDirections();
+          return null;
+        };
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      List<Future<Void>> tests = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        tests.add(threads.submit(test));
+      }
+      for (Future<Void> each : tests) {
+        each.get();
+      }
+    }
+  }
+}
