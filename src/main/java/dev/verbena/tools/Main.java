@@ -158,12 +158,11 @@ public final class Main implements Runnable {
     throw Failure.usage(spec, "missing command");
   }
 
-  /** The version of the jar. */
+  /** The version of the library. */
   static final class Version implements IVersionProvider {
     @Override
     public String[] getVersion() {
-      String version = Main.class.getPackage().getImplementationVersion();
-      return new String[] {"verbena " + (version == null ? "(not from a jar)" : version)};
+      return new String[] {"verbena " + Verbena.version()};
     }
   }
 }

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
@@ -7,6 +9,9 @@ import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.verbs.Unsupported.Reason;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.util.Optional;
 
 /**
@@ -81,6 +86,23 @@ public final class Verbena {
 
   private static Optional<Unsupported> because(Reason reason, String explanation) {
     return Optional.of(new Unsupported(reason, explanation));
+  }
+
+  /**
+   * Returns the version of this library. It is read from a file beside this class, so it is known
+   * in a run-time image and in a jar that contains other libraries as well; the jar's manifest has
+   * the same value as {@code Implementation-Version}.
+   *
+   * @return the version, such as {@code 0.1.0}; {@code unknown} for classes that Maven did not
+   *     build, whose folder has a file without the value
+   */
+  public static String version() {
+    try (InputStream file = Verbena.class.getResourceAsStream("version")) {
+      String version = file == null ? "" : new String(file.readAllBytes(), UTF_8).strip();
+      return version.isEmpty() || version.startsWith("$") ? "unknown" : version;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

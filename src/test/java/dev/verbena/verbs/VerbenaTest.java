@@ -10,8 +10,12 @@ import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.verbs.Unsupported.Reason;
+import java.io.IOException;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
@@ -36,6 +40,13 @@ class VerbenaTest {
     Optional<Unsupported> reason = Verbena.unsupportedReason();
     assertEquals(reason.isEmpty(), Verbena.isSupported());
     reason.ifPresent(r -> assertTrue(r.explanation().length() > 20, r.explanation()));
+  }
+
+  @Test
+  void versionIsThatOfThePomOrUnknownWhereMavenDidNotBuild() throws IOException {
+    String pom = Files.readString(Path.of("pom.xml"));
+    String version = pom.substring(pom.indexOf("<version>") + 9, pom.indexOf("</version>"));
+    assertTrue(Set.of(version, "unknown").contains(Verbena.version()), Verbena.version());
   }
 
   @Test

@@ -1,0 +1,4 @@
+/** A module that depends on Verbena's. */
+module app {
+  requires dev.verbena;
+}
