@@ -5,6 +5,8 @@
  * it.
  */
 module dev.verbena {
+  requires static jdk.jfr;
+
   exports dev.verbena;
   exports dev.verbena.cm;
   exports dev.verbena.packet;

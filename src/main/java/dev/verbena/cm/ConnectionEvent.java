@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_ud_param;
@@ -102,6 +103,23 @@ public final class ConnectionEvent {
               type, id, listener, status, new byte[0], null, null, rdma_cm_event.param.arg(param));
       default -> data(type, id, status, new byte[0]);
     };
+  }
+
+  /** Records the event for JDK Flight Recorder if it sets up or ends a connection. */
+  ConnectionEvent recorded() {
+    switch (type) {
+      case ESTABLISHED, CONNECT_RESPONSE -> FlightEvents.connected(id, id.queuePair().orElse(null));
+      case DISCONNECTED,
+          REJECTED,
+          UNREACHABLE,
+          CONNECT_ERROR,
+          ADDR_ERROR,
+          ROUTE_ERROR,
+          DEVICE_REMOVAL ->
+          FlightEvents.ended(id, type, status, description());
+      default -> {}
+    }
+    return this;
   }
 
   private static ConnectionEvent data(EventType type, ConnectionId id, int status, byte[] data) {

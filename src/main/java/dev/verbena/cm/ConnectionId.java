@@ -654,7 +654,7 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   private void keep(MemorySegment event, @Nullable ConnectionId listener) {
-    lastEvent = ConnectionEvent.copy(event, this, listener);
+    lastEvent = ConnectionEvent.copy(event, this, listener).recorded();
   }
 
   // Internals

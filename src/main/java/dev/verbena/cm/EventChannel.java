@@ -7,6 +7,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Readiness;
 import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_event_channel;
 import dev.verbena.verbs.Resource;
@@ -136,7 +137,7 @@ public final class EventChannel implements AutoCloseable {
     try {
       ConnectionId id = find(rdma_cm_event.id(event));
       if (EventType.of(rdma_cm_event.event(event)) != EventType.CONNECT_REQUEST) {
-        return id == null ? null : ConnectionEvent.copy(event, id, null);
+        return id == null ? null : ConnectionEvent.copy(event, id, null).recorded();
       }
       ConnectionId listener = find(rdma_cm_event.listen_id(event));
       if (listener == null) {
@@ -186,11 +187,19 @@ public final class EventChannel implements AutoCloseable {
   <T> @Nullable T awaitAny(Supplier<@Nullable T> look, Deadline deadline)
       throws InterruptedException {
     T found = look.get();
-    while (found == null && !deadline.isOver()) {
-      readiness().await(deadline.remainingNanos());
-      found = look.get();
+    if (found != null) {
+      return found;
     }
-    return found;
+    Object begun = FlightEvents.beginWait();
+    try {
+      while (found == null && !deadline.isOver()) {
+        readiness().await(deadline.remainingNanos());
+        found = look.get();
+      }
+      return found;
+    } finally {
+      FlightEvents.endWait(begun, this, found != null);
+    }
   }
 
   /**

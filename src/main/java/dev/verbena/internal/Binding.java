@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import dev.verbena.internal.jfr.FlightEvents;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationHandler;
@@ -77,16 +78,23 @@ public final class Binding implements InvocationHandler {
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
-    if (!isTraced || !CallTrace.isOn()) {
-      return call(proxy, method, arguments);
-    }
+    boolean isLogged = isTraced && CallTrace.isOn();
+    Object begun = FlightEvents.beginCall();
+    Throwable failure = null;
     try {
       Object result = call(proxy, method, arguments);
-      CallTrace.returned(method, arguments, result);
+      if (isLogged) {
+        CallTrace.returned(method, arguments, result);
+      }
       return result;
     } catch (Throwable t) {
-      CallTrace.threw(method, arguments, t);
+      failure = t;
+      if (isLogged) {
+        CallTrace.threw(method, arguments, t);
+      }
       throw t;
+    } finally {
+      FlightEvents.endCall(begun, method.getName(), failure);
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_async_event;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -92,7 +93,10 @@ public final class AsyncEvents {
       MemorySegment event = ibv_async_event.allocate(arena);
       context.verbs().ibv_get_async_event(context.address(), event.address());
       try {
-        return translated(event); // Before it is acknowledged: until then the object exists.
+        AsyncEvent translated =
+            translated(event); // Before it is acknowledged: until then the object exists.
+        FlightEvents.asynchronous(context.device(), translated.type(), subject(translated));
+        return translated;
       } finally {
         context.verbs().ibv_ack_async_event(event.address());
       }
@@ -122,6 +126,18 @@ public final class AsyncEvents {
               about(WorkQueue.class, object, wq -> new AsyncEvent.OfWorkQueue(type, wq));
         };
     return known == null ? new AsyncEvent.OfForeignObject(type, object) : known;
+  }
+
+  private static Object subject(AsyncEvent event) {
+    return switch (event) {
+      case AsyncEvent.OfQueuePair e -> e.queuePair();
+      case AsyncEvent.OfCompletionQueue e -> e.completionQueue();
+      case AsyncEvent.OfSharedReceiveQueue e -> e.queue();
+      case AsyncEvent.OfWorkQueue e -> e.queue();
+      case AsyncEvent.OfPort e -> "port " + e.port();
+      case AsyncEvent.OfDevice e -> e.device();
+      case AsyncEvent.OfForeignObject e -> e.object();
+    };
   }
 
   private <R extends Resource> AsyncEvent about(

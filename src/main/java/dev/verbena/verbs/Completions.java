@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import java.util.Objects;
@@ -103,6 +104,9 @@ public final class Completions extends DataPathUser {
   int polled(int result, CompletionQueue queue) {
     memory.keep();
     count = Math.max(result, 0);
+    if (result > 0 && FlightEvents.recordsFailedCompletions()) {
+      recordFailures(queue);
+    }
     if (result < 0) {
       throw new VerbsException(
           "ibv_poll_cq",
@@ -110,6 +114,14 @@ public final class Completions extends DataPathUser {
           "result " + result + " on " + queue + ": the queue is in an error state");
     }
     return result;
+  }
+
+  private void recordFailures(CompletionQueue queue) {
+    for (int i = 0; i < count; i++) {
+      if (!isSuccess(i)) {
+        FlightEvents.failedCompletion(queue, queuePairNumber(i), id(i), status(i), vendorError(i));
+      }
+    }
   }
 
   private long at(int index, long field) {

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Readiness;
+import dev.verbena.internal.jfr.FlightEvents;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -67,22 +68,38 @@ final class EventFile<E> {
   E poll(Duration timeout) throws InterruptedException {
     long start = System.nanoTime();
     E event = poll();
-    for (Duration left = timeout; event == null && left.isPositive(); ) {
-      awaitReadable(owner, TimeUnit.NANOSECONDS.convert(left));
-      event = poll();
-      left = timeout.minusNanos(System.nanoTime() - start);
+    if (event != null) {
+      return event;
     }
-    return event;
+    Object begun = FlightEvents.beginWait();
+    try {
+      for (Duration left = timeout; event == null && left.isPositive(); ) {
+        awaitReadable(owner, TimeUnit.NANOSECONDS.convert(left));
+        event = poll();
+        left = timeout.minusNanos(System.nanoTime() - start);
+      }
+      return event;
+    } finally {
+      FlightEvents.endWait(begun, owner, event != null);
+    }
   }
 
   /** Waits for an event. */
   E take() throws InterruptedException {
     E event = poll();
-    while (event == null) {
-      awaitReadable(owner, Long.MAX_VALUE);
-      event = poll();
+    if (event != null) {
+      return event;
     }
-    return event;
+    Object begun = FlightEvents.beginWait();
+    try {
+      while (event == null) {
+        awaitReadable(owner, Long.MAX_VALUE);
+        event = poll();
+      }
+      return event;
+    } finally {
+      FlightEvents.endWait(begun, owner, event != null);
+    }
   }
 
   /**

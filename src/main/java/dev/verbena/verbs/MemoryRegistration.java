@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -175,13 +176,18 @@ public final class MemoryRegistration {
       AccessRules.checkRegistrable(memory, access);
     }
     MemoryRegion region;
+    VerbsException failure = null;
+    Object begun = FlightEvents.beginRegistration();
     try {
       region =
           Resource.make(
               Stream.<Resource>of(domain, dmaHandle, buffer).filter(Objects::nonNull).toList(),
               () -> new MemoryRegion(domain, call(), own, memory, startAddress(), length, access));
     } catch (VerbsException e) {
+      failure = e;
       throw AccessRules.explained(e, length, access, domain);
+    } finally {
+      FlightEvents.endRegistration(begun, domain.context().device(), length, access, failure);
     }
     if (arena != null) {
       closeBeforeArena(region);

@@ -6,6 +6,7 @@ import dev.verbena.internal.Ece;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Segments;
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
@@ -502,10 +503,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public void modify(QueuePairAttributes attributes) {
     requireNoPosting();
-    if (attributes.mask().contains(QueuePairAttribute.STATE)
-        && attributes.state() == QueuePairState.RESET) {
+    QueuePairState to =
+        attributes.mask().contains(QueuePairAttribute.STATE) ? attributes.state() : null;
+    if (to == QueuePairState.RESET) {
       requireNoCursor("resetting " + this);
     }
+    VerbsException failure = null;
+    Object begun = to == null ? null : FlightEvents.beginTransition();
+    QueuePairState from = begun == null ? null : storedState();
     try {
       whileOpen(
           () ->
@@ -513,8 +518,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                   .verbs()
                   .ibv_modify_qp(address(), attributes.address(), attributes.maskBits()));
     } catch (VerbsException e) {
+      failure = e;
       throw new ModifyFailure(this, attributes).explain(e);
     } finally {
+      FlightEvents.endTransition(begun, context.device(), number, type, from, to, failure);
       Reference.reachabilityFence(attributes); // It owns the struct that C reads.
     }
   }
@@ -697,6 +704,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     if (!sendsItself) {
       throw new IllegalStateException(this + " has no send queue of its own");
     }
+  }
+
+  /** Returns the state that {@code ibv_modify_qp} stores, which is not queried from the device. */
+  private QueuePairState storedState() {
+    return Codes.of(QueuePairState.class, Memory.getInt(address() + STATE), QueuePairState.UNKNOWN);
   }
 
   /**

@@ -1,0 +1,209 @@
+package dev.verbena.internal.jfr;
+
+import dev.verbena.VerbsException;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * Records what happens as events of JDK Flight Recorder. Where the module {@code jdk.jfr} is
+ * absent, or no recording has the event enabled, the methods do nothing.
+ *
+ * <p>An event with a duration takes two calls: {@code begin...} before and {@code end...} after.
+ * The object that passes from one to the other is null if the event is not recorded.
+ */
+public final class FlightEvents {
+  private static final boolean PRESENT = isPresent();
+
+  private FlightEvents() {}
+
+  private static boolean isPresent() {
+    try {
+      Class.forName("jdk.jfr.Event", false, FlightEvents.class.getClassLoader());
+      return true;
+    } catch (ClassNotFoundException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Begins a control call of C.
+   *
+   * @return to be passed to {@link #endCall}
+   */
+  public static Object beginCall() {
+    return PRESENT ? ControlCallEvent.begun() : null;
+  }
+
+  /**
+   * Ends a control call.
+   *
+   * @param begun the result of {@link #beginCall}
+   * @param function the name of the C function
+   * @param failure why it failed, or null
+   */
+  public static void endCall(Object begun, String function, Throwable failure) {
+    if (begun != null) {
+      ((ControlCallEvent) begun).finish(function, describe(failure));
+    }
+  }
+
+  /**
+   * Begins the registration of memory.
+   *
+   * @return to be passed to {@link #endRegistration}
+   */
+  public static Object beginRegistration() {
+    return PRESENT ? MemoryRegistrationEvent.begun() : null;
+  }
+
+  /**
+   * Ends the registration of memory.
+   *
+   * @param begun the result of {@link #beginRegistration}
+   * @param device the device
+   * @param length the number of bytes
+   * @param access the access flags
+   * @param failure why it failed, or null
+   */
+  public static void endRegistration(
+      Object begun,
+      Object device,
+      long length,
+      Set<? extends Enum<?>> access,
+      VerbsException failure) {
+    if (begun != null) {
+      String flags = access.stream().map(Enum::name).sorted().collect(Collectors.joining(" "));
+      ((MemoryRegistrationEvent) begun).finish(device.toString(), length, flags, describe(failure));
+    }
+  }
+
+  /**
+   * Begins a state transition of a queue pair.
+   *
+   * @return to be passed to {@link #endTransition}
+   */
+  public static Object beginTransition() {
+    return PRESENT ? QueuePairTransitionEvent.begun() : null;
+  }
+
+  /**
+   * Ends a state transition of a queue pair.
+   *
+   * @param begun the result of {@link #beginTransition}
+   * @param device the device
+   * @param number the queue pair number
+   * @param type the type of the queue pair
+   * @param from the state before
+   * @param to the state after
+   * @param failure why it failed, or null
+   */
+  public static void endTransition(
+      Object begun,
+      Object device,
+      int number,
+      Object type,
+      Object from,
+      Object to,
+      VerbsException failure) {
+    if (begun != null) {
+      ((QueuePairTransitionEvent) begun)
+          .finish(
+              device.toString(),
+              number,
+              type.toString(),
+              from.toString(),
+              to.toString(),
+              describe(failure));
+    }
+  }
+
+  /**
+   * Begins a wait for an event of a channel.
+   *
+   * @return to be passed to {@link #endWait}
+   */
+  public static Object beginWait() {
+    return PRESENT ? ChannelWaitEvent.begun() : null;
+  }
+
+  /**
+   * Ends a wait for an event of a channel.
+   *
+   * @param begun the result of {@link #beginWait}
+   * @param channel what was waited on
+   * @param found whether there was an event
+   */
+  public static void endWait(Object begun, Object channel, boolean found) {
+    if (begun != null) {
+      ((ChannelWaitEvent) begun).finish(channel.toString(), found);
+    }
+  }
+
+  /**
+   * Records an asynchronous event.
+   *
+   * @param device the device
+   * @param type the type of the event
+   * @param object what the event concerns
+   */
+  public static void asynchronous(Object device, Object type, Object object) {
+    if (PRESENT) {
+      AsynchronousEvent.record(device, type, object);
+    }
+  }
+
+  /**
+   * Records that a connection is set up.
+   *
+   * @param id the connection identifier
+   * @param queuePair the queue pair, or null if it is not known
+   */
+  public static void connected(Object id, Object queuePair) {
+    if (PRESENT) {
+      ConnectionEstablishedEvent.record(id, queuePair);
+    }
+  }
+
+  /**
+   * Records that a connection has ended, or could not be set up.
+   *
+   * @param id the connection identifier
+   * @param event the type of the event that reported it
+   * @param status the status of that event
+   * @param reason the reason in words
+   */
+  public static void ended(Object id, Object event, int status, String reason) {
+    if (PRESENT) {
+      ConnectionEndedEvent.record(id, event, status, reason);
+    }
+  }
+
+  /**
+   * Returns whether failed completions are recorded: the data path then looks for them.
+   *
+   * @return false if {@link #failedCompletion} would do nothing
+   */
+  public static boolean recordsFailedCompletions() {
+    return PRESENT && FailedCompletionEvent.isRecorded();
+  }
+
+  /**
+   * Records a failed work completion, unless many were recorded within the same second.
+   *
+   * @param queue the completion queue
+   * @param queuePair the queue pair number
+   * @param id the {@code wr_id}
+   * @param status the status
+   * @param vendorError the vendor's error code
+   */
+  public static void failedCompletion(
+      Object queue, int queuePair, long id, Object status, int vendorError) {
+    if (PRESENT) {
+      FailedCompletionEvent.record(queue, queuePair, id, status, vendorError);
+    }
+  }
+
+  private static String describe(Throwable failure) {
+    return failure == null ? null : failure.getMessage();
+  }
+}

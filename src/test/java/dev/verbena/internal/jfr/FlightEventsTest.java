@@ -1,0 +1,256 @@
+package dev.verbena.internal.jfr;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.ForkedJvm;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.AsyncEventType;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a flight recording contains of programs on software devices. */
+@Tag("host")
+class FlightEventsTest {
+  @TempDir Path folder;
+
+  /** A program whose events are recorded. */
+  interface Program {
+    void run() throws Exception;
+  }
+
+  /** The recorded events of one name, whatever their duration. */
+  private List<RecordedEvent> recorded(String name, Program program) throws Exception {
+    Path file = folder.resolve("recording.jfr");
+    try (Recording recording = new Recording()) {
+      recording.enable("dev.verbena." + name).withoutThreshold();
+      recording.start();
+      program.run();
+      recording.stop();
+      recording.dump(file);
+    }
+    return RecordingFile.readAllEvents(file).stream()
+        .filter(event -> event.getEventType().getName().equals("dev.verbena." + name))
+        .toList();
+  }
+
+  /** Two connected queue pairs of one software device. */
+  private record Pair(
+      SoftNetwork network,
+      Context context,
+      CompletionQueue completions,
+      MemoryRegion region,
+      QueuePair here,
+      QueuePair there)
+      implements AutoCloseable {
+    static Pair connected() {
+      SoftNetwork network = SoftNetwork.create();
+      Context context = network.addDevice("soft0").open();
+      ProtectionDomain domain = context.allocateProtectionDomain();
+      CompletionQueue completions = context.createCompletionQueue(512);
+      QueuePair here = domain.queuePair(QueuePairType.RC).completions(completions).create();
+      QueuePair there = domain.queuePair(QueuePairType.RC).completions(completions).create();
+      here.connect(there.localAddress());
+      there.connect(here.localAddress());
+      MemoryRegion region =
+          domain.allocateMemory(8192, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      return new Pair(network, context, completions, region, here, there);
+    }
+
+    /** Writes with a remote key that does not exist, and returns the status. */
+    CompletionStatus writeWithWrongKey() {
+      SendList sends = new SendList(1, 1);
+      sends
+          .write(0)
+          .id(77)
+          .local(region, 0, 8)
+          .remote(region.start(), region.rkey() + 1)
+          .signaled();
+      assertEquals(1, here.post(sends));
+      Completions found = new Completions(1);
+      while (completions.poll(found) == 0) {
+        Thread.onSpinWait();
+      }
+      return found.status(0);
+    }
+
+    @Override
+    public void close() {
+      context.close();
+      network.close();
+    }
+  }
+
+  @Test
+  void transitionsOfQueuePairs() throws Exception {
+    int[] numbers = new int[1];
+    List<RecordedEvent> events =
+        recorded(
+            "QueuePairTransition",
+            () -> {
+              try (Pair pair = Pair.connected()) {
+                numbers[0] = pair.here.number();
+              }
+            });
+    List<String> steps = new ArrayList<>();
+    for (RecordedEvent event : events) {
+      assertEquals("soft0", event.getString("device"));
+      assertEquals("RC", event.getString("type"));
+      assertNull(event.getString("failure"));
+      if (event.getInt("queuePair") == numbers[0]) {
+        steps.add(event.getString("from") + " to " + event.getString("to"));
+      }
+    }
+    assertEquals(List.of("RESET to INIT", "INIT to RTR", "RTR to RTS"), steps);
+  }
+
+  @Test
+  void registrationsWithTheirSize() throws Exception {
+    RecordedEvent event = recorded("MemoryRegistration", () -> Pair.connected().close()).getFirst();
+    assertEquals("soft0", event.getString("device"));
+    assertEquals(8192, event.getLong("length"));
+    assertEquals("LOCAL_WRITE REMOTE_WRITE", event.getString("access"));
+    assertTrue(event.getDuration().isPositive(), event::toString);
+  }
+
+  @Test
+  void failedCompletions() throws Exception {
+    List<RecordedEvent> events =
+        recorded(
+            "FailedCompletion",
+            () -> {
+              try (Pair pair = Pair.connected()) {
+                assertEquals(CompletionStatus.REM_ACCESS_ERR, pair.writeWithWrongKey());
+              }
+            });
+    assertEquals(1, events.size(), events::toString);
+    assertEquals("REM_ACCESS_ERR", events.getFirst().getString("status"));
+    assertEquals(77, events.getFirst().getLong("id"));
+  }
+
+  @Test
+  void failedCompletionsAreThrottledAndTheOmittedCounted() throws Exception {
+    int many = 100 * FailedCompletionEvent.PER_SECOND;
+    long start = System.nanoTime();
+    long[] seconds = new long[1];
+    List<RecordedEvent> events =
+        recorded(
+            "FailedCompletion",
+            () -> {
+              for (int i = 0; i < many; i++) {
+                FlightEvents.failedCompletion("queue", 1, i, "WR_FLUSH_ERR", 0);
+              }
+              seconds[0] = Duration.ofNanos(System.nanoTime() - start).toSeconds();
+              Thread.sleep(1100);
+              FlightEvents.failedCompletion("queue", 1, many, "WR_FLUSH_ERR", 0);
+            });
+    assertTrue(
+        events.size() <= (seconds[0] + 2) * FailedCompletionEvent.PER_SECOND + 1,
+        () -> events.size() + " in " + seconds[0] + " s");
+    long omitted = events.stream().mapToLong(event -> event.getLong("omitted")).sum();
+    assertEquals(many + 1, events.size() + omitted);
+  }
+
+  @Test
+  void asynchronousEvents() throws Exception {
+    List<RecordedEvent> events =
+        recorded(
+            "AsynchronousEvent",
+            () -> {
+              try (Pair pair = Pair.connected()) {
+                pair.writeWithWrongKey();
+                AsyncEvent event = pair.context.asyncEvents().take();
+                assertEquals(AsyncEventType.QP_ACCESS_ERR, event.type());
+              }
+            });
+    assertEquals("QP_ACCESS_ERR", events.getFirst().getString("type"));
+    assertTrue(events.getFirst().getString("object").startsWith("queue pair"), events::toString);
+  }
+
+  @Test
+  void waitsOnChannels() throws Exception {
+    List<RecordedEvent> events =
+        recorded(
+            "ChannelWait",
+            () -> {
+              try (SoftNetwork network = SoftNetwork.create();
+                  Context context = network.addDevice("soft0").open();
+                  CompletionChannel channel = context.createCompletionChannel()) {
+                assertNull(channel.poll(Duration.ofMillis(1)));
+              }
+            });
+    assertEquals("completion channel of soft0", events.getFirst().getString("channel"));
+    assertFalse(events.getFirst().getBoolean("found"));
+  }
+
+  @Test
+  void controlCallsWithTheirFailure() throws Exception {
+    List<RecordedEvent> events = recorded("ControlCall", () -> Pair.connected().close());
+    assertTrue(
+        events.stream().anyMatch(event -> event.getString("function").equals("ibv_modify_qp")),
+        events::toString);
+  }
+
+  @Test
+  void theLibraryWorksWithoutTheModuleOfTheRecorder() throws IOException {
+    String output =
+        new ForkedJvm()
+            .withNativeAccess()
+            .with("--limit-modules", "java.base")
+            .run(WithoutRecorder.class)
+            .succeeded();
+    assertTrue(output.contains("REM_ACCESS_ERR, jdk.jfr absent"), output);
+  }
+
+  /** Runs in a JVM that has no module but java.base. */
+  public static final class WithoutRecorder {
+    private WithoutRecorder() {}
+
+    /** Does all that is recorded elsewhere. */
+    public static void main(String[] arguments) throws Exception {
+      try (SoftNetwork network = SoftNetwork.create();
+          Context context = network.addDevice("soft0").open();
+          CompletionChannel channel = context.createCompletionChannel();
+          CompletionQueue completions = context.completionQueue(16).channel(channel).create();
+          ProtectionDomain domain = context.allocateProtectionDomain();
+          QueuePair here = domain.queuePair(QueuePairType.RC).completions(completions).create();
+          QueuePair there = domain.queuePair(QueuePairType.RC).completions(completions).create()) {
+        here.connect(there.localAddress());
+        there.connect(here.localAddress());
+        MemoryRegion region = domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE);
+        SendList sends = new SendList(1, 1);
+        sends.write(0).local(region, 0, 8).remote(region.start(), region.rkey()).signaled();
+        completions.requestNotification();
+        here.post(sends);
+        channel.take();
+        Completions found = new Completions(1);
+        completions.poll(found);
+        boolean present = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
+        System.out.println(found.status(0) + ", jdk.jfr " + (present ? "present" : "absent"));
+      }
+    }
+  }
+}
