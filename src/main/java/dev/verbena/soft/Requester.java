@@ -386,8 +386,7 @@ final class Requester {
       if (!done || sends.retired() >= cursor) {
         break;
       }
-      queuePair.complete(request, rdma_h.IBV_WC_SUCCESS());
-      sends.retire();
+      queuePair.retire(request, rdma_h.IBV_WC_SUCCESS());
     }
     queuePair.checkDrained();
   }
@@ -508,8 +507,7 @@ final class Requester {
   /** Fails the oldest request; the queue pair enters the error state. */
   private void fail(int status) {
     if (sends.retired() < sends.started) {
-      queuePair.complete(sends.at(sends.retired()), status);
-      sends.retire();
+      queuePair.retire(sends.at(sends.retired()), status);
     }
     queuePair.toError();
   }

@@ -256,8 +256,7 @@ final class SoftQueuePair extends SoftObject {
   /** Completes what is still in the queues, with WR_FLUSH_ERR. */
   void flush() {
     while (!sends.isEmpty()) {
-      complete(sends.at(sends.retired()), rdma_h.IBV_WC_WR_FLUSH_ERR());
-      sends.retire();
+      retire(sends.at(sends.retired()), rdma_h.IBV_WC_WR_FLUSH_ERR());
     }
     sends.started = sends.retired();
     if (receives != null && state == rdma_h.IBV_QPS_ERR()) {
@@ -383,10 +382,14 @@ final class SoftQueuePair extends SoftObject {
 
   // Completions
 
-  /** Completes a send request, if it is signaled or failed. */
-  void complete(SendRequest request, int status) {
+  /**
+   * Retires the oldest send request, and completes it if it is signaled or failed. Its slot is free
+   * before the completion can be polled: who polls may post at once.
+   */
+  void retire(SendRequest request, int status) {
     boolean failed = status != rdma_h.IBV_WC_SUCCESS();
     if (!failed && !allSignaled && !request.has(rdma_h.IBV_SEND_SIGNALED())) {
+      sends.retire();
       return;
     }
     completion.clear();
@@ -396,6 +399,7 @@ final class SoftQueuePair extends SoftObject {
     completion.opcode = request.completionOpcode();
     completion.queuePair = number;
     completion.length = failed ? 0 : (int) request.length();
+    sends.retire();
     sendCompletions.add(completion, false);
   }
 

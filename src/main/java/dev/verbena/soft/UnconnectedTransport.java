@@ -35,8 +35,7 @@ abstract class UnconnectedTransport implements Transport {
       SendRequest request = sends.at(sends.retired());
       sends.started = sends.retired() + 1;
       int status = send(request);
-      queuePair.complete(request, status);
-      sends.retire();
+      queuePair.retire(request, status);
       queuePair.checkDrained();
       if (status != rdma_h.IBV_WC_SUCCESS()) {
         queuePair.sendFailed();

@@ -125,8 +125,7 @@ final class UnreliableConnection implements Transport {
 
   private void finish(SendRequest request, int status) {
     packet = 0;
-    queuePair.complete(request, status);
-    sends.retire();
+    queuePair.retire(request, status);
     if (status != rdma_h.IBV_WC_SUCCESS()) {
       queuePair.sendFailed();
     }
