@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
@@ -440,6 +441,7 @@ class ConnectionTest {
   @DeviceTest
   @DisplayName("no RDMA device serves the loopback address, which the exceptions say")
   void loopback() {
+    Rig.softRoceOnly();
     InetSocketAddress loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7471);
     var listening = assertThrows(IllegalArgumentException.class, () -> Listener.open(loopback));
     assertTrue(listening.getMessage().contains("loopback"), listening.getMessage());
@@ -466,6 +468,8 @@ class ConnectionTest {
       pair.client.close();
       assertNull(waiting.get(2, TimeUnit.MINUTES));
       assertNull(pair.server.receive(SOON), "the end is no longer known");
+      // The mark comes before the event.
+      Await.until("the event", () -> pair.server.endpoint().end().isPresent());
       assertEquals(EventType.DISCONNECTED, pair.server.endpoint().end().orElseThrow().type());
       var ended = assertThrows(ConnectionException.class, () -> pair.server.send(new byte[1]));
       assertEquals(EventType.DISCONNECTED, ended.event().type());

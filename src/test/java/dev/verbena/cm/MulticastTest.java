@@ -106,6 +106,9 @@ class MulticastTest {
   }
 
   private static int queuePairs() throws Exception {
+    if (Rig.isSoftware()) {
+      return 0; // The kernel has none; closing one that is still attached would fail.
+    }
     try (Program list = Program.start(List.of("rdma", "resource", "show", "qp"))) {
       return (int) list.endsWell().lines().filter(line -> line.contains("type UD")).count();
     }
@@ -143,6 +146,9 @@ class MulticastTest {
       var refused = assertThrows(VerbsException.class, () -> id.multicast().join(group, 1));
       assertTrue(refused.isUnsupported(), refused.getMessage());
       assertTrue(refused.getMessage().contains("ENOTSUPP"), refused.getMessage());
+    }
+    if (Rig.isSoftware()) {
+      return;
     }
     try (Program mckey =
         Program.start(
