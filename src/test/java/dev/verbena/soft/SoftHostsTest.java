@@ -19,7 +19,6 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -32,14 +31,19 @@ class SoftHostsTest {
     return text.getBytes(UTF_8);
   }
 
-  @Test
-  void connectionCarriesMessagesInBothDirections() throws Exception {
+  private static Void exchange() throws Exception {
     try (SoftHosts hosts = SoftHosts.create()) {
       hosts.client().send(bytes("question"));
       assertArrayEquals(bytes("question"), hosts.server().receive());
       hosts.server().send(bytes("answer"));
       assertArrayEquals(bytes("answer"), hosts.client().receive());
     }
+    return null;
+  }
+
+  @Test
+  void connectionCarriesMessagesInBothDirections() throws Exception {
+    exchange();
   }
 
   @Test
@@ -137,15 +141,10 @@ class SoftHostsTest {
 
   @Test
   void hostsOfParallelTestsAreIndependent() throws Exception {
-    Callable<Void> test =
-        () -> {
-          connectionCarriesMessagesInBothDirections();
-          return null;
-        };
     try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
       List<Future<Void>> tests = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
-        tests.add(threads.submit(test));
+        tests.add(threads.submit(SoftHostsTest::exchange));
       }
       for (Future<Void> each : tests) {
         each.get();
