@@ -16,6 +16,9 @@ import java.util.List;
  * <p>Closing it calls {@code ibv_destroy_counters}. See {@code ibv_create_counters(3)}.
  */
 public final class FlowCounters extends Resource {
+  /** The size of an attribute of a kernel command is a 16-bit number of bytes. */
+  private static final int MAX_READ = 0xffff / Long.BYTES;
+
   private final Context context;
 
   private FlowCounters(Context context, long address) {
@@ -95,7 +98,7 @@ public final class FlowCounters extends Resource {
   /**
    * Reads the counters from the device: {@code ibv_read_counters}.
    *
-   * @param count the number of counters, from index 0 on
+   * @param count the number of counters, from index 0 on: 1 to 8191
    * @return their values
    */
   public long[] read(int count) {
@@ -106,7 +109,7 @@ public final class FlowCounters extends Resource {
    * Reads the cached counters, if the driver caches them: {@code ibv_read_counters} with {@code
    * IBV_READ_COUNTERS_ATTR_PREFER_CACHED}.
    *
-   * @param count the number of counters, from index 0 on
+   * @param count the number of counters, from index 0 on: 1 to 8191
    * @return their values
    */
   public long[] readCached(int count) {
@@ -114,8 +117,9 @@ public final class FlowCounters extends Resource {
   }
 
   private long[] read(int count, int flags) {
-    if (count < 1) {
-      throw new IllegalArgumentException("number of counters must be positive: " + count);
+    if (count < 1 || count > MAX_READ) {
+      throw new IllegalArgumentException(
+          "number of counters must be 1 to " + MAX_READ + ": " + count);
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, count);

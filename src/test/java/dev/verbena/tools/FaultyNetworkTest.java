@@ -39,24 +39,12 @@ import org.junit.jupiter.api.DisplayName;
 @AnyKernel
 class FaultyNetworkTest {
   /** How long anything may take here before it hangs, on a machine that is slow. */
-  private static final Duration PATIENCE = Duration.ofSeconds(90);
+  static final Duration PATIENCE = Duration.ofSeconds(90);
 
   private static final Duration SHORTLY = Duration.ofSeconds(2);
   private static final String NETDEV_B = "VERBENA_NETDEV_B";
 
   private Map<String, Integer> before;
-
-  long T0;
-
-  @BeforeEach
-  void t0() {
-    T0 = System.nanoTime();
-  }
-
-  @AfterEach
-  void t1(org.junit.jupiter.api.TestInfo i) {
-    System.out.println("TIME " + i.getDisplayName() + " " + (System.nanoTime() - T0) / 1000000);
-  }
 
   @BeforeEach
   void count() throws Exception {
@@ -110,7 +98,7 @@ class FaultyNetworkTest {
   }
 
   /** Sends messages there and back, which must arrive in order and as they were sent. */
-  private static void exchange(int messages) throws Exception {
+  static void exchange(int messages) throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0))) {
       CompletableFuture<Void> echo =
           CompletableFuture.runAsync(
@@ -160,12 +148,12 @@ class FaultyNetworkTest {
     return address.getHostAddress();
   }
 
-  private static void ping(int pings) throws Exception {
+  static void ping(int pings) throws Exception {
     String port = Ports.free();
     runBoth(rpingServer(port), rpingClient(port, pings));
   }
 
-  private static void measure(int messages) throws Exception {
+  static void measure(int messages) throws Exception {
     String port = Ports.free();
     runBoth(perfServer(port), perfClient(port, messages));
   }

@@ -100,6 +100,9 @@ class CounterTest extends FakeDeviceFixture {
     assertArrayEquals(new long[] {100}, counters.readCached(1));
     assertArrayEquals(new long[] {1}, arguments);
     assertThrows(IllegalArgumentException.class, () -> counters.read(0));
+    var tooMany =
+        assertThrows(IllegalArgumentException.class, () -> counters.read(Integer.MAX_VALUE));
+    assertEquals("number of counters must be 1 to 8191: 2147483647", tooMany.getMessage());
     assertThrows(
         IllegalArgumentException.class, () -> counters.attach(FlowCounters.Counted.PACKETS, -1));
   }
