@@ -34,7 +34,10 @@ final class Inbox {
   }
 
   private void post(int slot) {
-    transfers.receive(slot, slots.region(), slots.offset(slot), slots.size());
+    if (!transfers.receive(slot, slots.region(), slots.offset(slot), slots.size())) {
+      throw new IllegalStateException(
+          "the receive queue is full: it holds fewer requests than slots");
+    }
   }
 
   /** Waits for the next message, the end, a failure or the deadline. */

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AddressHandle;
@@ -100,6 +101,7 @@ public final class Transfers {
    * @param length the maximum length of the message in bytes
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean receive(long id, MemoryRegion region, long offset, long length) {
     synchronized (receive) {
       receive.id(0, id);
@@ -117,6 +119,7 @@ public final class Transfers {
    * @param length the length in bytes
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean send(long id, MemoryRegion region, long offset, long length) {
     synchronized (send) {
       send.send(0).id(id).local(region, offset, length).signaled();
@@ -131,6 +134,7 @@ public final class Transfers {
    * @param data the data, in native or heap memory, at most the queue pair's maximum inline data
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean sendInline(long id, MemorySegment data) {
     synchronized (send) {
       SendList list = inline();
@@ -157,6 +161,7 @@ public final class Transfers {
    * @param rkey the remote key of the peer's region
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean read(
       long id, MemoryRegion region, long offset, long length, long remoteAddress, int rkey) {
     synchronized (send) {
@@ -176,6 +181,7 @@ public final class Transfers {
    * @param rkey the remote key of the peer's region
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean write(
       long id, MemoryRegion region, long offset, long length, long remoteAddress, int rkey) {
     synchronized (send) {
@@ -193,6 +199,7 @@ public final class Transfers {
    * @param rkey the remote key of the peer's region
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean writeInline(long id, MemorySegment data, long remoteAddress, int rkey) {
     synchronized (send) {
       SendList list = inline();
@@ -213,6 +220,7 @@ public final class Transfers {
    * @param addend the value to add
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean fetchAndAdd(
       long id, MemoryRegion region, long offset, long remoteAddress, int rkey, long addend) {
     synchronized (send) {
@@ -238,6 +246,7 @@ public final class Transfers {
    * @param desired the new value
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean compareAndSwap(
       long id,
       MemoryRegion region,
@@ -263,6 +272,7 @@ public final class Transfers {
    * @param list send requests; unsignaled requests generate no work completion
    * @return the number of requests posted; smaller than the size of the list if the queue is full
    */
+  @CheckReturnValue
   public int post(SendList list) {
     return queuePair.post(list);
   }
@@ -274,6 +284,7 @@ public final class Transfers {
    * @param list receive requests
    * @return the number of requests posted; smaller than the size of the list if the queue is full
    */
+  @CheckReturnValue
   public int post(ReceiveList list) {
     return sharedReceives == null ? queuePair.post(list) : sharedReceives.post(list);
   }
@@ -289,6 +300,7 @@ public final class Transfers {
    * @param number the queue pair number (QPN) of the peer; 0xffffff for a multicast group
    * @return false if the queue is full
    */
+  @CheckReturnValue
   public boolean sendDatagram(
       long id, MemoryRegion region, long offset, long length, AddressHandle handle, int number) {
     synchronized (send) {

@@ -1,5 +1,6 @@
 package dev.verbena.packet;
 
+import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
@@ -204,6 +205,7 @@ public final class PacketPort implements AutoCloseable {
    * @return the number of requests that were posted; less than all if the queue is full
    * @throws IllegalStateException if the queue pair is in an error state
    */
+  @CheckReturnValue
   public int startSending(SendList sends) {
     raise(QueuePairState.RTS);
     return queuePair.post(sends);

@@ -5,4 +5,7 @@
  * needs; {@link dev.verbena.packet.PacketBuffers} is the memory of packets. Both give access to
  * their objects of {@code dev.verbena.verbs}.
  */
+@NullMarked
 package dev.verbena.packet;
+
+import org.jspecify.annotations.NullMarked;

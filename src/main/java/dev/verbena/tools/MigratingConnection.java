@@ -85,7 +85,7 @@ final class MigratingConnection implements AutoCloseable {
   }
 
   void send() throws InterruptedException {
-    transfers.send(0, outbox, 0, outbox.length());
+    requirePosted(transfers.send(0, outbox, 0, outbox.length()));
     transfers.awaitSends(completions, patience);
     requireGood("send");
   }
@@ -97,7 +97,13 @@ final class MigratingConnection implements AutoCloseable {
   }
 
   private void postReceive() {
-    transfers.receive(0, inbox, 0, inbox.length());
+    requirePosted(transfers.receive(0, inbox, 0, inbox.length()));
+  }
+
+  private static void requirePosted(boolean posted) {
+    if (!posted) {
+      throw new Failure("the queue is full");
+    }
   }
 
   private void requireGood(String what) {

@@ -57,7 +57,7 @@ final class PingPongXrc {
     options.apply(receiver).access(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ).init();
     options.apply(sender).psn(receiver.localAddress().psn()).init();
     receive.local(0, region, 0, options.size());
-    queue.post(receive);
+    Link.require(queue.post(receive), 1);
   }
 
   /** Connects to the peer, and exchanges messages with it. */
@@ -94,7 +94,7 @@ final class PingPongXrc {
     }
     for (int count = 0; count < options.iterations(); count++) {
       await(received);
-      queue.post(receive);
+      Link.require(queue.post(receive), 1);
       if (posted < options.iterations()) {
         posted = send(posted, remoteQueue);
       }

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import java.time.Duration;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A local ACK timeout: how long a reliable connection waits for an acknowledgement before it
@@ -90,7 +91,7 @@ public final class AckTimeout {
   }
 
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof AckTimeout timeout && timeout.code == code;
   }
 

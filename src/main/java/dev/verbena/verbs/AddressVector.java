@@ -4,6 +4,7 @@ import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An address vector (AV): the path to a destination ({@code struct ibv_ah_attr}).
@@ -164,7 +165,7 @@ public final class AddressVector {
   }
 
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof AddressVector that
         && that.port == port
         && that.route.equals(route)

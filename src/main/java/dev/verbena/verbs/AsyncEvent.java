@@ -80,4 +80,17 @@ public sealed interface AsyncEvent {
    * @param object the C object
    */
   record OfForeignObject(AsyncEventType type, MemorySegment object) implements AsyncEvent {}
+
+  /**
+   * An event whose type this library does not know.
+   *
+   * @param code the value of {@code enum ibv_event_type}
+   * @param device the device
+   */
+  record Unknown(int code, Device device) implements AsyncEvent {
+    @Override
+    public AsyncEventType type() {
+      return AsyncEventType.UNKNOWN;
+    }
+  }
 }

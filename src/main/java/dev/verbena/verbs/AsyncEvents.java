@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The asynchronous events of an open device, in the order in which they occurred. Each event is
@@ -55,7 +56,7 @@ public final class AsyncEvents {
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the context is closed, also during the wait
    */
-  public AsyncEvent poll(Duration timeout) throws InterruptedException {
+  public @Nullable AsyncEvent poll(Duration timeout) throws InterruptedException {
     AsyncEvent kept = unhandled.next();
     return kept == null ? events.poll(timeout) : kept;
   }
@@ -66,7 +67,7 @@ public final class AsyncEvents {
    * @return the next event, or null if there is none
    * @throws IllegalStateException if the context is closed
    */
-  public AsyncEvent poll() {
+  public @Nullable AsyncEvent poll() {
     AsyncEvent kept = unhandled.next();
     return kept == null ? events.poll() : kept;
   }
@@ -106,6 +107,9 @@ public final class AsyncEvents {
   private AsyncEvent translated(MemorySegment event) {
     AsyncEventType type =
         Codes.of(AsyncEventType.class, ibv_async_event.event_type(event), AsyncEventType.UNKNOWN);
+    if (type == AsyncEventType.UNKNOWN) {
+      return new AsyncEvent.Unknown(ibv_async_event.event_type(event), context.device());
+    }
     MemorySegment element = ibv_async_event.element(event);
     MemorySegment object = ibv_async_event.element.qp(element);
     AsyncEvent known =
@@ -136,11 +140,12 @@ public final class AsyncEvents {
       case AsyncEvent.OfWorkQueue e -> e.queue();
       case AsyncEvent.OfPort e -> "port " + e.port();
       case AsyncEvent.OfDevice e -> e.device();
+      case AsyncEvent.Unknown e -> e.device();
       case AsyncEvent.OfForeignObject e -> e.object();
     };
   }
 
-  private <R extends Resource> AsyncEvent about(
+  private <R extends Resource> @Nullable AsyncEvent about(
       Class<R> type, MemorySegment object, Function<R, AsyncEvent> event) {
     R resource = context.find(type, object.address());
     return resource == null ? null : event.apply(resource);

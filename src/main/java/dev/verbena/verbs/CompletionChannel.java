@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A completion event channel: delivers the completion events of one or more completion queues
@@ -103,7 +104,7 @@ public final class CompletionChannel extends Resource {
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the channel is closed, also during the wait
    */
-  public CompletionQueue poll(Duration timeout) throws InterruptedException {
+  public @Nullable CompletionQueue poll(Duration timeout) throws InterruptedException {
     return events.poll(timeout);
   }
 
@@ -113,7 +114,7 @@ public final class CompletionChannel extends Resource {
    * @return the queue of the event, or null if there is none
    * @throws IllegalStateException if the channel is closed
    */
-  public CompletionQueue poll() {
+  public @Nullable CompletionQueue poll() {
     return events.poll();
   }
 
@@ -139,7 +140,7 @@ public final class CompletionChannel extends Resource {
   }
 
   /** Returns the queue of the next event; null if the queue is being closed. */
-  private CompletionQueue read() {
+  private @Nullable CompletionQueue read() {
     context.verbs().ibv_get_cq_event(address(), event.address() + CQ, event.address() + CQ_CONTEXT);
     long cq = event.get(ValueLayout.JAVA_LONG, CQ);
     CompletionEvents[] all = queues;

@@ -190,6 +190,26 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
+   * Returns the code of the completion status, which also tells apart those that this library does
+   * not know.
+   *
+   * @return a value of {@code enum ibv_wc_status}
+   */
+  public int statusCode() {
+    return current().status();
+  }
+
+  /**
+   * Returns the code of the operation, which also tells apart those that this library does not
+   * know: {@code ibv_wc_read_opcode}.
+   *
+   * @return a value of {@code enum ibv_wc_opcode}
+   */
+  public int opcodeCode() {
+    return current().ibv_wc_read_opcode();
+  }
+
+  /**
    * Returns the completion status.
    *
    * @return the status

@@ -58,7 +58,8 @@ public enum CompletionOpcode implements Codes.Code {
   private static CompletionOpcode[] byCode() {
     CompletionOpcode[] table = new CompletionOpcode[DRIVER3.code + 1];
     for (int code = 0; code < table.length; code++) {
-      table[code] = Codes.of(CompletionOpcode.class, code, UNKNOWN);
+      CompletionOpcode known = Codes.find(CompletionOpcode.class, code);
+      table[code] = known == null ? UNKNOWN : known;
     }
     return table;
   }

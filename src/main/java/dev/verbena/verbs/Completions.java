@@ -175,6 +175,28 @@ public final class Completions extends DataPathUser {
   }
 
   /**
+   * Returns the code of the completion status, which also tells apart those that this library does
+   * not know.
+   *
+   * @param index the index of the completion
+   * @return a value of {@code enum ibv_wc_status}
+   */
+  public int statusCode(int index) {
+    return getInt(index, STATUS);
+  }
+
+  /**
+   * Returns the code of the operation, which also tells apart those that this library does not
+   * know.
+   *
+   * @param index the index of the completion
+   * @return a value of {@code enum ibv_wc_opcode}
+   */
+  public int opcodeCode(int index) {
+    return getInt(index, OPCODE);
+  }
+
+  /**
    * Returns the completion status.
    *
    * @param index the index of the completion
@@ -342,7 +364,8 @@ public final class Completions extends DataPathUser {
             + " on queue pair 0x"
             + Integer.toHexString(queuePairNumber(index))
             + ": "
-            + status.text();
+            + status.text()
+            + (status == CompletionStatus.UNKNOWN ? " " + statusCode(index) : "");
     if (status == CompletionStatus.SUCCESS) {
       return text;
     }

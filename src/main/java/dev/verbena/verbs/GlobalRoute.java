@@ -4,6 +4,7 @@ import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_global_route;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The fields of the global routing header (GRH) of packets to a GID: {@code struct
@@ -149,7 +150,7 @@ public final class GlobalRoute {
   }
 
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof GlobalRoute that
         && that.destination.equals(destination)
         && that.sourceGidIndex == sourceGidIndex

@@ -28,7 +28,7 @@ public enum Mtu implements Codes.Code {
 
   /** Returns the constant of a code; 0, which ports that are down report, is the smallest. */
   static Mtu of(int code) {
-    return Codes.of(Mtu.class, code, MTU_256);
+    return code == 0 ? MTU_256 : Codes.of(Mtu.class, code, MTU_256);
   }
 
   /**

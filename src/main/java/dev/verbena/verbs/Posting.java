@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
+import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.ExtendedQueuePairCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Segments;
@@ -14,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Builds and posts send requests through the {@code ibv_wr_*} functions.
@@ -26,7 +28,7 @@ import java.util.stream.Stream;
  * try (Posting posting = queuePair.startPosting()) {
  *   posting.write(address, rkey).local(region, 0, 4096);
  *   posting.id(7).signaled().writeWithImmediate(address + 4096, rkey, 1).local(region, 4096, 64);
- *   posting.complete();
+ *   int posted = posting.complete(); // 0 if the queue is full
  * }
  * }
  *
@@ -52,7 +54,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   private long id;
 
   /** The request that was built last; null before the first one. */
-  private WorkRequestOpcode opcode;
+  private @Nullable WorkRequestOpcode opcode;
 
   private int sges;
   private boolean inlined;
@@ -701,6 +703,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    * @throws IllegalStateException if the state of the queue pair does not allow sends
    * @throws VerbsException if {@code ibv_wr_complete} fails; no request was posted
    */
+  @CheckReturnValue
   public int complete() {
     requireOwner();
     endRequest();

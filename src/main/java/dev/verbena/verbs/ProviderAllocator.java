@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Allocates the memory of queues that are created on a {@linkplain ProtectionDomain#parentDomain
@@ -17,7 +18,7 @@ public interface ProviderAllocator {
    * @param resource the resource type, in the codes of the provider
    * @return the memory, or null to let the provider allocate it
    */
-  MemorySegment allocate(long size, long alignment, long resource);
+  @Nullable MemorySegment allocate(long size, long alignment, long resource);
 
   /**
    * Frees memory.

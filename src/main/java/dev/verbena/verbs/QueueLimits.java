@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The limits of a queue, by which work requests are validated before they are posted.
  *
@@ -10,4 +12,8 @@ package dev.verbena.verbs;
  * @param inlineData the maximum size of the inline data of a request, in bytes
  */
 record QueueLimits(
-    Resource queue, ProtectionDomain domain, QueuePairType type, int sges, int inlineData) {}
+    Resource queue,
+    ProtectionDomain domain,
+    @Nullable QueuePairType type,
+    int sges,
+    int inlineData) {}

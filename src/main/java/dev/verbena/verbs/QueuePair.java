@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.Ece;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
@@ -19,6 +20,7 @@ import java.lang.ref.Reference;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A queue pair: {@code struct ibv_qp}.
@@ -29,7 +31,7 @@ import java.util.Set;
  *   queuePair.connect(exchange(queuePair.localAddress())); // with the remote side
  *   SendList sends = new SendList(1, 1);
  *   sends.send(0).local(region, 0, 64).signaled();
- *   queuePair.post(sends);
+ *   int posted = queuePair.post(sends); // fewer than all if the queue is full
  * }
  * }
  *
@@ -48,7 +50,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private static final long STATE = ibv_qp.state$offset();
 
   private final Context context;
-  private final ProtectionDomain domain;
+  private final @Nullable ProtectionDomain domain;
   private final QueuePairType type;
   private final QueuePairCapacity capacity;
   private final int number;
@@ -60,7 +62,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final QueueLimits receives;
   private final boolean sendsItself;
   private final boolean receivesItself;
-  private final Posting posting;
+  private final @Nullable Posting posting;
 
   /**
    * Returns a queue pair that C code created, for example librdmacm, and that another function
@@ -195,6 +197,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     requests before the failed one were posted, and {@link RequestList#refused} returns its
    *     index
    */
+  @CheckReturnValue
   public int post(SendList list) {
     return post(list, 0, list.size());
   }
@@ -215,6 +218,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     requests before the failed one were posted, and {@link RequestList#refused} returns its
    *     index
    */
+  @CheckReturnValue
   public int post(SendList list, int from, int count) {
     list.enter();
     try {
@@ -265,6 +269,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     requests before the failed one were posted, and {@link RequestList#refused} returns its
    *     index
    */
+  @CheckReturnValue
   public int post(ReceiveList list) {
     return post(list, 0, list.size());
   }
@@ -286,6 +291,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     index
    */
   @Override
+  @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
     list.enter();
     try {

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The address of a queue pair: all that a remote queue pair needs to connect to it, or to send
@@ -253,7 +254,7 @@ public final class QueuePairAddress {
   }
 
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof QueuePairAddress that
         && that.number == number
         && that.psn == psn

@@ -13,6 +13,7 @@ import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A builder of a queue pair. Get one with {@link ProtectionDomain#queuePair}.
@@ -30,20 +31,20 @@ import java.util.stream.Stream;
  */
 public final class QueuePairBuilder {
   private final Context context;
-  private final ProtectionDomain domain;
-  private final XrcDomain xrcDomain;
+  private final @Nullable ProtectionDomain domain;
+  private final @Nullable XrcDomain xrcDomain;
   private final QueuePairType type;
-  private CompletionQueue sendCompletions;
-  private CompletionQueue receiveCompletions;
-  private SharedReceiveQueue sharedReceiveQueue;
+  private @Nullable CompletionQueue sendCompletions;
+  private @Nullable CompletionQueue receiveCompletions;
+  private @Nullable SharedReceiveQueue sharedReceiveQueue;
   private QueuePairCapacity capacity = QueuePairCapacity.of(1);
   private boolean signalAll;
   private Set<SendOperation> sendOperations = Set.of();
   private Set<QueuePairFlag> flags = Set.of();
   private OptionalInt sourceNumber = OptionalInt.empty();
   private OptionalInt maxTsoHeader = OptionalInt.empty();
-  private ReceiveIndirectionTable table;
-  private ReceiveHash hash;
+  private @Nullable ReceiveIndirectionTable table;
+  private @Nullable ReceiveHash hash;
 
   QueuePairBuilder(ProtectionDomain domain, QueuePairType type) {
     if (type == QueuePairType.XRC_RECV) {

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.ibv_qp_cap;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The capacity of a queue pair: the sizes of its send and receive queues and of their work requests
@@ -183,7 +184,7 @@ public final class QueuePairCapacity {
   }
 
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof QueuePairCapacity that
         && that.sendRequests == sendRequests
         && that.receiveRequests == receiveRequests

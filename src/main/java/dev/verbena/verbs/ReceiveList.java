@@ -12,7 +12,7 @@ import dev.verbena.raw.ibv_recv_wr;
  *   receives.id(i, i);
  *   receives.local(i, region, i * 4096, 4096);
  * }
- * queuePair.post(receives);
+ * int posted = queuePair.post(receives);
  * }
  *
  * <p>A list is used by one thread at a time. There is nothing to close: its memory is freed by the

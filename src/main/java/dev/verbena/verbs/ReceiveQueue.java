@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.CheckReturnValue;
+
 /**
  * A queue that receive requests are posted to: of a queue pair, a shared receive queue, or a work
  * queue.
@@ -19,5 +21,6 @@ public sealed interface ReceiveQueue permits QueuePair, SharedReceiveQueue, Work
    * @throws dev.verbena.VerbsException if the post fails for another reason; the requests before
    *     the failed one were posted, and {@link RequestList#refused} returns its index
    */
+  @CheckReturnValue
   int post(ReceiveList list, int from, int count);
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An object that was created by a C function and must be destroyed. It knows the objects it was
@@ -238,7 +239,7 @@ public abstract class Resource implements AutoCloseable {
     children.remove(child);
   }
 
-  private synchronized Resource newestChild() {
+  private synchronized @Nullable Resource newestChild() {
     return children.isEmpty() ? null : children.getLast();
   }
 
@@ -271,7 +272,7 @@ public abstract class Resource implements AutoCloseable {
    * Returns the object with a C address that was created on this one, directly or indirectly; null
    * if there is none.
    */
-  final <R extends Resource> R find(Class<R> type, long address) {
+  final <R extends Resource> @Nullable R find(Class<R> type, long address) {
     for (Resource child : children().reversed()) {
       if (type.isInstance(child) && child.address == address) {
         return type.cast(child);

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import java.time.Duration;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A minimum RNR NAK timer: how long a sender waits before it retransmits a message for which the
@@ -87,7 +88,7 @@ public final class RnrTimer {
   }
 
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof RnrTimer timer && timer.code == code;
   }
 

@@ -6,6 +6,7 @@ import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A list of send requests that are posted together: an array of {@code struct ibv_send_wr} in
@@ -533,7 +534,7 @@ public final class SendList extends RequestList {
    * @param request the index of the request
    * @return the opcode; null if the request is unformatted
    */
-  public WorkRequestOpcode opcode(int request) {
+  public @Nullable WorkRequestOpcode opcode(int request) {
     return opcodes[Objects.checkIndex(request, opcodes.length)];
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.internal.Verbs;
@@ -16,6 +17,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A shared receive queue (SRQ): a receive queue of several queue pairs ({@code struct ibv_srq}).
@@ -24,7 +26,7 @@ import java.util.stream.Stream;
  * try (SharedReceiveQueue shared = pd.createSharedReceiveQueue(1024);
  *     QueuePair queuePair =
  *         pd.queuePair(QueuePairType.RC).completions(cq).sharedReceiveQueue(shared).create()) {
- *   shared.post(receives);
+ *   int posted = shared.post(receives);
  * }
  * }
  *
@@ -61,8 +63,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     private final int requests;
     private int maxSges = 1;
     private SharedReceiveQueueType type = SharedReceiveQueueType.BASIC;
-    private XrcDomain xrcDomain;
-    private CompletionQueue completions;
+    private @Nullable XrcDomain xrcDomain;
+    private @Nullable CompletionQueue completions;
     private int maxTags = 1;
     private int maxOperations = 1;
 
@@ -353,6 +355,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @return the number of requests that were posted, from the first one on; less than all if the
    *     queue is full
    */
+  @CheckReturnValue
   public int post(ReceiveList list) {
     return post(list, 0, list.size());
   }
@@ -372,6 +375,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    *     before the failed one were posted, and {@link RequestList#refused} returns its index
    */
   @Override
+  @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
     list.enter();
     try {
@@ -402,6 +406,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @throws VerbsException if {@code ibv_post_srq_ops} fails for another reason; the operations
    *     before the failed one were posted
    */
+  @CheckReturnValue
   public int post(TagOperations operations) {
     hold();
     try {

@@ -18,7 +18,7 @@ import java.util.Objects;
  * operations.add(0, tag, -1, 7);
  * operations.local(0, region, 0, 4096);
  * operations.synchronize(1, unexpected);
- * queue.post(operations);
+ * int posted = queue.post(operations);
  * int handle = operations.handle(0); // identifies the buffer in a delete operation
  * }
  *

@@ -133,6 +133,7 @@ final class UnhandledEvents {
       case AsyncEvent.OfWorkQueue(var _, var queue) -> queue;
       case AsyncEvent.OfPort(var _, var port) -> "port " + port + " of " + context.device();
       case AsyncEvent.OfDevice(var _, var device) -> device;
+      case AsyncEvent.Unknown(int _, var device) -> device;
       case AsyncEvent.OfForeignObject(var _, var object) -> "the C object at " + object.address();
     };
   }

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.WorkQueueCalls;
 import dev.verbena.raw.ibv_wq;
@@ -156,6 +157,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    *     queue is full
    * @throws VerbsException if {@code ibv_post_wq_recv} fails for another reason
    */
+  @CheckReturnValue
   public int post(ReceiveList list) {
     return post(list, 0, list.size());
   }
@@ -172,6 +174,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    * @throws VerbsException if {@code ibv_post_wq_recv} fails for another reason
    */
   @Override
+  @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
     list.enter();
     try {

@@ -21,4 +21,7 @@
  *       dev.verbena.verbs.ReceiveIndirectionTable}.
  * </ul>
  */
+@NullMarked
 package dev.verbena.verbs;
+
+import org.jspecify.annotations.NullMarked;

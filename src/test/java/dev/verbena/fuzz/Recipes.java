@@ -185,7 +185,7 @@ final class Recipes {
     try (Posting posting = queuePair.startPosting()) {
       posting.id(1).signaled().send().local(region, 0, 8);
       posting.signaled().write(region.start(), region.rkey()).local(region, 0, 8);
-      posting.complete();
+      int unused = posting.complete();
     }
   }
 
@@ -208,8 +208,8 @@ final class Recipes {
         "burst on " + queuePair.number() + " of " + sends.size() + " sends",
         () -> {
           for (int i = 0; i < TURNS && !worker.round().isOver(); i++) {
-            queuePair.post(receives);
-            queuePair.post(sends);
+            int received = queuePair.post(receives);
+            int sent = queuePair.post(sends);
             queue.poll(completions);
           }
         });

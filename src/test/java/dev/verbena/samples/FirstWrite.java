@@ -28,7 +28,9 @@ public class FirstWrite {
 
       SendList sends = new SendList(1, 1);
       sends.write(0).local(region, 0, 64).remote(region.start() + 2048, region.rkey()).signaled();
-      here.post(sends);
+      if (here.post(sends) == 0) {
+        throw new IllegalStateException("the send queue is full");
+      }
 
       Completions completions = new Completions(1);
       while (queue.poll(completions) == 0) {

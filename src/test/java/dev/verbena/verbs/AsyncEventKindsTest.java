@@ -58,6 +58,7 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
       case AsyncEvent.OfWorkQueue(var type, var queue) -> queue.address();
       case AsyncEvent.OfPort(var type, int port) -> port;
       case AsyncEvent.OfDevice(var type, var device) -> 0;
+      case AsyncEvent.Unknown(int code, var device) -> 0;
       case AsyncEvent.OfForeignObject(var type, var object) -> object.address();
     };
   }

@@ -187,7 +187,7 @@ class ErrorTourTest {
   @DisplayName("S1-10: a failed completion is described in words, with advice")
   void failuresAreDescribed() {
     try (Pair pair = impatient()) {
-      pair.a.queuePair.post(send(pair, 8));
+      assertEquals(1, pair.a.queuePair.post(send(pair, 8)));
       String text = pair.a.completion(CompletionStatus.RNR_RETRY_EXC_ERR).describe(0);
       assertTrue(text.contains("RNR retry counter exceeded"), text);
       assertTrue(text.contains("must post receive requests"), text);

@@ -130,7 +130,7 @@ class PostTest {
     SendList sends = new SendList(1, 1);
     sends.compareAndSwap(0, -1, -1).id(5).local(region, 0, 8).remote(-8, -1).signaled();
     sends.send(0);
-    rc.post(sends);
+    assertEquals(sends.size(), rc.post(sends));
     MemorySegment wr = device.send(0);
     for (long at = ibv_send_wr.send_flags$offset(); at < ibv_send_wr.sizeof(); at += 4) {
       assertEquals(0, wr.get(ValueLayout.JAVA_INT, at), "at " + at);
@@ -163,7 +163,7 @@ class PostTest {
     SendList sends = new SendList(1, 1, 16);
     MemorySegment heap = MemorySegment.ofArray(new byte[] {1, 2, 3});
     sends.send(0).inline(heap);
-    rc.post(sends);
+    assertEquals(sends.size(), rc.post(sends));
     MemorySegment wr = device.send(0);
     assertEquals(rdma_h.IBV_SEND_INLINE(), ibv_send_wr.send_flags(wr));
     MemorySegment entry = entry(ibv_send_wr.sg_list(wr), 0);
@@ -172,7 +172,7 @@ class PostTest {
     assertEquals(2, sends.inlineData(0).get(ValueLayout.JAVA_BYTE, 1));
 
     sends.inlineLength(0, 16);
-    rc.post(sends);
+    assertEquals(sends.size(), rc.post(sends));
     assertEquals(16, ibv_sge.length(entry));
     assertThrows(IllegalArgumentException.class, () -> sends.inlineLength(0, 17));
     assertThrows(IllegalArgumentException.class, () -> sends.inlineLength(0, -1));
@@ -334,7 +334,7 @@ class PostTest {
     SendList sends = new SendList(1, 1);
     sends.send(0);
     sends.localUnchecked(0, 0, 0x1234, 5, 6);
-    rc.post(sends);
+    assertEquals(sends.size(), rc.post(sends));
     MemorySegment entry = entry(ibv_send_wr.sg_list(device.send(0)), 0);
     assertEquals(0x1234, ibv_sge.addr(entry));
     assertEquals(5, ibv_sge.length(entry));
@@ -519,7 +519,7 @@ class PostTest {
     assertEquals(buffer.address() + 64, ibv_sge.addr(entry(ibv_recv_wr.sg_list(wr), 1)));
     assertEquals(0, ibv_recv_wr.num_sge(device.receive(1)));
     receives.clear(0);
-    rc.post(receives, 0, 1);
+    assertEquals(1, rc.post(receives, 0, 1));
     assertEquals(0, ibv_recv_wr.num_sge(device.receive(2)));
     device.room = 0;
     assertEquals(0, rc.post(receives));

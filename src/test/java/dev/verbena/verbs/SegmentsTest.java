@@ -41,7 +41,7 @@ class SegmentsTest {
     queuePair.fail();
     ReceiveList receives = new ReceiveList(1, 1);
     receives.local(0, region, 0, 64);
-    queuePair.post(receives);
+    assertEquals(receives.size(), queuePair.post(receives));
     provider.internals().settle();
     assertEquals(1, queue.poll(completions));
   }

@@ -91,7 +91,7 @@ class SrqTest {
       pair.connect();
       SendList send = new SendList(1, 1);
       send.send(0).local(pair.a.memory, 0, 8).signaled();
-      pair.a.queuePair.post(send);
+      assertEquals(send.size(), pair.a.queuePair.post(send));
       assertTrue(pair.b.completion().isSuccess(0));
       AsyncEvent event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
       while (event != null && event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {

@@ -129,7 +129,7 @@ class TagMatchingTest extends FakeDeviceFixture {
     operations.add(0, -1, -1, -1);
     operations.signaled(0, -1);
     operations.delete(0, 3);
-    queue().post(operations);
+    assertEquals(operations.size(), queue().post(operations));
     MemorySegment deleted = posted.getFirst();
     assertEquals(0, ibv_ops_wr.wr_id(deleted));
     assertEquals(0, ibv_ops_wr.flags(deleted));

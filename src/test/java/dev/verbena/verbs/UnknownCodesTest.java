@@ -1,0 +1,68 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.fake.FakeProvider;
+import dev.verbena.raw.ibv_port_attr;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** A code that is newer than this library becomes UNKNOWN, but its number remains visible. */
+@Tag("host")
+class UnknownCodesTest {
+  private static final int NEW = 97;
+
+  @Test
+  void anUnknownEventHasItsCode() throws Exception {
+    try (FakeProvider provider = new FakeProvider();
+        Context context = FakeDevices.of(provider).open()) {
+      provider.announce(context.segment().address(), NEW, 0);
+      AsyncEvent event = context.asyncEvents().take();
+      assertEquals(NEW, assertInstanceOf(AsyncEvent.Unknown.class, event).code());
+      assertSame(AsyncEventType.UNKNOWN, event.type());
+      assertTrue(event.toString().contains("97"), event::toString);
+    }
+  }
+
+  @Test
+  void eachUnknownCodeIsLoggedOnce() {
+    List<String> logged = new CopyOnWriteArrayList<>();
+    Handler handler =
+        new Handler() {
+          @Override
+          public void publish(LogRecord record) {
+            logged.add(record.getMessage());
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    Logger logger = Logger.getLogger("dev.verbena");
+    logger.addHandler(handler);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment struct = ibv_port_attr.allocate(arena);
+      ibv_port_attr.link_layer(struct, (byte) NEW);
+      PortAttributes attributes = new PortAttributes(struct);
+      assertSame(LinkLayer.UNKNOWN, attributes.linkLayer());
+      assertSame(LinkLayer.UNKNOWN, attributes.linkLayer());
+    } finally {
+      logger.removeHandler(handler);
+    }
+    assertEquals(
+        List.of("LinkLayer 97 is unknown to this library and becomes UNKNOWN"),
+        logged.stream().filter(message -> message.startsWith("LinkLayer")).toList());
+  }
+}
