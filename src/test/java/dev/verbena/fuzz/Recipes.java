@@ -185,7 +185,7 @@ final class Recipes {
     try (Posting posting = queuePair.startPosting()) {
       posting.id(1).signaled().send().local(region, 0, 8);
       posting.signaled().write(region.start(), region.rkey()).local(region, 0, 8);
-      int unused = posting.complete();
+      int _ = posting.complete();
     }
   }
 
@@ -208,8 +208,8 @@ final class Recipes {
         "burst on " + queuePair.number() + " of " + sends.size() + " sends",
         () -> {
           for (int i = 0; i < TURNS && !worker.round().isOver(); i++) {
-            int received = queuePair.post(receives);
-            int sent = queuePair.post(sends);
+            int unusedReceives = queuePair.post(receives);
+            int unusedSends = queuePair.post(sends);
             queue.poll(completions);
           }
         });

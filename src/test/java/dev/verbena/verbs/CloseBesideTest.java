@@ -92,7 +92,11 @@ class CloseBesideTest {
     SendList list = new SendList(1, 1);
     list.send(0).local(region, 0, 8);
     for (int i = 0; i < ROUNDS; i++) {
-      closedBeside(queuePair(QueuePairType.RC), posted -> { int unused = posted.post(list); });
+      closedBeside(
+          queuePair(QueuePairType.RC),
+          posted -> {
+            int unused = posted.post(list);
+          });
     }
   }
 
@@ -100,7 +104,11 @@ class CloseBesideTest {
   void aQueuePairThatReceives() throws Exception {
     ReceiveList list = new ReceiveList(1, 1);
     for (int i = 0; i < ROUNDS; i++) {
-      closedBeside(queuePair(QueuePairType.RC), posted -> { int unused = posted.post(list); });
+      closedBeside(
+          queuePair(QueuePairType.RC),
+          posted -> {
+            int unused = posted.post(list);
+          });
     }
   }
 
@@ -108,7 +116,11 @@ class CloseBesideTest {
   void aSharedReceiveQueue() throws Exception {
     ReceiveList list = new ReceiveList(1, 1);
     for (int i = 0; i < ROUNDS; i++) {
-      closedBeside(domain.createSharedReceiveQueue(8), posted -> { int unused = posted.post(list); });
+      closedBeside(
+          domain.createSharedReceiveQueue(8),
+          posted -> {
+            int unused = posted.post(list);
+          });
     }
   }
 
@@ -119,7 +131,11 @@ class CloseBesideTest {
     for (int i = 0; i < ROUNDS; i++) {
       AddressHandle handle = domain.createAddressHandle(FakeDevices.PATH);
       list.send(0).local(region, 0, 8).to(handle, 1, 1);
-      closedBeside(handle, named -> { int unused = posted.post(list); });
+      closedBeside(
+          handle,
+          named -> {
+            int unused = posted.post(list);
+          });
     }
   }
 
@@ -146,7 +162,7 @@ class CloseBesideTest {
             .capacity(QueuePairCapacity.of(32))
             .create();
     flushed.connect(flushed.localAddress());
-    flushed.post(new ReceiveList(32, 1));
+    assertEquals(32, flushed.post(new ReceiveList(32, 1)));
     flushed.fail();
     int[] handled = {0};
     int taken =

@@ -110,8 +110,22 @@ class ThreadsTest {
         Completions completions = new Completions(1);
         CountDownLatch busy = new CountDownLatch(3 * EACH);
         List<Future<?>> ends = new ArrayList<>();
-        ends.add(threads.submit(() -> withoutEnd(() -> { int unused = pair.a.queuePair.post(sends); }, busy)));
-        ends.add(threads.submit(() -> withoutEnd(() -> { int unused = pair.a.queuePair.post(receives); }, busy)));
+        ends.add(
+            threads.submit(
+                () ->
+                    withoutEnd(
+                        () -> {
+                          int unused = pair.a.queuePair.post(sends);
+                        },
+                        busy)));
+        ends.add(
+            threads.submit(
+                () ->
+                    withoutEnd(
+                        () -> {
+                          int unused = pair.a.queuePair.post(receives);
+                        },
+                        busy)));
         ends.add(
             threads.submit(() -> withoutEnd(() -> pair.a.completionQueue.poll(completions), busy)));
         assertTrue(busy.await(60, TimeUnit.SECONDS), "the threads do not get going");
@@ -144,7 +158,9 @@ class ThreadsTest {
       Completions completions = new Completions(1);
       List<Runnable> kinds =
           List.of(
-              () -> { int unused = pair.a.queuePair.post(list); },
+              () -> {
+                int unused = pair.a.queuePair.post(list);
+              },
               () -> pair.a.completionQueue.poll(completions),
               pair.a.queuePair::state,
               pair.a.context::deviceAttributes);

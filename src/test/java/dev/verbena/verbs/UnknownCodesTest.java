@@ -26,7 +26,7 @@ class UnknownCodesTest {
   void anUnknownEventHasItsCode() throws Exception {
     try (FakeProvider provider = new FakeProvider();
         Context context = FakeDevices.of(provider).open()) {
-      provider.announce(context.segment().address(), NEW, 0);
+      provider.internals().event(context.segment().address(), NEW, 0);
       AsyncEvent event = context.asyncEvents().take();
       assertEquals(NEW, assertInstanceOf(AsyncEvent.Unknown.class, event).code());
       assertSame(AsyncEventType.UNKNOWN, event.type());

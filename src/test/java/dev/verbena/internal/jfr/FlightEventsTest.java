@@ -244,7 +244,7 @@ class FlightEventsTest {
         SendList sends = new SendList(1, 1);
         sends.write(0).local(region, 0, 8).remote(region.start(), region.rkey()).signaled();
         completions.requestNotification();
-        here.post(sends);
+        int _ = here.post(sends);
         channel.take();
         Completions found = new Completions(1);
         completions.poll(found);
