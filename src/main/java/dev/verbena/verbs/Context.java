@@ -16,6 +16,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -267,6 +268,20 @@ public final class Context extends Resource {
   public CompletionQueue.Builder completionQueue(int entries) {
     requireOpen();
     return new CompletionQueue.Builder(this, entries);
+  }
+
+  /**
+   * Returns the counters of the device and of its ports, as they are now. See {@code
+   * rdma-statistic(8)}.
+   *
+   * @return the counters; none for software devices of this library, and where {@code /sys} is not
+   *     mounted
+   */
+  public Statistics statistics() {
+    requireOpen();
+    return device.sysfsPath().isEmpty()
+        ? new Statistics(Map.of(), List.of())
+        : new SystemFiles(device.sysfsPath()).statistics();
   }
 
   /**

@@ -8,10 +8,13 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** Information about a device from {@code /sys/class/infiniband}. */
@@ -59,6 +62,34 @@ final class SystemFiles {
     int interfaceIndex =
         read(attributes.resolve("ndevs/" + index)).map(SystemFiles::interfaceIndex).orElse(0);
     return new GidEntry(gid, index, port, type, interfaceIndex);
+  }
+
+  /** Returns the counters of the device and of its ports. */
+  Statistics statistics() {
+    List<Statistics.OfPort> ports = new ArrayList<>();
+    for (Path port : children(device.resolve("ports"))) {
+      ports.add(
+          new Statistics.OfPort(
+              Integer.parseInt(port.getFileName().toString()),
+              counters(port.resolve("counters")),
+              counters(port.resolve("hw_counters"))));
+    }
+    ports.sort(Comparator.comparingInt(Statistics.OfPort::port));
+    return new Statistics(counters(device.resolve("hw_counters")), ports);
+  }
+
+  private static Map<String, Long> counters(Path directory) {
+    Map<String, Long> counters = new TreeMap<>();
+    for (Path file : children(directory)) {
+      String name = file.getFileName().toString();
+      // How long the kernel keeps the values, in milliseconds, is a setting beside the counters.
+      if (!name.equals("lifespan")) {
+        read(file)
+            .filter(text -> text.matches("\\d{1,20}"))
+            .ifPresent(text -> counters.put(name, Long.parseUnsignedLong(text)));
+      }
+    }
+    return counters;
   }
 
   private static int interfaceIndex(String name) {

@@ -1,0 +1,79 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StatisticsTest {
+  @TempDir Path device;
+
+  private void file(String name, String text) throws IOException {
+    Path file = device.resolve(name);
+    Files.createDirectories(file.getParent());
+    Files.writeString(file, text + "\n");
+  }
+
+  @Test
+  void countersAreReadFromTheFilesOfTheDeviceAndOfEachPort() throws IOException {
+    file("hw_counters/resets", "3");
+    file("ports/2/counters/port_rcv_data", "18446744073709551615");
+    file("ports/1/hw_counters/sent_pkts", "7");
+    file("ports/1/hw_counters/lifespan", "10");
+    file("ports/1/counters/VL15_dropped", "N/A (no PMA)");
+    assertEquals(
+        new Statistics(
+            Map.of("resets", 3L),
+            List.of(
+                new Statistics.OfPort(1, Map.of(), Map.of("sent_pkts", 7L)),
+                new Statistics.OfPort(2, Map.of("port_rcv_data", -1L), Map.of()))),
+        new SystemFiles(device.toString()).statistics());
+  }
+
+  @Test
+  void changesAreTheDifferencesOfEachCounter() {
+    Statistics before =
+        new Statistics(
+            Map.of("a", 5L), List.of(new Statistics.OfPort(1, Map.of("b", 1L), Map.of("c", 2L))));
+    Statistics after =
+        new Statistics(
+            Map.of("a", 6L),
+            List.of(
+                new Statistics.OfPort(1, Map.of("b", 3L), Map.of("c", 2L, "d", 4L)),
+                new Statistics.OfPort(2, Map.of("b", 9L), Map.of())));
+    assertEquals(
+        new Statistics(
+            Map.of("a", 1L),
+            List.of(
+                new Statistics.OfPort(1, Map.of("b", 2L), Map.of("c", 0L, "d", 4L)),
+                new Statistics.OfPort(2, Map.of("b", 9L), Map.of()))),
+        after.since(before));
+  }
+
+  @Test
+  void softwareDevicesHaveNoFilesAndNoCounters() {
+    try (SoftNetwork network = SoftNetwork.create();
+        Context context = network.addDevice("soft0").open()) {
+      assertEquals(new Statistics(Map.of(), List.of()), context.statistics());
+    }
+  }
+
+  @DeviceTest
+  void devicesOfTheKernelHaveCounters() {
+    try (Context context = Rig.a().open()) {
+      Statistics statistics = context.statistics();
+      assertEquals(
+          context.device().sysfsPath().isEmpty(),
+          statistics.ports().stream().allMatch(port -> port.hardware().isEmpty()),
+          statistics::toString);
+    }
+  }
+}
