@@ -27,7 +27,10 @@ public final class Contexts {
   /**
    * The contexts that librdmacm does not free, so that no other context can have the same address.
    */
-  private static final Map<Long, Context> HELD = new HashMap<>();
+  private static final Map<Long, Held> HELD = new HashMap<>();
+
+  /** A context, and what opened it. */
+  private record Held(Context context, Provider provider) {}
 
   private Contexts() {}
 
@@ -37,8 +40,11 @@ public final class Contexts {
    *
    * @return the contexts; closing one closes the objects created from it, but not the device
    */
-  public static synchronized List<Context> list() {
-    Librdmacm rdmacm = Provider.system().rdmacm();
+  public static List<Context> list() {
+    return list(Provider.system().rdmacm());
+  }
+
+  private static synchronized List<Context> list(Librdmacm rdmacm) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
       long list = rdmacm.rdma_get_devices(count.address());
@@ -56,17 +62,20 @@ public final class Contexts {
 
   private static Context held(long address) {
     return HELD.compute(
-        address,
-        (key, known) ->
-            known != null && known.isOpen()
-                ? known
-                : VerbsAccess.get().context(MemorySegment.ofAddress(address)));
+            address,
+            (key, known) ->
+                known != null && known.context.isOpen()
+                    ? known
+                    : new Held(
+                        VerbsAccess.get().context(MemorySegment.ofAddress(address)),
+                        Provider.ofContext(address)))
+        .context;
   }
 
   /** Returns the context of an identifier. */
-  static synchronized Context at(MemorySegment segment) {
+  static synchronized Context at(Librdmacm rdmacm, MemorySegment segment) {
     if (!HELD.containsKey(segment.address())) {
-      holdAll();
+      holdAll(rdmacm);
     }
     return HELD.containsKey(segment.address())
         ? held(segment.address())
@@ -74,9 +83,10 @@ public final class Contexts {
             .context(segment); // The device was removed, and librdmacm does not list it any more.
   }
 
-  private static void holdAll() {
+  private static void holdAll(Librdmacm rdmacm) {
+    HELD.values().removeIf(held -> held.provider.isClosed());
     try {
-      list();
+      List<Context> _ = list(rdmacm);
     } catch (VerbsException e) {
       // The last device was removed: no context can be held.
     }

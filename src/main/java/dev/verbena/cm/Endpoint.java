@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Provider;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -92,7 +93,12 @@ public final class Endpoint implements AutoCloseable {
       InetSocketAddress peer,
       Duration timeout)
       throws InterruptedException {
-    return resolve(EventChannel.open(), portSpace, local, peer, timeout);
+    return resolve(
+        EventChannel.open(Provider.reaching(local, peer).rdmacm()),
+        portSpace,
+        local,
+        peer,
+        timeout);
   }
 
   static Endpoint resolve(

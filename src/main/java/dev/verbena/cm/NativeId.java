@@ -141,7 +141,7 @@ final class NativeId {
   /** Returns the context of the device. */
   Context context() {
     requireDevice();
-    return Contexts.at(read(rdma_cm_id::verbs));
+    return Contexts.at(rdmacm, read(rdma_cm_id::verbs));
   }
 
   boolean hasQueuePair() {

@@ -50,7 +50,8 @@ public final class SynchronousMode {
    */
   public static ConnectionId createEndpoint(
       AddressInfo info, @Nullable ProtectionDomain domain, @Nullable QueuePairCapacity capacity) {
-    Librdmacm rdmacm = Provider.system().rdmacm();
+    Librdmacm rdmacm =
+        Provider.reaching(info.source().orElse(null), info.destination().orElse(null)).rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr =
           capacity == null ? MemorySegment.NULL : ConnectionQueues.attributes(arena, capacity);

@@ -1,7 +1,12 @@
 package dev.verbena.internal;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An implementation of the C functions: the C libraries, or software devices in Java.
@@ -10,6 +15,9 @@ import java.util.Optional;
  * several can be used at the same time.
  */
 public interface Provider {
+  /** The device of the kernel's RDMA CM. */
+  Path KERNEL = Path.of("/dev/infiniband/rdma_cm");
+
   /** Returns the control verbs. */
   Verbs verbs();
 
@@ -19,6 +27,52 @@ public interface Provider {
   /** Returns the rdma-core release of libibverbs, if known. */
   default Optional<String> release() {
     return Optional.empty();
+  }
+
+  /** Returns whether a software network opened a context. */
+  default boolean owns(long context) {
+    return false;
+  }
+
+  /** Returns whether a software device has an IP address. */
+  default boolean serves(InetAddress address) {
+    return false;
+  }
+
+  /** Returns the provider that opened a context. */
+  static Provider ofContext(long context) {
+    return SoftwareProviders.ofContext(context);
+  }
+
+  /** Returns whether the provider is that of a software network which was closed. */
+  default boolean isClosed() {
+    return SoftwareProviders.isClosed(this);
+  }
+
+  /**
+   * Returns the provider to bind to an address, or to connect to one: the {@linkplain #system
+   * default}, unless that is software devices of which none has the address, while the kernel's
+   * RDMA CM is available.
+   *
+   * @param addresses the own and the peer's address, each null if there is none
+   */
+  static Provider reaching(@Nullable InetSocketAddress... addresses) {
+    Provider system = system();
+    boolean elsewhere = false;
+    for (InetSocketAddress socketAddress : addresses) {
+      InetAddress address = socketAddress == null ? null : socketAddress.getAddress();
+      if (address != null && system.serves(address)) {
+        return system;
+      }
+      elsewhere |=
+          address != null
+              && !address.isAnyLocalAddress()
+              && !address.isLoopbackAddress()
+              && !address.isMulticastAddress();
+    }
+    return elsewhere && CurrentProvider.get() == null && Files.exists(KERNEL)
+        ? NativeProvider.INSTANCE
+        : system;
   }
 
   /**

@@ -7,6 +7,7 @@ import dev.verbena.internal.NativeAccess;
 import dev.verbena.internal.Platform;
 import dev.verbena.internal.ProcessMemory;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.SoftwareProviders;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.Device;
 import java.net.InetAddress;
@@ -95,6 +96,7 @@ public final class SoftNetwork implements AutoCloseable {
     NativeAccess.require();
     SoftNetwork network = new SoftNetwork();
     network.engine.start();
+    SoftwareProviders.add(network.provider);
     return network;
   }
 
@@ -395,6 +397,7 @@ public final class SoftNetwork implements AutoCloseable {
               return open;
             });
     if (first) {
+      SoftwareProviders.remove(provider);
       engine.close();
     }
   }

@@ -6,15 +6,18 @@ import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
 import java.util.List;
 
 /** The seam's view of a network: what libibverbs and librdmacm export, in Java. */
 final class SoftProvider implements Provider {
+  private final SoftNetwork network;
   private final Verbs verbs;
   private final Librdmacm rdmacm;
   private final CmManager manager;
 
   SoftProvider(SoftNetwork network) {
+    this.network = network;
     verbs = bind(network, Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network)));
     manager = new CmManager(network, verbs);
     rdmacm = bind(network, Librdmacm.class, Librdmacm.class, cmFunctions());
@@ -62,5 +65,17 @@ final class SoftProvider implements Provider {
   @Override
   public Librdmacm rdmacm() {
     return rdmacm;
+  }
+
+  @Override
+  public boolean owns(long context) {
+    SoftDevice device = Registry.deviceOf(context);
+    return device != null && device.network == network;
+  }
+
+  @Override
+  public boolean serves(InetAddress address) {
+    Gids gid = Gids.of(address);
+    return network.engine.locked(() -> network.port(gid.high(), gid.low()) != null);
   }
 }

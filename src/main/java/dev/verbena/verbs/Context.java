@@ -89,7 +89,7 @@ public final class Context extends Resource {
 
   /** Returns the context of a device that C code opened and closes, by a segment of any length. */
   static Context of(MemorySegment segment) {
-    return borrow(Provider.system(), segment);
+    return borrow(Provider.ofContext(segment.address()), segment);
   }
 
   static Context borrow(Provider provider, MemorySegment segment) {

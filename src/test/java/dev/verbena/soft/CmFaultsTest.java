@@ -1,0 +1,194 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import dev.verbena.Errno;
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.ConnectionParameters;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.EventType;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.cm.RejectReason;
+import dev.verbena.verbs.QueuePairCapacity;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Messages of the communication manager that are lost, repeated or late. */
+class CmFaultsTest {
+  private static final Duration LONG = Duration.ofSeconds(100);
+  private static final Duration SHORT = Duration.ofMillis(50);
+  private static final QueuePairCapacity SMALL = QueuePairCapacity.of(1);
+
+  private final SoftNetwork network = SoftNetwork.create();
+  private EventChannel active;
+  private EventChannel passive;
+
+  @BeforeEach
+  void open() throws Exception {
+    var _ = network.addDevice("soft0", InetAddress.getByName("10.77.0.1"));
+    var _ = network.addDevice("soft1", InetAddress.getByName("10.77.0.2"));
+    active = network.call(EventChannel::open);
+    passive = network.call(EventChannel::open);
+  }
+
+  @AfterEach
+  void close() {
+    network.faults().none();
+    active.close();
+    passive.close();
+    network.close();
+  }
+
+  private static ConnectionEvent next(EventChannel channel, EventType type) throws Exception {
+    ConnectionEvent event = channel.poll(LONG);
+    assertNotNull(event, "no event " + type);
+    assertEquals(type, event.type(), event::toString);
+    return event;
+  }
+
+  private ConnectionId listener(PortSpace space, int backlog) throws Exception {
+    ConnectionId listener = passive.createId(space);
+    listener.bind(new InetSocketAddress(InetAddress.getByName("10.77.0.2"), 0));
+    listener.listen(backlog);
+    return listener;
+  }
+
+  /** An identifier that has resolved the way to a listener. */
+  private ConnectionId client(ConnectionId listener) throws Exception {
+    ConnectionId client = active.createId(listener.portSpace());
+    client.resolveAddress(null, listener.localAddress().orElseThrow(), LONG);
+    next(active, EventType.ADDR_RESOLVED);
+    client.resolveRoute(LONG);
+    next(active, EventType.ROUTE_RESOLVED);
+    var _ = client.queues().createQueuePair(SMALL);
+    return client;
+  }
+
+  /** The other end of a connection that is established. */
+  private ConnectionId connect(ConnectionId client) throws Exception {
+    client.connect();
+    ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
+    var _ = server.queues().createQueuePair(SMALL);
+    server.accept();
+    assertSame(client, next(active, EventType.ESTABLISHED).id());
+    assertSame(server, next(passive, EventType.ESTABLISHED).id());
+    return server;
+  }
+
+  private void connectAndDisconnect(int times) throws Exception {
+    ConnectionId listener = listener(PortSpace.TCP, 8);
+    for (int i = 0; i < times; i++) {
+      ConnectionId client = client(listener);
+      ConnectionId server = connect(client);
+      client.disconnect();
+      next(passive, EventType.DISCONNECTED);
+      server.disconnect();
+      next(active, EventType.DISCONNECTED);
+      assertSame(client, next(active, EventType.TIMEWAIT_EXIT).id());
+      next(passive, EventType.TIMEWAIT_EXIT);
+      client.close();
+      server.close();
+    }
+  }
+
+  @Test
+  void lostMessagesAreSentAgain() throws Exception {
+    network.faults().seed(11).loss(0.25);
+    connectAndDisconnect(6);
+  }
+
+  @Test
+  void repeatedAndOvertakenMessagesCountOnce() throws Exception {
+    network.faults().seed(12).duplicate(0.5).reorder(0.5);
+    connectAndDisconnect(6);
+  }
+
+  @Test
+  void lookupsOfDatagramServicesAreSentAgain() throws Exception {
+    network.faults().seed(13).loss(0.3);
+    ConnectionId listener = listener(PortSpace.UDP, 8);
+    for (int i = 0; i < 4; i++) {
+      ConnectionId client = client(listener);
+      client.connect(ConnectionParameters.DEFAULT, new byte[] {1});
+      ConnectionEvent established = null;
+      while (established == null) {
+        // An answer that was lost is given again when the request is repeated.
+        ConnectionEvent request = passive.poll(SHORT);
+        if (request != null) {
+          var _ = request.id().queues().createQueuePair(SMALL);
+          request.id().accept();
+        }
+        established = active.poll(SHORT);
+      }
+      assertEquals(EventType.ESTABLISHED, established.type());
+      client.close();
+    }
+  }
+
+  @Test
+  void aRequestWithoutAnswerEndsAsUnreachable() throws Exception {
+    ConnectionId client = client(listener(PortSpace.TCP, 1));
+    network.faults().partition("soft0", "soft1");
+    client.connect();
+    assertEquals(-Errno.ETIMEDOUT, next(active, EventType.UNREACHABLE).status());
+  }
+
+  @Test
+  void aDisconnectionWithoutAnswerEndsAllTheSame() throws Exception {
+    ConnectionId client = client(listener(PortSpace.TCP, 1));
+    connect(client);
+    network.faults().partition("soft0", "soft1");
+    client.disconnect();
+    assertEquals(-Errno.ETIMEDOUT, next(active, EventType.DISCONNECTED).status());
+    next(active, EventType.TIMEWAIT_EXIT);
+  }
+
+  @Test
+  void anAddressBehindAPartitionIsNotResolved() throws Exception {
+    ConnectionId listener = listener(PortSpace.TCP, 1);
+    network.faults().partition("soft0", "soft1");
+    ConnectionId client = active.createId(PortSpace.TCP);
+    InetSocketAddress peer = listener.localAddress().orElseThrow();
+    client.resolveAddress(null, peer, SHORT);
+    assertEquals(-Errno.ETIMEDOUT, next(active, EventType.ADDR_ERROR).status());
+    network.faults().heal();
+    client.resolveAddress(null, peer, SHORT);
+    next(active, EventType.ADDR_RESOLVED);
+  }
+
+  @Test
+  void aRequestBeyondTheBacklogIsRejected() throws Exception {
+    ConnectionId listener = listener(PortSpace.TCP, 1);
+    ConnectionId first = client(listener);
+    ConnectionId second = client(listener);
+    first.connect();
+    while (network.engine.locked(() -> network.devices().get(1).counters.receivedPackets) == 0) {
+      Thread.onSpinWait();
+    }
+    second.connect();
+    ConnectionEvent rejected = next(active, EventType.REJECTED);
+    assertSame(second, rejected.id());
+    assertEquals(RejectReason.CONSUMER_DEFINED, rejected.rejectReason().orElseThrow());
+    next(passive, EventType.CONNECT_REQUEST);
+  }
+
+  @Test
+  void aSlowProgramIsWaitedFor() throws Exception {
+    ConnectionId client = client(listener(PortSpace.TCP, 1));
+    client.connect();
+    ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
+    // Longer than all repetitions of the request together.
+    Thread.sleep(16 * CmTimers.nanos(CmTimers.RESPONSE) / 1_000_000 + 500);
+    var _ = server.queues().createQueuePair(SMALL);
+    server.accept();
+    next(active, EventType.ESTABLISHED);
+    next(passive, EventType.ESTABLISHED);
+  }
+}
