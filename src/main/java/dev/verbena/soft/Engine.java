@@ -33,6 +33,7 @@ final class Engine implements AutoCloseable {
   /** Fair, since the engine takes it again as soon as it has given it back. */
   private final ReentrantLock lock = new ReentrantLock(true);
 
+  private final Runnable internalError;
   private final Thread thread;
 
   /** Tasks that other threads requested, the last one first. */
@@ -47,7 +48,13 @@ final class Engine implements AutoCloseable {
   private volatile boolean closed;
   private long now = System.nanoTime();
 
-  Engine(String name) {
+  /**
+   * Creates an engine.
+   *
+   * @param internalError is called if a timer fails
+   */
+  Engine(String name, Runnable internalError) {
+    this.internalError = internalError;
     thread = Thread.ofPlatform().daemon().name(name).unstarted(this::loop);
   }
 
@@ -152,7 +159,8 @@ final class Engine implements AutoCloseable {
     try {
       timers.expire(now);
     } catch (RuntimeException | Error e) {
-      LOGGER.log(System.Logger.Level.ERROR, "a timer of the software device failed", e);
+      LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", e);
+      internalError.run();
     }
   }
 

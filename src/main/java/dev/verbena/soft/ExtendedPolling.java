@@ -6,6 +6,7 @@ import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Upcalls;
 import dev.verbena.raw.ibv_cq_ex;
+import dev.verbena.raw.ibv_wc_tm_info;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -47,6 +48,7 @@ final class ExtendedPolling {
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS(), "read_dlid_path_bits");
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_CVLAN(), "read_cvlan");
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_FLOW_TAG(), "read_flow_tag");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_TM_INFO(), "read_tm_info");
     left = set(queue, left, rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP(), "read_completion_ts");
     left =
         set(
@@ -169,6 +171,11 @@ final class ExtendedPolling {
 
   public static int read_flow_tag(long address) {
     return current(address).flowTag;
+  }
+
+  public static void read_tm_info(long address, long info) {
+    Memory.putLong(info + ibv_wc_tm_info.tag$offset(), current(address).tag);
+    Memory.putInt(info + ibv_wc_tm_info.priv$offset(), current(address).tagData);
   }
 
   public static long read_completion_ts(long address) {

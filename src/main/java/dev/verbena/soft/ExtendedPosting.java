@@ -156,7 +156,7 @@ final class ExtendedPosting {
   /** Begins a request; the result is never null, but may be one that is not posted. */
   private static SendRequest begin(long address, int opcode) {
     SendQueue sends = queue(address);
-    if (sends.isFull(sends.pending)) {
+    if (sends.isFull(sends.pending) || SoftQueuePair.at(address).device.queuesFull) {
       fail(sends, Errno.ENOMEM);
       sends.current = new SendRequest(1, 0, 0);
     } else {

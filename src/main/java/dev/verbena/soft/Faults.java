@@ -10,7 +10,8 @@ import java.util.Set;
 
 /**
  * Faults that a network makes on demand: packets that are lost, duplicated, reordered, delayed or
- * corrupted, devices that cannot reach each other, verbs that fail. A network has none at first.
+ * corrupted, devices that cannot reach each other, full queues, verbs that fail. A network has none
+ * at first.
  *
  * <p>Which packets are affected is drawn from a generator of random numbers with a {@linkplain
  * #seed(long) seed}, in the order in which packets are sent. Any thread may call any method at any
@@ -182,6 +183,28 @@ public final class Faults {
   }
 
   /**
+   * Lets all queues of a device be full until {@link #freeQueues}: {@code ibv_post_send}, {@code
+   * ibv_post_recv} and the other functions that post report ENOMEM.
+   *
+   * @param device the name of the device
+   * @return this
+   */
+  public Faults fillQueues(String device) {
+    network.engine.locked(() -> network.deviceNamed(device).queuesFull = true);
+    return this;
+  }
+
+  /**
+   * Lets the queues of all devices hold as many requests as they were created for.
+   *
+   * @return this
+   */
+  public Faults freeQueues() {
+    network.engine.locked(() -> network.devices().forEach(device -> device.queuesFull = false));
+    return this;
+  }
+
+  /**
    * Lets one call of a function of libibverbs fail, such as the third {@code ibv_reg_mr} from now.
    *
    * @param function the C function's name; posting and polling cannot be named
@@ -218,7 +241,7 @@ public final class Faults {
           delayNanos = 0;
           partitions.clear();
         });
-    return this;
+    return freeQueues();
   }
 
   private static double checked(String name, double probability) {

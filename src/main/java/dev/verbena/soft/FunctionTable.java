@@ -12,6 +12,7 @@ import java.lang.reflect.Modifier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 
 /**
  * The C functions that the software device implements, by name: each public method of a part is the
@@ -30,11 +31,18 @@ final class FunctionTable {
               new SharedQueueFunctions(),
               new WorkQueueFunctions(),
               new FlowFunctions(),
+              new CounterFunctions(),
+              new TagFunctions(),
               new AddressFunctions(),
               new XrcFunctions(),
               new DomainFunctions(),
               new BufferFunctions(),
               new TextFunctions()));
+
+  /** What ends the use of an object: possible on a device that was removed. */
+  private static final Pattern ENDING =
+      Pattern.compile(
+          "ibv_(destroy|dealloc|dereg|close|free|detach|ack|get_async_event|get_cq_event).*");
 
   private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
 
@@ -106,9 +114,21 @@ final class FunctionTable {
   @SuppressWarnings("UnusedMethod") // Through a method handle.
   private static void check(String function, long object) {
     SoftDevice device = Registry.deviceOf(object);
+    requirePresent(function, device);
     int errno = device == null ? 0 : device.network.faults().failure(function);
     if (errno != 0) {
       throw new VerbsException(function, errno, "a fault that was asked for");
+    }
+  }
+
+  /**
+   * Refuses what a device that was removed cannot do.
+   *
+   * @throws VerbsException EIO
+   */
+  private static void requirePresent(String function, SoftDevice device) {
+    if (device != null && device.isRemoved() && !ENDING.matcher(function).matches()) {
+      throw new VerbsException(function, Errno.EIO, device.name + " was removed");
     }
   }
 
@@ -117,6 +137,9 @@ final class FunctionTable {
     MethodHandle function = find(name);
     if (function == null) {
       throw new VerbsException(name, Errno.EOPNOTSUPP, "the software device does not implement it");
+    }
+    if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
+      requirePresent(name, Registry.deviceOf(object));
     }
     int errno = network.faults().failure(name);
     if (errno != 0) {

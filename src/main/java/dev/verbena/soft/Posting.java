@@ -79,7 +79,7 @@ final class Posting {
     if (!queuePair.takesSends()) {
       return Errno.EINVAL;
     }
-    if (sends.isFull(pending)) {
+    if (sends.isFull(pending) || queuePair.device.queuesFull) {
       return Errno.ENOMEM;
     }
     int elements = Memory.getInt(wr + NUM_SGE);

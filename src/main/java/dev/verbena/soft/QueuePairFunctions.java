@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ece;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.ibv_qp_init_attr;
@@ -35,6 +36,11 @@ final class QueuePairFunctions {
           Map.entry(rdma_h.IBV_QP_PATH_MIG_STATE(), "path_mig_state"),
           Map.entry(rdma_h.IBV_QP_DEST_QPN(), "dest_qp_num"),
           Map.entry(rdma_h.IBV_QP_RATE_LIMIT(), "rate_limit"));
+
+  /** The vendor and the options of enhanced connection establishment (ECE). */
+  static final int VENDOR = 0x76_6272;
+
+  static final int CONNECTION_OPTIONS = 0x3;
 
   private static final int OF_RAW_PACKETS =
       rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER()
@@ -249,6 +255,7 @@ final class QueuePairFunctions {
           }
           queuePair.close();
           queuePair.device.remove(queuePair);
+          queuePair.detachCounters();
           use(queuePair, -1);
           Registry.removeWithHandle(queuePair);
         });
@@ -343,6 +350,31 @@ final class QueuePairFunctions {
     Memory.at(to.addressOf(field), size).copyFrom(Memory.at(from.addressOf(field), size));
   }
 
+  public void ibv_query_ece(long address, long ece) {
+    SoftQueuePair queuePair = queuePair("ibv_query_ece", address);
+    CStruct.at(ece, ibv_ece.layout())
+        .putInt("vendor_id", VENDOR)
+        .putInt("options", queuePair.connectionOptions)
+        .putInt("comp_mask", 0);
+  }
+
+  /** {@code ibv_set_ece}: the options that the device knows are kept, and have no effect. */
+  public void ibv_set_ece(long address, long ece) {
+    SoftQueuePair queuePair = queuePair("ibv_set_ece", address);
+    CStruct asked = CStruct.at(ece, ibv_ece.layout());
+    int options = asked.getInt("options");
+    if (asked.getInt("comp_mask") != 0 || (asked.getInt("vendor_id") != VENDOR && options != 0)) {
+      throw new VerbsException(
+          "ibv_set_ece",
+          Errno.EINVAL,
+          "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
+    }
+    queuePair.device.network.engine.locked(
+        () -> {
+          queuePair.connectionOptions = options & CONNECTION_OPTIONS;
+        });
+  }
+
   /** The pointer behind {@code ibv_modify_qp_rate_limit}: limits are kept, and have no effect. */
   public int modify_qp_rate_limit(long address, long attributes) {
     SoftQueuePair queuePair = queuePair("ibv_modify_qp_rate_limit", address);
@@ -429,6 +461,10 @@ final class QueuePairFunctions {
         || queuePair.state == rdma_h.IBV_QPS_RESET()) {
       Memory.putLong(badWr, wr);
       return Errno.EINVAL;
+    }
+    if (queuePair.device.queuesFull) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM;
     }
     int errno = queuePair.receives.post(wr, badWr);
     if (queuePair.state == rdma_h.IBV_QPS_ERR()) {

@@ -9,8 +9,19 @@ final class Receiver {
   private boolean open;
   private long filled;
 
-  /** The shared receive queue that the request is from (XRC), or null. */
+  /** The shared receive queue that the request is from (XRC, tag matching), or null. */
   private SoftSharedQueue from;
+
+  /** Tag matching: whether a tag matched, and whether that was completed already. */
+  private boolean matched;
+
+  private boolean announced;
+  private int unmatchedOpcode;
+  private long tag;
+  private int tagData;
+
+  /** How many bytes of the next packet are a header that is not received. */
+  private int header;
 
   Receiver(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
@@ -39,12 +50,52 @@ final class Receiver {
       request = new ReceiveRequest(capacity);
     }
     filled = 0;
+    matched = false;
     open = queuePair.takeReceive(from, request);
     return open;
   }
 
+  /**
+   * Takes the receive request for the first packet of a SEND of a reliable connection.
+   *
+   * @return false if none was posted
+   */
+  boolean open(Packet packet) {
+    SoftSharedQueue queue = queuePair.sharedQueueFor(packet.sharedQueue);
+    if (queue == null || queue.tags == null) {
+      return open(packet.sharedQueue);
+    }
+    tag = TagList.tag(packet);
+    tagData = TagList.data(packet);
+    unmatchedOpcode = TagList.unmatchedOpcode(packet);
+    if (queue.requests.isEmpty() && !queue.tags.matches(packet)) {
+      return false; // It is neither expected nor unexpected before it is received.
+    }
+    TagList.Tagged found = queue.tags.match(packet);
+    if (found == null) {
+      return open(packet.sharedQueue);
+    }
+    from = queue;
+    request = new ReceiveRequest(found.elements.capacity());
+    request.wrId = found.receiveId;
+    request.elements.copyOf(found.elements);
+    filled = 0;
+    open = true;
+    matched = true;
+    header = TagList.HEADER;
+    announced = !Opcode.ends(Opcode.operation(packet.opcode));
+    if (announced) {
+      complete(rdma_h.IBV_WC_TM_RECV(), 0, packet, rdma_h.IBV_WC_TM_MATCH());
+      open = true;
+    }
+    return true;
+  }
+
   /** Appends data to what was received: 0, or the status with which the receive fails. */
-  int append(long buffer, int length) {
+  int append(long payload, int size) {
+    long buffer = payload + header;
+    int length = size - header;
+    header = 0;
     if (length == 0) {
       return 0;
     }
@@ -72,10 +123,28 @@ final class Receiver {
     filled += length;
   }
 
+  /** Completes a SEND. */
+  void completeSend(Packet packet, int flags) {
+    if (matched) {
+      int match = announced ? 0 : rdma_h.IBV_WC_TM_MATCH();
+      complete(
+          rdma_h.IBV_WC_TM_RECV(), filled, packet, flags | match | rdma_h.IBV_WC_TM_DATA_VALID());
+    } else {
+      boolean tagged = from != null && from.tags != null;
+      complete(tagged ? unmatchedOpcode : rdma_h.IBV_WC_RECV(), filled, packet, flags);
+    }
+  }
+
   /** Completes the receive. */
   void complete(int opcode, long length, Packet packet, int flags) {
     open = false;
-    queuePair.completeReceive(from, request.wrId, 0, opcode, (int) length, packet, flags);
+    if (from != null && from.tags != null) {
+      queuePair.tagged(tag, tagData);
+      queuePair.completeReceive(
+          from, request.wrId, 0, opcode, (int) length, packet, flags | from.tags.flags());
+    } else {
+      queuePair.completeReceive(from, request.wrId, 0, opcode, (int) length, packet, flags);
+    }
   }
 
   /** Fails the receive. */

@@ -9,6 +9,7 @@ import dev.verbena.raw.rdma_h;
  * and acknowledges them.
  */
 final class Responder {
+  private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
   private static final int NONE = 0;
   private static final int SEND = 1;
   private static final int WRITE = 2;
@@ -184,7 +185,7 @@ final class Responder {
       refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
-    if (message == NONE && !receiver.open(packet.sharedQueue)) {
+    if (message == NONE && !receiver.open(packet)) {
       receiverNotReady(packet);
       return;
     }
@@ -205,7 +206,7 @@ final class Responder {
           Opcode.hasImmediate(operation)
               ? rdma_h.IBV_WC_WITH_IMM()
               : Opcode.invalidates(operation) ? rdma_h.IBV_WC_WITH_INV() : 0;
-      receiver.complete(rdma_h.IBV_WC_RECV(), receiver.filled(), packet, flags);
+      receiver.completeSend(packet, flags);
     }
     if (packet.ackRequested) {
       acknowledge(packet.psn, Syndrome.ACK);
@@ -261,6 +262,7 @@ final class Responder {
     if (last) {
       message = NONE;
       messages++;
+      queuePair.count(REMOTE_WRITE, false, writeLength);
       if (immediate) {
         receiver.complete(
             rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, packet, rdma_h.IBV_WC_WITH_IMM());
@@ -295,6 +297,7 @@ final class Responder {
     int packets = Segments.count(length, mtu);
     expected = Psn.plus(expected, packets);
     messages++;
+    queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
     resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length);
     startReading(packet, length);
   }

@@ -144,6 +144,16 @@ final class SendRequest {
         : elements.gather(domain, offset, buffer, length);
   }
 
+  /** The operation that completion counters count it as, or 0. */
+  int countedOperation() {
+    if (isSend()) {
+      return rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_SEND();
+    } else if (isWrite()) {
+      return rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE();
+    }
+    return isRead() ? rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ() : 0;
+  }
+
   /** The opcode of its work completion. */
   int completionOpcode() {
     if (isSend()) {

@@ -94,6 +94,9 @@ final class SharedQueueFunctions {
           if (queue.number != 0) {
             queue.device.removeXrcQueue(queue);
             queue.xrcDomain.users--;
+          }
+          if (queue.completionQueue != null) {
+            queue.completionQueue.forget(queue);
             queue.completionQueue.users--;
           }
           Registry.removeWithHandle(queue);
@@ -107,6 +110,10 @@ final class SharedQueueFunctions {
     if (queue == null) {
       Memory.putLong(badWr, wr);
       return Errno.EINVAL;
+    }
+    if (queue.device.queuesFull) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM;
     }
     return queue.requests.post(wr, badWr);
   }

@@ -55,6 +55,13 @@ final class SoftDevice {
 
   long freeDeviceMemory = MAX_DEVICE_MEMORY;
 
+  final List<SoftWorkQueue> workQueues = new ArrayList<>();
+
+  /** Whether posting reports full queues, by a fault. */
+  volatile boolean queuesFull;
+
+  private volatile boolean removed;
+
   /** Receives the management datagrams (MAD) of queue pair 1, or null. */
   private ManagementHandler management;
 
@@ -175,6 +182,23 @@ final class SoftDevice {
 
   ManagementHandler management() {
     return management;
+  }
+
+  /** Raises {@code IBV_EVENT_DEVICE_FATAL} on all contexts. */
+  void fatal() {
+    contexts.forEach(context -> context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0));
+  }
+
+  /** The device is gone: what is outstanding fails. */
+  void remove() {
+    removed = true;
+    fatal();
+    queuePairs.forEach(SoftQueuePair::toError);
+    workQueues.forEach(SoftWorkQueue::toError);
+  }
+
+  boolean isRemoved() {
+    return removed;
   }
 
   /** Raises an event of a port on all contexts. */

@@ -57,6 +57,10 @@ public final class SoftNetwork implements AutoCloseable {
   private final Faults faults = new Faults(this);
   private final Ethernet ethernet = new Ethernet(this);
   private final List<SoftDevice> devices = new ArrayList<>();
+
+  /** Devices that were removed: their structs may still be referred to. */
+  private final List<SoftDevice> removed = new ArrayList<>();
+
   private boolean closed;
 
   // Where packets for a GID go
@@ -80,7 +84,7 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   SoftNetwork() {
-    engine = new Engine("verbena-soft-" + COUNT.getAndIncrement());
+    engine = new Engine("verbena-soft-" + COUNT.getAndIncrement(), this::internalError);
     provider = new SoftProvider(this);
   }
 
@@ -167,6 +171,26 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   /**
+   * Removes a device, as if its hardware were unplugged. All its contexts get {@code
+   * IBV_EVENT_DEVICE_FATAL}; outstanding work requests complete with {@code IBV_WC_WR_FLUSH_ERR};
+   * verbs on its objects report EIO, except those that destroy them. It is no longer in the device
+   * list, and its name and addresses can be used again.
+   *
+   * @param name the name of the device
+   * @throws IllegalArgumentException if the network has no such device
+   */
+  public void removeDevice(String name) {
+    engine.locked(
+        () -> {
+          SoftDevice device = deviceNamed(name);
+          devices.remove(device);
+          removed.add(device);
+          updateRoutes();
+          device.remove();
+        });
+  }
+
+  /**
    * The faults of this network.
    *
    * @return the same object each time
@@ -225,6 +249,11 @@ public final class SoftNetwork implements AutoCloseable {
         .filter(device -> device.name.equals(name))
         .findFirst()
         .orElseThrow(() -> new IllegalArgumentException("the network has no device named " + name));
+  }
+
+  /** An internal error concerns all devices if it is not one of a queue pair. */
+  private void internalError() {
+    devices.forEach(SoftDevice::fatal);
   }
 
   void portState(String name, int number, boolean up) {

@@ -1,5 +1,7 @@
 package dev.verbena.soft;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_qp;
@@ -54,6 +56,9 @@ final class SoftQueuePair extends SoftObject {
   /** The queue pair number of the peer. */
   int remoteNumber;
 
+  /** The options of enhanced connection establishment (ECE). */
+  int connectionOptions = QueuePairFunctions.CONNECTION_OPTIONS;
+
   AddressVector path;
   AddressVector alternatePath;
 
@@ -61,6 +66,9 @@ final class SoftQueuePair extends SoftObject {
   private final Completion completion = new Completion();
   private final boolean allSignaled;
   private final Transport transport;
+  private SoftCompletionCounter[] counters;
+  private long nextTag;
+  private int nextTagData;
   private boolean established;
   private boolean draining;
 
@@ -382,12 +390,54 @@ final class SoftQueuePair extends SoftObject {
 
   // Completions
 
+  /** Lets a counter count some operations from now on. */
+  void attach(SoftCompletionCounter counter, int operations) {
+    if (counters == null) {
+      counters = new SoftCompletionCounter[Integer.SIZE];
+    }
+    for (int i = 0; i < counters.length; i++) {
+      if ((operations & 1 << i) != 0 && counters[i] != null) {
+        throw new VerbsException(
+            "ibv_qp_attach_comp_cntr", Errno.EBUSY, "a counter is attached for the operations");
+      }
+    }
+    for (int i = 0; i < counters.length; i++) {
+      if ((operations & 1 << i) != 0) {
+        counters[i] = counter;
+        counter.users++;
+      }
+    }
+  }
+
+  /** Ends the use of all counters. */
+  void detachCounters() {
+    if (counters != null) {
+      for (SoftCompletionCounter counter : counters) {
+        if (counter != null) {
+          counter.users--;
+        }
+      }
+      counters = null;
+    }
+  }
+
+  /** Counts an operation, if a counter is attached for it. */
+  void count(int operation, boolean failed, long bytes) {
+    if (counters != null && operation != 0) {
+      SoftCompletionCounter counter = counters[Integer.numberOfTrailingZeros(operation)];
+      if (counter != null) {
+        counter.count(failed, bytes);
+      }
+    }
+  }
+
   /**
    * Retires the oldest send request, and completes it if it is signaled or failed. Its slot is free
    * before the completion can be polled: who polls may post at once.
    */
   void retire(SendRequest request, int status) {
     boolean failed = status != rdma_h.IBV_WC_SUCCESS();
+    count(request.countedOperation(), failed, request.length());
     if (!failed && !allSignaled && !request.has(rdma_h.IBV_SEND_SIGNALED())) {
       sends.retire();
       return;
@@ -401,6 +451,12 @@ final class SoftQueuePair extends SoftObject {
     completion.length = failed ? 0 : (int) request.length();
     sends.retire();
     sendCompletions.add(completion, false);
+  }
+
+  /** Sets the tag and the user data of the next receive completion. */
+  void tagged(long tag, int data) {
+    nextTag = tag;
+    nextTagData = data;
   }
 
   /** Completes a receive request. */
@@ -425,6 +481,10 @@ final class SoftQueuePair extends SoftObject {
       completion.serviceLevel = packet.serviceLevel;
       completion.sourceQueuePair = transportBits == Opcode.UD ? packet.sourceNumber : remoteNumber;
     }
+    completion.tag = nextTag;
+    completion.tagData = nextTagData;
+    tagged(0, 0);
+    count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RECV(), status != rdma_h.IBV_WC_SUCCESS(), length);
     SoftCompletionQueue queue =
         from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
     queue.add(completion, packet != null && packet.solicited);

@@ -18,7 +18,10 @@ final class SoftSharedQueue extends SoftObject {
   /** The domain of an XRC shared receive queue, or null. */
   SoftXrcDomain xrcDomain;
 
-  /** The completion queue of an XRC shared receive queue, or null. */
+  /** The tags of a queue with tag matching, or null. */
+  TagList tags;
+
+  /** The completion queue of a queue for XRC or with tag matching, or null. */
   SoftCompletionQueue completionQueue;
 
   /** Below how many requests the limit event is due; 0 for none. */

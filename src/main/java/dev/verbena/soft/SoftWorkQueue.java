@@ -78,6 +78,13 @@ final class SoftWorkQueue extends SoftObject {
     }
   }
 
+  /** Enters the error state because of a failure. */
+  void toError() {
+    if (state == rdma_h.IBV_WQS_RDY()) {
+      modify(rdma_h.IBV_WQS_ERR());
+    }
+  }
+
   /** Completes the receives that were posted, with WR_FLUSH_ERR. */
   void flush() {
     Completion completion = new Completion();

@@ -222,6 +222,7 @@ final class UnreliableConnection implements Transport {
     written += arrived.length;
     if (Opcode.ends(operation)) {
       inMessage = false;
+      queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE(), false, writeLength);
       if (Opcode.hasImmediate(operation) && (receiver.isOpen() || receiver.open(0))) {
         receiver.complete(
             rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, arrived, rdma_h.IBV_WC_WITH_IMM());

@@ -56,7 +56,7 @@ final class WindowFunctions {
       if (!queuePair.takesSends()) {
         return Errno.EINVAL;
       }
-      if (sends.isFull(0)) {
+      if (sends.isFull(0) || queuePair.device.queuesFull) {
         return Errno.ENOMEM;
       }
       SendRequest request = sends.free(0);

@@ -68,6 +68,7 @@ final class WorkQueueFunctions {
           made.flags(flags);
           domain.users++;
           completions.users++;
+          owner.device.workQueues.add(made);
           return Registry.addWithHandle(made).address();
         });
   }
@@ -114,6 +115,7 @@ final class WorkQueueFunctions {
           queue.completions.forget(queue);
           queue.completions.users--;
           queue.domain.users--;
+          queue.device.workQueues.remove(queue);
           Registry.removeWithHandle(queue);
         });
     queue.domain.context.events.forget(queue);
@@ -126,6 +128,10 @@ final class WorkQueueFunctions {
     if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
       Memory.putLong(badWr, wr);
       return Errno.EINVAL;
+    }
+    if (queue.device.queuesFull) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM;
     }
     int errno = queue.receives.post(wr, badWr);
     if (queue.state == rdma_h.IBV_WQS_ERR()) {

@@ -77,6 +77,9 @@ final class XrcFunctions {
     String function = "ibv_create_srq_ex";
     SoftContext _ = Registry.at(function, context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
+    if (attr.getInt("srq_type") == rdma_h.IBV_SRQT_TM()) {
+      return TagFunctions.create(function, attr).address();
+    }
     if (attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC()) {
       throw new VerbsException(function, Errno.EOPNOTSUPP, "srq_type " + attr.getInt("srq_type"));
     }

@@ -94,7 +94,7 @@ public final class CompletionCounter extends Resource {
 
   /**
    * Attaches the counter to operations of a queue pair, until the queue pair is closed: {@code
-   * ibv_qp_attach_comp_cntr}.
+   * ibv_qp_attach_comp_cntr}. Closing the counter closes the queue pair first.
    *
    * @param queuePair a queue pair in state RESET or INIT
    * @param first an operation to count
@@ -110,10 +110,10 @@ public final class CompletionCounter extends Resource {
       ibv_qp_attach_comp_cntr_attr.op_mask(attr, (int) Flags.mask(operations));
       whileOpen(
           List.of(queuePair, this),
-          () ->
-              context
-                  .verbs()
-                  .ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address()));
+          () -> {
+            context.verbs().ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address());
+            queuePair.addParent(this); // C destroys no counter that is attached.
+          });
     } catch (VerbsException e) {
       throw e.explained(
           "cannot count "

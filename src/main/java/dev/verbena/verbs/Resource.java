@@ -231,6 +231,20 @@ public abstract class Resource implements AutoCloseable {
     left.stream().filter(p -> !parents.contains(p)).forEach(p -> p.detach(this));
   }
 
+  /**
+   * Adds a parent, after C did.
+   *
+   * @param parent the object that must be closed after this one from now on
+   * @throws IllegalStateException if this object or the parent is closed
+   */
+  final synchronized void addParent(Resource parent) {
+    if (!parents.contains(parent)) {
+      List<Resource> all = new ArrayList<>(parents);
+      all.add(parent);
+      moveTo(all.toArray(Resource[]::new));
+    }
+  }
+
   private synchronized boolean attach(Resource child) {
     return state == State.OPEN && children.add(child);
   }

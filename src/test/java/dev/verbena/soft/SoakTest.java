@@ -41,10 +41,11 @@ class SoakTest {
   private static final int SLOT = 128;
   private static final long PATIENCE = Duration.ofMinutes(2).toNanos();
   private static final long HEAP_GROWTH = 16L << 20;
-  private static final long NATIVE_GROWTH_KIB = 64L << 10;
+  private static final long NATIVE_GROWTH_KIB = 128L << 10;
 
   private final long count = Long.getLong("verbena.soak.messages", 100_000L);
-  private final long seed = Long.getLong("verbena.soak.seed", RandomGenerator.getDefault().nextLong());
+  private final long seed =
+      Long.getLong("verbena.soak.seed", RandomGenerator.getDefault().nextLong());
   private final Arena arena = Arena.ofShared();
   private final SoftNetwork network = SoftNetwork.create();
   private final Side sender = new Side(network.addDevice("soft0"), SENDS, 1);

@@ -73,10 +73,19 @@ final class SoftPair implements AutoCloseable {
 
   static SoftPair connected(List<List<InetAddress>> portsOfA, List<List<InetAddress>> portsOfB) {
     SoftPair pair = new SoftPair(portsOfA, portsOfB);
-    var addressOfB = pair.b.queuePair.localAddress();
-    pair.b.queuePair.connect(pair.a.queuePair.localAddress());
-    pair.a.queuePair.connect(addressOfB);
+    pair.connect();
     return pair;
+  }
+
+  /** Two queue pairs in state RESET. */
+  static SoftPair unconnected() {
+    return new SoftPair(List.of(List.of()), List.of(List.of()));
+  }
+
+  void connect() {
+    var addressOfB = b.queuePair.localAddress();
+    b.queuePair.connect(a.queuePair.localAddress());
+    a.queuePair.connect(addressOfB);
   }
 
   long retransmissions() {

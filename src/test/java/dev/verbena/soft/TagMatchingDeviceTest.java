@@ -1,0 +1,249 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionCursor;
+import dev.verbena.verbs.CompletionField;
+import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.verbs.CompletionOpcode;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SharedReceiveQueue;
+import dev.verbena.verbs.TagOperations;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Tag matching between two devices, as rdma-core's Documentation/tag_matching.md defines it. */
+class TagMatchingDeviceTest {
+  private static final int NO_TAG = 0;
+  private static final int EAGER = 3;
+  private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
+
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment memory = arena.allocate(1 << 16, 4096);
+  private final SoftNetwork network = SoftNetwork.create();
+  private final Context here = network.addDevice("soft0").open();
+  private final Context there = network.addDevice("soft1").open();
+  private final ProtectionDomain ours = here.allocateProtectionDomain();
+  private final ProtectionDomain theirs = there.allocateProtectionDomain();
+  private final CompletionQueue sent = here.createCompletionQueue(64);
+  private final ExtendedCompletionQueue received =
+      there.completionQueue(64).createExtended(CompletionField.BYTE_LEN, CompletionField.TM_INFO);
+  private final SharedReceiveQueue queue =
+      theirs.sharedReceiveQueue(16).tagMatching(received).maxTags(8).maxTagOperations(8).create();
+  private final MemoryRegion source = ours.registerMemory(memory.asSlice(0, 1 << 15));
+  private final MemoryRegion target =
+      theirs.registerMemory(memory.asSlice(1 << 15), AccessFlag.LOCAL_WRITE);
+  private final QueuePair sender =
+      ours.queuePair(QueuePairType.RC)
+          .completions(sent)
+          .capacity(QueuePairCapacity.of(16))
+          .create();
+
+  TagMatchingDeviceTest() {
+    QueuePair receiver =
+        theirs
+            .queuePair(QueuePairType.RC)
+            .completions(there.createCompletionQueue(16))
+            .sharedReceiveQueue(queue)
+            .create();
+    var address = receiver.localAddress();
+    receiver.connect(sender.localAddress());
+    sender.connect(address);
+  }
+
+  @AfterEach
+  void close() {
+    here.close();
+    there.close();
+    network.close();
+    arena.close();
+  }
+
+  /** What a completion of the queue says. */
+  private record Seen(
+      long id,
+      CompletionOpcode opcode,
+      CompletionStatus status,
+      long length,
+      Set<CompletionFlag> flags,
+      long tag,
+      int data) {}
+
+  private Seen next() {
+    long end = System.nanoTime() + PATIENCE;
+    while (true) {
+      try (CompletionCursor cursor = received.startPolling()) {
+        if (cursor.next()) {
+          Set<CompletionFlag> flags = new TreeSet<>();
+          for (CompletionFlag flag : CompletionFlag.values()) {
+            if (cursor.has(flag)) {
+              flags.add(flag);
+            }
+          }
+          return new Seen(
+              cursor.id(),
+              cursor.opcode(),
+              cursor.status(),
+              cursor.byteLength(),
+              flags,
+              cursor.tag(),
+              cursor.tagData());
+        }
+      }
+      assertTrue(System.nanoTime() < end, "no completion");
+    }
+  }
+
+  private void send(int operation, long tag, int data, int length) {
+    memory
+        .asSlice(0, 16)
+        .asByteBuffer()
+        .put((byte) operation)
+        .put(new byte[3])
+        .putInt(data)
+        .putLong(tag);
+    for (int i = 0; i < length; i++) {
+      memory.set(ValueLayout.JAVA_BYTE, 16 + i, (byte) (i * 7 + tag));
+    }
+    SendList list = new SendList(1, 1);
+    list.send(0).local(source, 0, 16 + length).signaled();
+    assertEquals(1, sender.post(list));
+    assertEquals(CompletionStatus.SUCCESS, SoftPair.await(sent));
+  }
+
+  private void post(int id, long offset) {
+    ReceiveList list = new ReceiveList(1, 1);
+    list.id(0, id);
+    list.local(0, target, offset, 8192);
+    assertEquals(1, queue.post(list));
+  }
+
+  private int add(long tag, long mask, long id, long offset, int unexpected) {
+    TagOperations operations = new TagOperations(1, 1);
+    operations.add(0, tag, mask, id);
+    operations.local(0, target, offset, 8192);
+    operations.unexpected(0, unexpected);
+    assertEquals(1, queue.post(operations));
+    return operations.handle(0);
+  }
+
+  private void assertReceived(long offset, int header, int length) {
+    assertEquals(
+        -1,
+        memory
+            .asSlice(16 - header, header + length)
+            .mismatch(memory.asSlice((1 << 15) + offset, header + length)));
+  }
+
+  @Test
+  void eagerMessageGoesToTheBufferOfItsTag() {
+    add(0x1234, -1, 7, 0, 0);
+    add(0x5600, 0xff00, 8, 8192, 0);
+    send(EAGER, 0x5677, 0x0102_0304, 100);
+    assertEquals(
+        new Seen(
+            8,
+            CompletionOpcode.TM_RECV,
+            CompletionStatus.SUCCESS,
+            100,
+            Set.of(CompletionFlag.TM_MATCH, CompletionFlag.TM_DATA_VALID),
+            0x5677,
+            0x0102_0304),
+        next());
+    assertReceived(8192, 0, 100);
+    send(EAGER, 0x1234, 0, 0);
+    assertEquals(7, next().id());
+  }
+
+  @Test
+  void longMessageCompletesTwice() {
+    add(1, -1, 7, 0, 0);
+    send(EAGER, 1, 0, 5000);
+    Seen matched = next();
+    assertEquals(Set.of(CompletionFlag.TM_MATCH), matched.flags());
+    Seen valid = next();
+    assertEquals(Set.of(CompletionFlag.TM_DATA_VALID), valid.flags());
+    assertEquals(7, valid.id());
+    assertEquals(5000, valid.length());
+    assertReceived(0, 0, 5000);
+  }
+
+  @Test
+  void unexpectedMessageDisablesNewTagsUntilItIsReported() {
+    post(1, 0);
+    post(2, 8192);
+    send(EAGER, 1, 0, 10);
+    Seen unexpected = next();
+    assertEquals(CompletionOpcode.RECV, unexpected.opcode());
+    assertEquals(26, unexpected.length(), "with its header");
+    assertEquals(Set.of(CompletionFlag.TM_SYNC_REQ), unexpected.flags());
+    assertReceived(0, 16, 10);
+    add(1, -1, 9, 16384, 0);
+    send(EAGER, 1, 0, 20);
+    assertEquals(2, next().id(), "the new tag is not enabled");
+    TagOperations synchronize = new TagOperations(1, 0);
+    synchronize.synchronize(0, 2);
+    synchronize.signaled(0, 70);
+    assertEquals(1, queue.post(synchronize));
+    assertEquals(CompletionOpcode.TM_SYNC, next().opcode());
+    send(EAGER, 1, 0, 30);
+    assertEquals(9, next().id());
+  }
+
+  @Test
+  void messageWithoutTagMatchesNone() {
+    add(0, 0, 9, 0, 0); // Would match any tag.
+    post(1, 8192);
+    send(NO_TAG, 0, 0, 10);
+    Seen seen = next();
+    assertEquals(CompletionOpcode.TM_NO_TAG, seen.opcode());
+    assertEquals(1, seen.id());
+    assertEquals(Set.of(), seen.flags(), "it is not unexpected");
+  }
+
+  @Test
+  void deletedTagMatchesNothingAndConsumedTagIsGone() {
+    int handle = add(1, -1, 9, 0, 0);
+    send(EAGER, 1, 0, 1);
+    assertEquals(9, next().id());
+    TagOperations delete = new TagOperations(1, 0);
+    delete.delete(0, handle);
+    assertEquals(1, queue.post(delete));
+    assertEquals(CompletionStatus.TM_ERR, next().status(), "consumed");
+    int other = add(1, -1, 9, 0, 0);
+    delete.delete(0, other);
+    delete.signaled(0, 71);
+    assertEquals(1, queue.post(delete));
+    assertEquals(71, next().id());
+    post(1, 0);
+    send(EAGER, 1, 0, 1);
+    assertEquals(CompletionOpcode.RECV, next().opcode());
+  }
+
+  @Test
+  void fullListTakesNoTag() {
+    TagOperations operations = new TagOperations(10, 1);
+    for (int i = 0; i < 10; i++) {
+      operations.add(i, i, -1, i);
+    }
+    assertEquals(8, queue.post(operations));
+  }
+}
