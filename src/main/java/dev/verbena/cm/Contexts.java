@@ -20,8 +20,8 @@ import java.util.Map;
  *
  * <p>librdmacm frees the context of a removed device some time after its last identifier was
  * closed. To keep a {@link Context} valid, this class holds it until the process ends; calls on it
- * then fail as for any removed device. A kernel that waits for the users of a device before it
- * removes it, as with Soft-RoCE, waits for the end of the process.
+ * then fail as for any removed device. If the kernel waits for all users before it removes a
+ * device, as for Soft-RoCE, the removal completes when the process ends.
  */
 public final class Contexts {
   /**

@@ -4,7 +4,10 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.raw.rdma_h;
 
-/** The type of an event: {@code enum rdma_cm_event_type}. */
+/**
+ * The type of an event: {@code enum rdma_cm_event_type}, whose constants have the prefix {@code
+ * RDMA_CM_EVENT_}.
+ */
 public enum EventType {
   /** The address is resolved, and the identifier is bound to a device. */
   ADDR_RESOLVED(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "the address is resolved"),
@@ -21,7 +24,7 @@ public enum EventType {
   CONNECT_REQUEST(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), "a peer requests a connection"),
   /**
    * The peer accepted the connection; only for identifiers without a queue pair, which must call
-   * {@code rdma_establish}.
+   * {@link ForeignQueuePair#establish()}.
    */
   CONNECT_RESPONSE(rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(), "the peer accepts the connection"),
   /** The connection could not be established. */
@@ -32,7 +35,10 @@ public enum EventType {
   REJECTED(rdma_h.RDMA_CM_EVENT_REJECTED(), "rejected"),
   /** The connection is established, or the datagram service is resolved. */
   ESTABLISHED(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "the connection is established"),
-  /** The connection has ended; its requests are flushed. */
+  /**
+   * The connection has ended. {@link ConnectionId#disconnect()} flushes the requests of the queue
+   * pair.
+   */
   DISCONNECTED(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), "the connection has ended"),
   /** The device is being removed: the identifier must be closed. */
   DEVICE_REMOVAL(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), "the device is being removed"),

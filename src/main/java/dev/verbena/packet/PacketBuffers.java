@@ -19,7 +19,8 @@ import java.util.Objects;
 
 /**
  * Registered memory for packets, each of one or more fragments, for example headers and payload.
- * The fragments of one index follow each other in memory, each with its padding.
+ * The fragments of one packet index follow each other in memory, each with its padding. Get one
+ * from {@link PacketPort#packets(int)}:
  *
  * {@snippet :
  * PacketBuffers packets =
@@ -31,8 +32,8 @@ import java.util.Objects;
  * packets.setPacket(receives, 0, 256); // the first receive request now uses packet 256
  * }
  *
- * <p>Closing it deregisters the memory that was registered here; all posted requests must be
- * completed. Closing the port closes it, too.
+ * <p>One thread at a time may use a list of these buffers. Closing them deregisters the memory that
+ * was registered here; all posted requests must be completed. Closing the port closes them, too.
  */
 public final class PacketBuffers implements AutoCloseable {
   private final ProtectionDomain domain;
@@ -318,6 +319,7 @@ public final class PacketBuffers implements AutoCloseable {
     }
   }
 
+  /** Closes the regions that were registered here, and frees their memory. */
   @Override
   public void close() {
     for (Fragment fragment : fragments) {

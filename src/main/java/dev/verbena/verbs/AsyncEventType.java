@@ -85,6 +85,11 @@ public enum AsyncEventType implements Codes.Code {
     this.text = text;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

@@ -17,6 +17,11 @@ public enum AtomicScope implements Codes.Code {
     this.code = code;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

@@ -38,6 +38,11 @@ public enum CompletionField implements Flags.Flag {
     this.bit = bit;
   }
 
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
   @Override
   public long bit() {
     return bit;

@@ -25,6 +25,11 @@ public enum CompletionFlag implements Flags.Flag {
     this.bit = bit;
   }
 
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
   @Override
   public long bit() {
     return bit;

@@ -74,6 +74,11 @@ public enum CompletionOpcode implements Codes.Code {
     return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : UNKNOWN;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

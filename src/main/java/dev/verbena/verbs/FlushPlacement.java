@@ -15,6 +15,11 @@ public enum FlushPlacement implements Flags.Flag {
     this.bit = bit;
   }
 
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
   @Override
   public long bit() {
     return bit;

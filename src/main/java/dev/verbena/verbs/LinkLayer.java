@@ -21,6 +21,11 @@ public enum LinkLayer implements Codes.Code {
     this.text = text;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

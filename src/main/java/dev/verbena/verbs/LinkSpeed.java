@@ -31,6 +31,11 @@ public enum LinkSpeed implements Codes.Code {
     this.text = text;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

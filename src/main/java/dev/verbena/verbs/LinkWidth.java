@@ -23,6 +23,11 @@ public enum LinkWidth implements Codes.Code {
     this.lanes = lanes;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

@@ -21,6 +21,11 @@ public enum Mtu implements Codes.Code {
     this.code = code;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

@@ -29,6 +29,11 @@ public enum NodeType implements Codes.Code {
     this.text = text;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

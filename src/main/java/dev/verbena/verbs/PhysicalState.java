@@ -27,6 +27,11 @@ public enum PhysicalState implements Codes.Code {
     this.text = text;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

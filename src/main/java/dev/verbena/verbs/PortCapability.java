@@ -86,6 +86,11 @@ public enum PortCapability implements Flags.Flag {
         PortCapability.class, Integer.toUnsignedLong(flags) | second(Short.toUnsignedInt(flags2)));
   }
 
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
   @Override
   public long bit() {
     return bit;

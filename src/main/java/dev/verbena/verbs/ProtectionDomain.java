@@ -133,7 +133,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Returns a builder of the registration of a DMA buffer, for example memory of another device.
+   * Returns a builder of the registration of a DMA buffer (dma-buf), for example memory of another
+   * device.
    *
    * @param descriptor the file descriptor of the DMA buffer
    * @param offset the offset of the region in the buffer, in bytes
@@ -231,7 +232,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Returns a builder of a parent domain over this domain.
+   * Returns a builder of a parent domain of this protection domain.
    *
    * @return the builder
    */

@@ -58,6 +58,11 @@ public enum QueuePairAttribute implements Flags.Flag {
     this.bit = bit;
   }
 
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
   @Override
   public long bit() {
     return bit;

@@ -27,6 +27,11 @@ public enum QueuePairState implements Codes.Code {
     this.code = code;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

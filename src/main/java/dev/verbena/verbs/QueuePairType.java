@@ -6,7 +6,10 @@ import java.util.Arrays;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** The transport service of a queue pair: {@code enum ibv_qp_type}. */
+/**
+ * The transport service of a queue pair: {@code enum ibv_qp_type}, whose constants have the prefix
+ * {@code IBV_QPT_}.
+ */
 public enum QueuePairType implements Codes.Code {
   /** Reliable connection: one remote queue pair, in order, acknowledged. */
   RC(rdma_h.IBV_QPT_RC()),
@@ -29,6 +32,11 @@ public enum QueuePairType implements Codes.Code {
     this.code = code;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

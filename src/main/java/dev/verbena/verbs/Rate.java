@@ -66,6 +66,11 @@ public enum Rate implements Codes.Code {
     this.megabits = megabits;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

@@ -31,6 +31,11 @@ public enum ReceiveHashField implements Flags.Flag {
     this.bit = Integer.toUnsignedLong(bit);
   }
 
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
   @Override
   public long bit() {
     return bit;

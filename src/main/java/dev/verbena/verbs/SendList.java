@@ -258,8 +258,9 @@ public final class SendList extends RequestList {
    * data without headers.
    *
    * @param request the index of the request
-   * @param header the headers up to that of TCP, copied into the inline data of the list
-   * @param segmentSize the maximum segment size in bytes
+   * @param header the headers up to and including the TCP header, copied to the inline data of the
+   *     list
+   * @param segmentSize the maximum segment size (MSS) in bytes
    * @return the request, to set its other fields
    */
   public SendRequest tso(int request, MemorySegment header, int segmentSize) {
@@ -382,8 +383,8 @@ public final class SendList extends RequestList {
    * Sets the remote key that a request invalidates.
    *
    * @param request the index of the request
-   * @param rkey a key of the remote side for a send, a local key of a memory window for a local
-   *     invalidation
+   * @param rkey the remote key of a window or region of the remote side for a send, the remote key
+   *     of a window of this side for a local invalidation
    */
   public void invalidated(int request, int rkey) {
     switch (opcode(request, "a key to invalidate")) {

@@ -19,6 +19,11 @@ public enum WorkQueueState implements Codes.Code {
     this.code = code;
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;

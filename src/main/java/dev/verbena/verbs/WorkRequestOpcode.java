@@ -51,6 +51,11 @@ public enum WorkRequestOpcode implements Codes.Code {
     this.types.addAll(Set.of(types));
   }
 
+  /**
+   * Returns the value of the constant in C.
+   *
+   * @return the value
+   */
   @Override
   public int code() {
     return code;
