@@ -7,7 +7,6 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.verbs.CompletionCounter;
 import dev.verbena.verbs.CompletionCounter.Operation;
-import dev.verbena.verbs.CompletionCounter.Type;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.EnhancedConnectionEstablishment;
 import dev.verbena.verbs.QueuePair;
@@ -20,10 +19,13 @@ class CompletionCounterTest {
   @Test
   void bothEndsCount() {
     try (SoftPair pair = SoftPair.unconnected()) {
-      CompletionCounter writes = pair.a.context.createCompletionCounter(Type.WRS);
-      CompletionCounter bytes = pair.a.context.createCompletionCounter(Type.BYTES);
-      CompletionCounter remote = pair.b.context.createCompletionCounter(Type.BYTES);
-      CompletionCounter received = pair.b.context.createCompletionCounter(Type.WRS);
+      CompletionCounter writes = pair.a.context.createCompletionCounter(CompletionCounter.Type.WRS);
+      CompletionCounter bytes =
+          pair.a.context.createCompletionCounter(CompletionCounter.Type.BYTES);
+      CompletionCounter remote =
+          pair.b.context.createCompletionCounter(CompletionCounter.Type.BYTES);
+      CompletionCounter received =
+          pair.b.context.createCompletionCounter(CompletionCounter.Type.WRS);
       writes.attach(pair.a.queuePair, Operation.RDMA_WRITE);
       bytes.attach(pair.a.queuePair, Operation.SEND, Operation.RDMA_READ);
       remote.attach(pair.b.queuePair, Operation.REMOTE_RDMA_WRITE, Operation.REMOTE_RDMA_READ);

@@ -40,7 +40,7 @@ class RemovalTest {
       pair.transfer(1, 100);
       ReceiveList receives = new ReceiveList(1, 1);
       receives.local(0, pair.b.region, 0, 8);
-      pair.b.queuePair.post(receives);
+      assertEquals(receives.size(), pair.b.queuePair.post(receives));
       pair.network.removeDevice("soft1");
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.b.context));
       assertEquals(CompletionStatus.WR_FLUSH_ERR, SoftPair.await(pair.b.completions));
@@ -52,7 +52,7 @@ class RemovalTest {
           assertThrows(VerbsException.class, () -> pair.b.context.port(1).attributes()).errno());
       SendList sends = new SendList(1, 1);
       sends.send(0).local(pair.a.region, 0, 8).signaled();
-      pair.a.queuePair.post(sends);
+      assertEquals(sends.size(), pair.a.queuePair.post(sends));
       assertEquals(CompletionStatus.RETRY_EXC_ERR, pair.completion(), "as after a cable is cut");
       assertThrows(IllegalArgumentException.class, () -> pair.network.removeDevice("soft1"));
       pair.network.addDevice("soft1").open().close();

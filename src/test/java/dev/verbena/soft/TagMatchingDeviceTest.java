@@ -121,7 +121,7 @@ class TagMatchingDeviceTest {
         .putInt(data)
         .putLong(tag);
     for (int i = 0; i < length; i++) {
-      memory.set(ValueLayout.JAVA_BYTE, 16 + i, (byte) (i * 7 + tag));
+      memory.set(ValueLayout.JAVA_BYTE, 16 + i, (byte) (i * 7L + tag));
     }
     SendList list = new SendList(1, 1);
     list.send(0).local(source, 0, 16 + length).signaled();

@@ -246,11 +246,11 @@ class RpingProgramTest {
       region.memory().setString(0, "rdma-ping-0: a");
       Completions completions = new Completions(1);
       // There is no receive for the second go-ahead, so that nothing acknowledges it.
-      transfers.receive(0, messages, RpingBuffer.SIZE, RpingBuffer.SIZE);
-      transfers.send(0, messages, 0, RpingBuffer.SIZE);
+      assertTrue(transfers.receive(0, messages, RpingBuffer.SIZE, RpingBuffer.SIZE));
+      assertTrue(transfers.send(0, messages, 0, RpingBuffer.SIZE));
       assertEquals(1, transfers.awaitReceives(completions, SOON));
       region.memory().fill((byte) 0);
-      transfers.send(0, messages, 0, RpingBuffer.SIZE);
+      assertTrue(transfers.send(0, messages, 0, RpingBuffer.SIZE));
       assertEquals(1, transfers.awaitSends(completions, SOON));
       while (region.memory().get(ValueLayout.JAVA_BYTE, 0) == 0) {
         Thread.sleep(1); // The server writes before it sends the second go-ahead.

@@ -95,7 +95,7 @@ class CloseBesideTest {
       closedBeside(
           queuePair(QueuePairType.RC),
           posted -> {
-            int unused = posted.post(list);
+            int _ = posted.post(list);
           });
     }
   }
@@ -107,7 +107,7 @@ class CloseBesideTest {
       closedBeside(
           queuePair(QueuePairType.RC),
           posted -> {
-            int unused = posted.post(list);
+            int _ = posted.post(list);
           });
     }
   }
@@ -119,7 +119,7 @@ class CloseBesideTest {
       closedBeside(
           domain.createSharedReceiveQueue(8),
           posted -> {
-            int unused = posted.post(list);
+            int _ = posted.post(list);
           });
     }
   }
@@ -134,7 +134,7 @@ class CloseBesideTest {
       closedBeside(
           handle,
           named -> {
-            int unused = posted.post(list);
+            int _ = posted.post(list);
           });
     }
   }

@@ -115,7 +115,7 @@ class ThreadsTest {
                 () ->
                     withoutEnd(
                         () -> {
-                          int unused = pair.a.queuePair.post(sends);
+                          int _ = pair.a.queuePair.post(sends);
                         },
                         busy)));
         ends.add(
@@ -123,7 +123,7 @@ class ThreadsTest {
                 () ->
                     withoutEnd(
                         () -> {
-                          int unused = pair.a.queuePair.post(receives);
+                          int _ = pair.a.queuePair.post(receives);
                         },
                         busy)));
         ends.add(
@@ -159,7 +159,7 @@ class ThreadsTest {
       List<Runnable> kinds =
           List.of(
               () -> {
-                int unused = pair.a.queuePair.post(list);
+                int _ = pair.a.queuePair.post(list);
               },
               () -> pair.a.completionQueue.poll(completions),
               pair.a.queuePair::state,
