@@ -44,7 +44,7 @@ class PagesTest {
       Set.of("--enable-native-access", "--release", "--ulimit", "--refresh-symbols");
 
   /** What the kernel and this project's own tests call so. */
-  private static final Set<String> OTHER_NAMES = Set.of("CAP_NET_RAW", "TRACE");
+  private static final Set<String> OTHER_NAMES = Set.of("CAP_NET_RAW", "DEBUG", "TRACE");
 
   @TestFactory
   Stream<DynamicTest> everyLinkLeadsSomewhere() throws IOException {
