@@ -416,6 +416,8 @@ public final class Connection implements AutoCloseable {
 
   /**
    * Reads the peer's memory (RDMA read), and waits for the completion. The peer is not notified.
+   * The read is not atomic: of memory that the peer writes at the same time, some bytes may be old
+   * and others new.
    *
    * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
    * @param offset the offset in the region, in bytes
@@ -434,7 +436,8 @@ public final class Connection implements AutoCloseable {
 
   /**
    * Reads the peer's memory (RDMA read), and waits for the completion or the timeout. The peer is
-   * not notified.
+   * not notified. The read is not atomic: of memory that the peer writes at the same time, some
+   * bytes may be old and others new.
    *
    * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
    * @param offset the offset in the region, in bytes

@@ -76,4 +76,14 @@ public record RemoteMemory(long address, long length, int rkey) {
   long addressOf(long offset, long size) {
     return address + Objects.checkFromIndexSize(offset, size, length);
   }
+
+  @Override
+  public String toString() {
+    return "remote memory of "
+        + length
+        + " bytes at 0x"
+        + Long.toHexString(address)
+        + ", rkey 0x"
+        + Integer.toHexString(rkey);
+  }
 }

@@ -70,6 +70,8 @@ class ParametersTest {
     assertEquals(memory.address() + 4000, memory.addressOfNumber(4000));
     assertThrows(IllegalArgumentException.class, () -> memory.addressOfNumber(4001));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOfNumber(4096));
+    assertEquals(
+        "remote memory of 4096 bytes at 0x102030405060708, rkey 0xcafe", memory.toString());
     assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[19]));
     assertThrows(IllegalArgumentException.class, () -> new RemoteMemory(0, -1, 0));
   }
