@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -143,6 +144,8 @@ final class Values {
       return new LinkedHashSet<>(some(argument(generic)));
     } else if (type == List.class) {
       return some(argument(generic));
+    } else if (type == Map.class) {
+      return Map.of();
     } else if (type == Optional.class) {
       return random.nextBoolean() ? Optional.empty() : Optional.ofNullable(of(argument(generic)));
     } else if (type == OptionalInt.class) {
