@@ -29,8 +29,8 @@ class SoftAllocationTest {
       for (int round = 0; round < ROUNDS && allocated != 0; round++) {
         long before = threads.getCurrentThreadAllocatedBytes();
         for (int i = 0; i < MESSAGES; i++) {
-          pair.b.queuePair.post(receives);
-          pair.a.queuePair.post(sends);
+          int _ = pair.b.queuePair.post(receives);
+          int _ = pair.a.queuePair.post(sends);
           await(pair.b.completions);
           await(pair.a.completions);
         }
