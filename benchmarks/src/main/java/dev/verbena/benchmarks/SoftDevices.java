@@ -189,11 +189,11 @@ public class SoftDevices {
   @Benchmark
   @BenchmarkMode(Mode.SampleTime)
   public void pingPong(Pair pair) {
-    pair.b.queuePair.post(pair.b.receives, 0, 1);
-    pair.a.queuePair.post(pair.a.receives, 0, 1);
-    pair.a.queuePair.post(pair.a.sends, 0, 1);
+    int _ = pair.b.queuePair.post(pair.b.receives, 0, 1);
+    int _ = pair.a.queuePair.post(pair.a.receives, 0, 1);
+    int _ = pair.a.queuePair.post(pair.a.sends, 0, 1);
     pair.b.await(1);
-    pair.b.queuePair.post(pair.b.sends, 0, 1);
+    int _ = pair.b.queuePair.post(pair.b.sends, 0, 1);
     pair.a.await(2);
     pair.b.await(1);
   }
@@ -211,7 +211,7 @@ public class SoftDevices {
   @BenchmarkMode(Mode.AverageTime)
   @OperationsPerInvocation(BATCH)
   public void write(Pair pair) {
-    pair.a.queuePair.post(pair.writes);
+    int _ = pair.a.queuePair.post(pair.writes);
     pair.a.await(1);
   }
 
@@ -230,8 +230,8 @@ public class SoftDevices {
   @BenchmarkMode(Mode.AverageTime)
   @OperationsPerInvocation(BATCH)
   public void messages(Pair pair) {
-    pair.b.queuePair.post(pair.b.receives);
-    pair.a.queuePair.post(pair.a.sends);
+    int _ = pair.b.queuePair.post(pair.b.receives);
+    int _ = pair.a.queuePair.post(pair.a.sends);
     pair.b.await(BATCH);
     pair.a.await(2);
   }
