@@ -211,7 +211,6 @@ public class DataPath {
   @Benchmark
   public long pollJava() {
     long sum = 0;
-    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       sum += Ring.pollAll(ring.endless, completions, batch);
     }
@@ -226,7 +225,6 @@ public class DataPath {
   @Benchmark
   public long emptyPollJava() {
     long sum = 0;
-    long id = 0;
     for (int round = 0; round < ROUNDS; round++) {
       sum += ring.completions.poll(completions);
     }
