@@ -208,8 +208,8 @@ final class Recipes {
         "burst on " + queuePair.number() + " of " + sends.size() + " sends",
         () -> {
           for (int i = 0; i < TURNS && !worker.round().isOver(); i++) {
-            int unusedReceives = queuePair.post(receives);
-            int unusedSends = queuePair.post(sends);
+            int _ = queuePair.post(receives);
+            int _ = queuePair.post(sends);
             queue.poll(completions);
           }
         });
