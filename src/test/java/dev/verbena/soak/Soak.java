@@ -31,6 +31,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -226,12 +227,17 @@ public final class Soak {
   private void connect() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         ExecutorService peer = Executors.newSingleThreadExecutor()) {
+      CountDownLatch answered = new CountDownLatch(1);
       Future<?> served =
           peer.submit(
               () -> {
                 try (Connection client =
                     Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(SOON))) {
                   client.send(client.receive());
+                  answered.countDown();
+                  client.receive(); // The end of the connection.
+                } finally {
+                  answered.countDown();
                 }
                 return null;
               });
@@ -243,9 +249,9 @@ public final class Soak {
                   .within(SOON))) {
         server.send(new byte[16]);
         server.receive();
-        // The answer may be acknowledged late: this end must not be closed before.
-        served.get();
+        answered.await(); // An end that closes flushes what is not acknowledged yet.
       }
+      served.get();
     }
   }
 }

@@ -100,6 +100,7 @@ class FaultyNetworkTest {
   /** Sends messages there and back, which must arrive in order and as they were sent. */
   static void exchange(int messages) throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0))) {
+      CompletableFuture<Void> answered = new CompletableFuture<>();
       CompletableFuture<Void> echo =
           CompletableFuture.runAsync(
               () -> {
@@ -109,6 +110,8 @@ class FaultyNetworkTest {
                   for (int i = 0; i < messages; i++) {
                     client.send(client.receive(PATIENCE), PATIENCE);
                   }
+                  answered.complete(null);
+                  client.receive(PATIENCE); // The end of the connection.
                 } catch (InterruptedException e) {
                   throw new AssertionError(e);
                 }
@@ -120,9 +123,10 @@ class FaultyNetworkTest {
           server.send(message, PATIENCE);
           assertArrayEquals(message, server.receive(PATIENCE));
         }
-        // The last answer may be acknowledged late: this end must not be closed before.
-        echo.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        // An end that closes flushes what is not acknowledged yet.
+        CompletableFuture.anyOf(answered, echo).get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
       }
+      echo.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
     }
   }
 
