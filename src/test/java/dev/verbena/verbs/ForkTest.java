@@ -118,7 +118,9 @@ class ForkTest extends FakeDeviceFixture {
       region.memory().setString(0, text);
       SendList list = new SendList(1, 1);
       list.write(0).local(region, 0, 64).remote(region.start() + 64, region.rkey()).signaled();
-      assertEquals(list.size(), pair.post(list));
+      if (pair.post(list) != 1) {
+        throw new AssertionError("the queue is full");
+      }
       Completions completions = new Completions(1);
       while (queue.poll(completions) == 0) {
         Thread.onSpinWait();
