@@ -155,6 +155,8 @@ public final class Binding implements InvocationHandler {
       return (int) result;
     } else if (type == short.class) {
       return (short) result;
+    } else if (type == boolean.class) {
+      return (byte) result != 0; // C defines no more than the lowest byte of the register.
     } else if (type == void.class) {
       return null;
     }
