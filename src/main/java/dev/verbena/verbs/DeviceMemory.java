@@ -85,6 +85,10 @@ public final class DeviceMemory extends Resource {
   public void write(long offset, MemorySegment source) {
     Objects.checkFromIndexSize(offset, source.byteSize(), length);
     long from = Segments.readable(source, source.byteSize());
+    if (source.byteSize() == 0) { // It may be NULL, which C does not take.
+      requireOpen();
+      return;
+    }
     int errno =
         whileOpen(
             () -> context.verbs().ibv_memcpy_to_dm(address(), offset, from, source.byteSize()));
@@ -102,6 +106,10 @@ public final class DeviceMemory extends Resource {
   public void read(long offset, MemorySegment target) {
     Objects.checkFromIndexSize(offset, target.byteSize(), length);
     long to = Segments.writable(target, target.byteSize());
+    if (target.byteSize() == 0) { // It may be NULL, which C does not take.
+      requireOpen();
+      return;
+    }
     int errno =
         whileOpen(
             () -> context.verbs().ibv_memcpy_from_dm(to, address(), offset, target.byteSize()));

@@ -66,6 +66,8 @@ class DeviceMemoryTest extends FakeDeviceFixture {
     MemorySegment back = arena.allocate(14);
     memory.read(8, back);
     assertEquals("on the device", back.getString(0));
+    memory.read(256, MemorySegment.NULL);
+    memory.write(256, MemorySegment.NULL);
     assertThrows(IndexOutOfBoundsException.class, () -> memory.write(250, back));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.read(-1, back));
     assertThrows(IllegalArgumentException.class, () -> memory.read(0, back.asReadOnly()));
