@@ -116,6 +116,9 @@ public final class Fuzz {
     command.add("-XX:ErrorFile=" + crash);
     command.add("-XX:-OmitStackTraceInFastThrow");
     command.add("-XX:-CreateCoredumpOnCrash");
+    if (!options.fake()) {
+      command.add("-XX:TieredStopAtLevel=1"); // As all JVMs of the lab: code changes less often.
+    }
     command.add("-cp");
     command.add(classPath());
     command.add(FuzzedJvm.class.getName());

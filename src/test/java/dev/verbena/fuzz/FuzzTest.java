@@ -57,7 +57,14 @@ class FuzzTest {
   @Timeout(Integer.MAX_VALUE)
   @DisplayName("random calls from several threads neither crash, hang, leak nor show internals")
   void findsNothingOnDevices() throws Exception {
-    assertClean(options(false, SHORT_ON_DEVICE));
+    Options options = options(false, SHORT_ON_DEVICE);
+    Fuzz.Result result = Fuzz.run(options);
+    if (result.output().contains("SIGILL")) {
+      // An emulated processor that runs code while it is changed, as JVMs do. Once more.
+      System.out.println(result.output());
+      result = Fuzz.run(options);
+    }
+    assertTrue(result.isClean(), result::output);
   }
 
   @ParameterizedTest
