@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /**
  * A cable that loses everything. The kernel asks again for more than a minute before it says that
@@ -36,7 +37,9 @@ class BlackHoleTest {
 
   /** The kernel is asked again and again, since it may miss an answer: to the end of the time. */
   @DeviceTest
-  @DisplayName("S2-C10, S2-M02: an address that nobody has")
+  @Tag("S2-C10")
+  @Tag("S2-M02")
+  @DisplayName("an address that nobody has")
   void addressWithoutHostIsUnreachable() throws Exception {
     InetSocketAddress nobody = new InetSocketAddress("10.9.0.77", 7471);
     run(List.of("ip", "route", "add", "10.9.0.77", "dev", Rig.netdevA()));
@@ -55,7 +58,8 @@ class BlackHoleTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C13: a request that gets lost does not hold its sender")
+  @Tag("S2-C13")
+  @DisplayName("a request that gets lost does not hold its sender")
   void lostRequestIsUnreachable() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings =

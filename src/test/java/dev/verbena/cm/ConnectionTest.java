@@ -27,6 +27,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.function.Executable;
 
 /** Connections that carry messages. */
@@ -79,7 +80,12 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R01, S2-R11, S2-R12, S2-R16, S2-R17: messages both ways over IPv4")
+  @Tag("S2-R01")
+  @Tag("S2-R11")
+  @Tag("S2-R12")
+  @Tag("S2-R16")
+  @Tag("S2-R17")
+  @DisplayName("messages both ways over IPv4")
   void exchangesMessagesOverIpv4() throws Exception {
     exchangesMessages(Rig.addressA(), Rig.addressB());
   }
@@ -115,7 +121,9 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C09, S2-C14: a listener on :: serves both families, on every device")
+  @Tag("S2-C09")
+  @Tag("S2-C14")
+  @DisplayName("a listener on :: serves both families, on every device")
   void wildcardServesBothFamilies() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress("::", 0))) {
       for (Host[] hosts :
@@ -138,7 +146,10 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C13, S2-C15, S2-C31: private data goes both ways")
+  @Tag("S2-C13")
+  @Tag("S2-C15")
+  @Tag("S2-C31")
+  @DisplayName("private data goes both ways")
   void exchangesPrivateData() throws Exception {
     byte[] fromClient = "client's".getBytes(UTF_8);
     byte[] fromServer = "server's, and longer".getBytes(UTF_8);
@@ -154,7 +165,10 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R04, S2-R13, S2-R14: reads and writes of the peer's memory")
+  @Tag("S2-R04")
+  @Tag("S2-R13")
+  @Tag("S2-R14")
+  @DisplayName("reads and writes of the peer's memory")
   void readsAndWritesThePeersMemory() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
         Arena arena = Arena.ofShared()) {
@@ -458,7 +472,8 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M11: the end of the connection ends what waits for the peer")
+  @Tag("S2-M11")
+  @DisplayName("the end of the connection ends what waits for the peer")
   void endOfConnectionWakesTheReceiver() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());

@@ -18,6 +18,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** Datagram services and multicast over RDMA CM. */
 class DatagramTest {
@@ -25,9 +26,16 @@ class DatagramTest {
   private static final int HEADER = 40;
 
   @DeviceTest
-  @DisplayName(
-      "P-13, S2-C12, S2-C13, S2-M05, S2-M10, S2-Q09, S2-R15, S2-T36, D-10: a datagram service is"
-          + " found and written to")
+  @Tag("P-13")
+  @Tag("S2-C12")
+  @Tag("S2-C13")
+  @Tag("S2-M05")
+  @Tag("S2-M10")
+  @Tag("S2-Q09")
+  @Tag("S2-R15")
+  @Tag("S2-T36")
+  @Tag("D-10")
+  @DisplayName("a datagram service is found and written to")
   void findsADatagramService() throws Exception {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open();
@@ -80,7 +88,9 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C16, S2-M08: a datagram service refuses, with private data")
+  @Tag("S2-C16")
+  @Tag("S2-M08")
+  @DisplayName("a datagram service refuses, with private data")
   void datagramServiceRejects() throws Exception {
     try (Listener listener =
             Listener.open(PortSpace.UDP, new InetSocketAddress(Rig.addressB(), 0), 1);
@@ -110,7 +120,8 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M08: where no datagram service listens")
+  @Tag("S2-M08")
+  @DisplayName("where no datagram service listens")
   void missingDatagramServiceIsReported() throws Exception {
     try (Endpoint client =
         Endpoint.resolve(
@@ -158,7 +169,10 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-T36, S2-C13, S2-C15: as much private data as an answer takes, and one byte more")
+  @Tag("S2-T36")
+  @Tag("S2-C13")
+  @Tag("S2-C15")
+  @DisplayName("as much private data as an answer takes, and one byte more")
   void longestPrivateDataOfAnAnswer() throws Exception {
     ConnectionEvent answer =
         lookUp(request -> request.accept(ConnectionParameters.DEFAULT, RdmaCmTest.ones(136)));
@@ -173,7 +187,9 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-T36, S2-C16: as much private data as a refusal takes, and one byte more")
+  @Tag("S2-T36")
+  @Tag("S2-C16")
+  @DisplayName("as much private data as a refusal takes, and one byte more")
   void longestPrivateDataOfARefusal() throws Exception {
     ConnectionEvent refusal =
         lookUp(
@@ -186,7 +202,9 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29, S2-C30: joining for sending alone, and leaving")
+  @Tag("S2-C29")
+  @Tag("S2-C30")
+  @DisplayName("joining for sending alone, and leaving")
   void joinsAndLeaves() throws Exception {
     InetSocketAddress group = new InetSocketAddress("239.7.7.8", 0);
     try (EventChannel channel = EventChannel.open()) {

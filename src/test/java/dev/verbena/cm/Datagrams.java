@@ -13,7 +13,7 @@ import java.time.Duration;
 
 /**
  * Datagrams as udaddy and mckey exchange them: 100 bytes of whatever, with the number of the
- * sender's queue pair as immediate data (a habit of theirs, not a rule of multicast: D-16).
+ * sender's queue pair as immediate data (a habit of theirs, not a rule of multicast).
  */
 final class Datagrams implements AutoCloseable {
   static final int COUNT = 10;

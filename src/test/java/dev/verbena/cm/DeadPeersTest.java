@@ -14,6 +14,7 @@ import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** What is left when the peer's process is killed, in each state of a connection. */
 class DeadPeersTest {
@@ -53,7 +54,8 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M09: a listener that is killed before it looks at a request refuses it")
+  @Tag("S2-M09")
+  @DisplayName("a listener that is killed before it looks at a request refuses it")
   void killedWithRequestWaiting() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
@@ -66,7 +68,8 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M09: a peer that is killed before it accepts refuses")
+  @Tag("S2-M09")
+  @DisplayName("a peer that is killed before it accepts refuses")
   void killedBeforeAccepting() throws Exception {
     try (Program peer = holding(Stage.ASKED);
         EventChannel channel = EventChannel.open()) {
@@ -79,7 +82,8 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M09: where a listener was killed, nobody listens")
+  @Tag("S2-M09")
+  @DisplayName("where a listener was killed, nobody listens")
   void killedListener() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
@@ -93,7 +97,8 @@ class DeadPeersTest {
 
   /** The kernel tells nothing of a request before it is accepted: "the accept will just fail". */
   @DeviceTest
-  @DisplayName("S2-C15: a client that is killed before it is accepted cannot be accepted")
+  @Tag("S2-C15")
+  @DisplayName("a client that is killed before it is accepted cannot be accepted")
   void clientKilledBeforeAccepting() throws Exception {
     Rping rping = new Rping();
     try (EventChannel channel = EventChannel.open()) {
@@ -112,7 +117,8 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M11: a server that is killed while connected disconnects")
+  @Tag("S2-M11")
+  @DisplayName("a server that is killed while connected disconnects")
   void serverKilledWhileConnected() throws Exception {
     Rping rping = new Rping();
     try (Program program = Program.start(rping.server(Host.b4()));
@@ -127,7 +133,8 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M11: a Connection whose process is killed does not end in order")
+  @Tag("S2-M11")
+  @DisplayName("a Connection whose process is killed does not end in order")
   void connectionKilled() throws Exception {
     try (Program program = holding(Stage.MESSAGE)) {
       program.says(HoldMain.LISTENING);
@@ -144,7 +151,8 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M11: a client that is killed while connected disconnects")
+  @Tag("S2-M11")
+  @DisplayName("a client that is killed while connected disconnects")
   void clientKilledWhileConnected() throws Exception {
     Rping rping = new Rping();
     try (Listener listener = Listener.open(Host.b4().at(rping.port()));
@@ -158,7 +166,9 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C18, S2-M11: a peer that is killed while it owes an answer gives it")
+  @Tag("S2-C18")
+  @Tag("S2-M11")
+  @DisplayName("a peer that is killed while it owes an answer gives it")
   void killedWhileDisconnecting() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {

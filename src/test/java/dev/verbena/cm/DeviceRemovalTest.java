@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.opentest4j.TestAbortedException;
 
 /** A device that is taken away from under an identifier. */
@@ -59,7 +60,8 @@ class DeviceRemovalTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M12: the removal of its device is told to an identifier")
+  @Tag("S2-M12")
+  @DisplayName("the removal of its device is told to an identifier")
   void removalIsReported() throws Exception {
     requireToldBeforeWaitedFor();
     String text = seenBy(RemovalMain.class, ADDRESS, RemovalMain.READY);
@@ -67,8 +69,9 @@ class DeviceRemovalTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-C23, S2-C24: a context outlives its device, so that using it is an error at most")
+  @Tag("S2-C23")
+  @Tag("S2-C24")
+  @DisplayName("a context outlives its device, so that using it is an error at most")
   void contextsOutliveTheirDevices() throws Exception {
     String text = seenBy(GoneContextMain.class, "rxgone", GoneContextMain.READY);
     assertTrue(text.contains("[gone, true, "), text);

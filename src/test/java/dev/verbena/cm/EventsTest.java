@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -62,7 +63,18 @@ class EventsTest {
         + " (ENOENT)'",
     "4711, UNKNOWN, 0, false, unknown to this library"
   })
-  @DisplayName("S2-M01 to S2-M04, S2-M07 to S2-M09, S2-M11, S2-M12, S2-M15, S2-M16: an event")
+  @Tag("S2-M01")
+  @Tag("S2-M02")
+  @Tag("S2-M03")
+  @Tag("S2-M04")
+  @Tag("S2-M07")
+  @Tag("S2-M08")
+  @Tag("S2-M09")
+  @Tag("S2-M11")
+  @Tag("S2-M12")
+  @Tag("S2-M15")
+  @Tag("S2-M16")
+  @DisplayName("an event")
   void events(int number, EventType type, int status, boolean failure, String description) {
     cm.event(number, status, connection.segment());
     ConnectionEvent event = channel.poll();
@@ -80,7 +92,10 @@ class EventsTest {
   }
 
   @Test
-  @DisplayName("S2-T35, S2-M05, S2-C31: a request has a new identifier and what the peer asks for")
+  @Tag("S2-T35")
+  @Tag("S2-M05")
+  @Tag("S2-C31")
+  @DisplayName("a request has a new identifier and what the peer asks for")
   void request() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
@@ -117,7 +132,9 @@ class EventsTest {
   }
 
   @Test
-  @DisplayName("S2-T36, S2-M10: a service that was found says how to reach it")
+  @Tag("S2-T36")
+  @Tag("S2-M10")
+  @DisplayName("a service that was found says how to reach it")
   void foundService() {
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), 0, service.segment());
     MemorySegment ud = rdma_cm_event.param.ud(rdma_cm_event.param(event));
@@ -143,14 +160,17 @@ class EventsTest {
     "3, the datagram service has no queue pair",
     "77, status 77"
   })
-  @DisplayName("S2-M08: a datagram service that is not found")
+  @Tag("S2-M08")
+  @DisplayName("a datagram service that is not found")
   void unreachableService(int status, String reason) {
     cm.event(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), status, service.segment());
     assertEquals("the peer does not answer: " + reason, channel.poll().description());
   }
 
   @Test
-  @DisplayName("S2-M13, S2-M14: a group that is joined, and lost, gives the context of the join")
+  @Tag("S2-M13")
+  @Tag("S2-M14")
+  @DisplayName("a group that is joined, and lost, gives the context of the join")
   void multicast() {
     for (int type :
         List.of(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR())) {
@@ -172,7 +192,8 @@ class EventsTest {
   }
 
   @Test
-  @DisplayName("S2-C32: each event is acknowledged once, also that of a closed identifier")
+  @Tag("S2-C32")
+  @DisplayName("each event is acknowledged once, also that of a closed identifier")
   void acknowledgesOnce() {
     long first = cm.event(10, 0, connection.segment()).address();
     long second = cm.event(15, 0, connection.segment()).address();
@@ -184,7 +205,9 @@ class EventsTest {
   }
 
   @Test
-  @DisplayName("S2-C04, S2-C32: a request to a closed listener is given back to C")
+  @Tag("S2-C04")
+  @Tag("S2-C32")
+  @DisplayName("a request to a closed listener is given back to C")
   void requestToClosedListener() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
@@ -196,7 +219,9 @@ class EventsTest {
   }
 
   @Test
-  @DisplayName("S2-C02, S2-C04: closing the channel closes its identifiers first")
+  @Tag("S2-C02")
+  @Tag("S2-C04")
+  @DisplayName("closing the channel closes its identifiers first")
   void closesIdentifiersFirst() {
     long one = connection.segment().address();
     long other = service.segment().address();

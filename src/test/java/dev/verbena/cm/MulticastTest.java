@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /**
  * Multicast groups. Datagrams get lost, and nobody tells when a group is ready to forward them: so
@@ -30,7 +31,10 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29, S2-M13, S2-T36: a datagram to a group goes to members on both devices")
+  @Tag("S2-C29")
+  @Tag("S2-M13")
+  @Tag("S2-T36")
+  @DisplayName("a datagram to a group goes to members on both devices")
   void datagramReachesBothMembers() throws Exception {
     InetSocketAddress group = group("239.7.8.1");
     try (MulticastMember near = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressA());
@@ -52,7 +56,8 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C30: after leaving, nothing arrives any more")
+  @Tag("S2-C30")
+  @DisplayName("after leaving, nothing arrives any more")
   void leavingStopsDelivery() throws Exception {
     InetSocketAddress group = group("239.7.8.2");
     try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressB());
@@ -82,7 +87,9 @@ class MulticastTest {
    * did.
    */
   @DeviceTest
-  @DisplayName("S2-C28, S2-C30: whoever closes without leaving the group leaves nothing behind")
+  @Tag("S2-C28")
+  @Tag("S2-C30")
+  @DisplayName("whoever closes without leaving the group leaves nothing behind")
   void closingLeavesNoMembership() throws Exception {
     Contexts.list(); // Opens the devices, which stay open.
     List<String> before = Descriptors.ofRdma();
@@ -115,7 +122,9 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29, S2-C30: in synchronous mode, too, a group can be left that was joined")
+  @Tag("S2-C29")
+  @Tag("S2-C30")
+  @DisplayName("in synchronous mode, too, a group can be left that was joined")
   void leavesInSynchronousMode() throws Exception {
     InetSocketAddress group = group("239.7.8.8");
     try (ConnectionId id = SynchronousMode.createId(PortSpace.UDP)) {
@@ -136,7 +145,8 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29: over RoCE v2 Linux has no groups of IPv6, and says so")
+  @Tag("S2-C29")
+  @DisplayName("over RoCE v2 Linux has no groups of IPv6, and says so")
   void refusesIpv6() throws Exception {
     InetSocketAddress group = group("ff15::7:8:3");
     try (EventChannel channel = EventChannel.open()) {
@@ -159,7 +169,8 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29: mckey receives what Java sends to a group")
+  @Tag("S2-C29")
+  @DisplayName("mckey receives what Java sends to a group")
   void mckeyReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.4");
     try (Program mckey = Program.start(mckey(Rig.addressB(), group, "-C", "3"));
@@ -174,7 +185,9 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C29, D-16: Java receives what mckey sends to a group")
+  @Tag("S2-C29")
+  @Tag("D-16")
+  @DisplayName("Java receives what mckey sends to a group")
   void mckeySends() throws Exception {
     InetSocketAddress group = group("239.7.8.5");
     try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressA())) {

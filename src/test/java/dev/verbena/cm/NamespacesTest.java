@@ -8,11 +8,15 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /**
  * Java and rdma-core's programs in two network namespaces, as on two hosts, over IPv4 and IPv6.
- * Java runs in a JVM of its own, since a JVM lives in one namespace (P-11, P-12, P-13).
+ * Java runs in a JVM of its own, since a JVM lives in one namespace.
  */
+@Tag("P-11")
+@Tag("P-12")
+@Tag("P-13")
 class NamespacesTest {
   /** One address family: a host with a client and a host with servers. */
   private record Family(Host left, Host right) {
@@ -88,7 +92,8 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @DisplayName("S2-C29: Java sends to a group: Java and mckey receive")
+  @Tag("S2-C29")
+  @DisplayName("Java sends to a group: Java and mckey receive")
   void multicastFromJava() throws Exception {
     String group = "239.7.9.1";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
@@ -105,7 +110,8 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @DisplayName("S2-C29: mckey sends to a group: Java receives")
+  @Tag("S2-C29")
+  @DisplayName("mckey sends to a group: Java receives")
   void multicastFromMckey() throws Exception {
     String group = "239.7.9.2";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);

@@ -11,12 +11,14 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What is asked for in Java reaches C as it was meant, and what cannot be meant is refused. */
 class ParametersTest {
   @Test
-  @DisplayName("S2-T34: connection parameters")
+  @Tag("S2-T34")
+  @DisplayName("connection parameters")
   void connectionParameters() {
     ConnectionParameters asked =
         ConnectionParameters.DEFAULT

@@ -6,11 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /**
- * Java against rdma-core's own programs, as client and as server, from one device to the other
- * (P-11, P-12, P-13).
+ * Java against rdma-core's own programs, as client and as server, from one device to the other .
  */
+@Tag("P-11")
+@Tag("P-12")
+@Tag("P-13")
 class PeersTest {
   @DeviceTest
   @DisplayName("rping -s serves a Java client, over IPv4")

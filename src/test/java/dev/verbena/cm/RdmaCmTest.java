@@ -44,8 +44,11 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/** RDMA CM by events, as rdma-core's test_rdmacm.py tests it (S1-04, P-12). */
+/** RDMA CM by events, as rdma-core's test_rdmacm.py tests it. */
+@Tag("S1-04")
+@Tag("P-12")
 class RdmaCmTest {
   static final Duration SOON = Duration.ofMinutes(2);
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);
@@ -80,15 +83,43 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-C01 to S2-C04, S2-C09 to S2-C13, S2-C15, S2-C18 to S2-C22, S2-C27, S2-C28, S2-C31,"
-          + " S2-M01, S2-M03, S2-M05, S2-M10, S2-M11, S2-Q09, D-11: a connection over IPv4")
+  @Tag("S2-C01")
+  @Tag("S2-C02")
+  @Tag("S2-C03")
+  @Tag("S2-C04")
+  @Tag("S2-C09")
+  @Tag("S2-C10")
+  @Tag("S2-C11")
+  @Tag("S2-C12")
+  @Tag("S2-C13")
+  @Tag("S2-C15")
+  @Tag("S2-C18")
+  @Tag("S2-C19")
+  @Tag("S2-C20")
+  @Tag("S2-C21")
+  @Tag("S2-C22")
+  @Tag("S2-C27")
+  @Tag("S2-C28")
+  @Tag("S2-C31")
+  @Tag("S2-M01")
+  @Tag("S2-M03")
+  @Tag("S2-M05")
+  @Tag("S2-M10")
+  @Tag("S2-M11")
+  @Tag("S2-Q09")
+  @Tag("D-11")
+  @DisplayName("a connection over IPv4")
   void connectsOverIpv4() throws InterruptedException {
     connects(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @DisplayName("S2-C09, S2-C10, S2-C21, S2-C22, D-08: a connection over IPv6")
+  @Tag("S2-C09")
+  @Tag("S2-C10")
+  @Tag("S2-C21")
+  @Tag("S2-C22")
+  @Tag("D-08")
+  @DisplayName("a connection over IPv6")
   void connectsOverIpv6() throws InterruptedException {
     connects(Rig.address6A(), Rig.address6B());
   }
@@ -147,7 +178,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C33: every event has C's name")
+  @Tag("S2-C33")
+  @DisplayName("every event has C's name")
   void eventsHaveNames() {
     for (EventType type : EnumSet.range(EventType.ADDR_RESOLVED, EventType.TIMEWAIT_EXIT)) {
       assertTrue(
@@ -158,7 +190,9 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C23, S2-C24: the devices that RDMA CM can use")
+  @Tag("S2-C23")
+  @Tag("S2-C24")
+  @DisplayName("the devices that RDMA CM can use")
   void listsDevices() {
     List<String> names = Contexts.list().stream().map(c -> c.device().name()).toList();
     assertTrue(names.contains(Rig.a().name()) && names.contains(Rig.b().name()), names::toString);
@@ -166,7 +200,9 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C16, S2-M09: a refusal arrives with its reason and private data")
+  @Tag("S2-C16")
+  @Tag("S2-M09")
+  @DisplayName("a refusal arrives with its reason and private data")
   void rejects() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -194,7 +230,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M09: nobody listens")
+  @Tag("S2-M09")
+  @DisplayName("nobody listens")
   void missingListenerRejects() throws InterruptedException {
     InetSocketAddress nobody = new InetSocketAddress(Rig.addressB(), 4);
     try (EventChannel channel = EventChannel.open()) {
@@ -214,7 +251,10 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C09, S2-C10, S2-M02: addresses that are not on an RDMA device")
+  @Tag("S2-C09")
+  @Tag("S2-C10")
+  @Tag("S2-M02")
+  @DisplayName("addresses that are not on an RDMA device")
   void addressesWithoutDevice() throws Exception {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
@@ -241,9 +281,12 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-T34, S2-C13, S2-C15, S2-C16, D-01: private data of the greatest length, and one byte"
-          + " more")
+  @Tag("S2-T34")
+  @Tag("S2-C13")
+  @Tag("S2-C15")
+  @Tag("S2-C16")
+  @Tag("D-01")
+  @DisplayName("private data of the greatest length, and one byte more")
   void privateDataTooLong() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -267,7 +310,9 @@ class RdmaCmTest {
 
   /** What the transport takes at most arrives as it is. */
   @DeviceTest
-  @DisplayName("S2-C15, S2-C16: answers with as much private data as the transport takes")
+  @Tag("S2-C15")
+  @Tag("S2-C16")
+  @DisplayName("answers with as much private data as the transport takes")
   void longestPrivateDataInAnswers() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -339,7 +384,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C06: options")
+  @Tag("S2-C06")
+  @DisplayName("options")
   void setsOptions() {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
@@ -360,7 +406,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C06: the queue pair has the type of service and the timeout that were set")
+  @Tag("S2-C06")
+  @DisplayName("the queue pair has the type of service and the timeout that were set")
   void optionsReachTheQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -387,7 +434,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C04: a listener closed with a request pending refuses it")
+  @Tag("S2-C04")
+  @DisplayName("a listener closed with a request pending refuses it")
   void listenerClosedWithRequestPending() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -403,7 +451,9 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C01, S2-C02: closing the channel ends a wait, and an empty channel has no event")
+  @Tag("S2-C01")
+  @Tag("S2-C02")
+  @DisplayName("closing the channel ends a wait, and an empty channel has no event")
   void closingTheChannelEndsTheWait() throws Exception {
     EventChannel channel = EventChannel.open();
     assertNull(channel.poll());
@@ -418,7 +468,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C05: an identifier that migrates reports on its new channel")
+  @Tag("S2-C05")
+  @DisplayName("an identifier that migrates reports on its new channel")
   void migrates() throws InterruptedException {
     EventChannel one = EventChannel.open();
     EventChannel other = EventChannel.open();
@@ -439,7 +490,10 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M06, S2-C15, S2-T34: a queue pair that is not the identifier's")
+  @Tag("S2-M06")
+  @Tag("S2-C15")
+  @Tag("S2-T34")
+  @DisplayName("a queue pair that is not the identifier's")
   void connectsAnotherQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -474,8 +528,9 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-C17, S2-M10: data came before the peer's word: the connection stands all the same")
+  @Tag("S2-C17")
+  @Tag("S2-M10")
+  @DisplayName("data came before the peer's word: the connection stands all the same")
   void notifiesOfData() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -497,7 +552,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M07: a queue pair that cannot be connected is an error of the connection")
+  @Tag("S2-M07")
+  @DisplayName("a queue pair that cannot be connected is an error of the connection")
   void aBrokenQueuePairIsAnError() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -516,7 +572,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M16: after the connection its queue pair is told to be free again")
+  @Tag("S2-M16")
+  @DisplayName("after the connection its queue pair is told to be free again")
   void timewaitEnds() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -538,7 +595,10 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C02, S2-C04, S2-C32: closing waits for no acknowledgement")
+  @Tag("S2-C02")
+  @Tag("S2-C04")
+  @Tag("S2-C32")
+  @DisplayName("closing waits for no acknowledgement")
   void closeDoesNotWaitForUnreadEvents() throws Exception {
     EventChannel active = EventChannel.open();
     EventChannel passive = EventChannel.open();
@@ -574,7 +634,9 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-T37, S2-T38: port spaces, and what an identifier knows of itself")
+  @Tag("S2-T37")
+  @Tag("S2-T38")
+  @DisplayName("port spaces, and what an identifier knows of itself")
   void portSpaces() {
     try (EventChannel channel = EventChannel.open()) {
       for (PortSpace space : PortSpace.values()) {
@@ -613,7 +675,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C27: rdma_create_qp_ex takes all that a builder can ask for")
+  @Tag("S2-C27")
+  @DisplayName("rdma_create_qp_ex takes all that a builder can ask for")
   void buildsQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -637,8 +700,9 @@ class RdmaCmTest {
 
   /** C leaves a pointer to the domain of the last queue pair in the identifier. */
   @DeviceTest
-  @DisplayName(
-      "S2-C27, S2-C28: a queue pair on a domain of the user's, which ends before the identifier")
+  @Tag("S2-C27")
+  @Tag("S2-C28")
+  @DisplayName("a queue pair on a domain of the user's, which ends before the identifier")
   void outlivesTheDomainOfItsQueuePair() {
     try (EventChannel channel = EventChannel.open();
         Arena arena = Arena.ofShared()) {
@@ -664,7 +728,8 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-M11: a peer that is gone disconnects")
+  @Tag("S2-M11")
+  @DisplayName("a peer that is gone disconnects")
   void endOfThePeersProcessDisconnects() throws InterruptedException {
     EventChannel active = EventChannel.open();
     try (EventChannel passive = EventChannel.open()) {
@@ -683,7 +748,11 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C25, S2-C26, S2-T33, D-09: names, numbers, hints")
+  @Tag("S2-C25")
+  @Tag("S2-C26")
+  @Tag("S2-T33")
+  @Tag("D-09")
+  @DisplayName("names, numbers, hints")
   void resolvesNames() throws InterruptedException {
     String host = Rig.addressB().getHostAddress();
     AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();
@@ -722,7 +791,10 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R05, S2-R06, S2-R07: a shared receive queue on an identifier")
+  @Tag("S2-R05")
+  @Tag("S2-R06")
+  @Tag("S2-R07")
+  @DisplayName("a shared receive queue on an identifier")
   void receivesFromASharedQueue() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         Arena arena = Arena.ofShared()) {

@@ -21,10 +21,12 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of the events that C waits for by itself, over a played librdmacm (P-11). */
+/** What becomes of the events that C waits for by itself, over a played librdmacm. */
+@Tag("P-11")
 @Timeout(60)
 class SynchronousEventsTest {
   private final FakeRdmacm cm = new FakeRdmacm();
@@ -52,8 +54,8 @@ class SynchronousEventsTest {
   }
 
   @Test
-  @DisplayName(
-      "S2-C14: a request's event is acknowledged at once: its listener can be closed first")
+  @Tag("S2-C14")
+  @DisplayName("a request's event is acknowledged at once: its listener can be closed first")
   void requestIsAcknowledged() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = request(asking);

@@ -30,8 +30,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/** librdmacm's synchronous mode: a client and a server from the addresses to the data (P-11). */
+/** librdmacm's synchronous mode: a client and a server from the addresses to the data. */
+@Tag("P-11")
 class SynchronousTest {
   private static final Duration SOON = Duration.ofMinutes(2);
   private static final QueuePairCapacity CAPACITY =
@@ -78,9 +80,32 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "P-11, S2-C07, S2-C08, S2-C12 to S2-C15, S2-C18, S2-C25, S2-C26, S2-R01 to S2-R04, S2-R07 to"
-          + " S2-R14, S2-R16, S2-R17, S2-T33: everything between two endpoints")
+  @Tag("P-11")
+  @Tag("S2-C07")
+  @Tag("S2-C08")
+  @Tag("S2-C12")
+  @Tag("S2-C13")
+  @Tag("S2-C14")
+  @Tag("S2-C15")
+  @Tag("S2-C18")
+  @Tag("S2-C25")
+  @Tag("S2-C26")
+  @Tag("S2-R01")
+  @Tag("S2-R02")
+  @Tag("S2-R03")
+  @Tag("S2-R04")
+  @Tag("S2-R07")
+  @Tag("S2-R08")
+  @Tag("S2-R09")
+  @Tag("S2-R10")
+  @Tag("S2-R11")
+  @Tag("S2-R12")
+  @Tag("S2-R13")
+  @Tag("S2-R14")
+  @Tag("S2-R16")
+  @Tag("S2-R17")
+  @Tag("S2-T33")
+  @DisplayName("everything between two endpoints")
   void clientAndServer() throws Exception {
     try (Arena arena = Arena.ofShared();
         ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
@@ -190,8 +215,12 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "P-11, S2-C13, S2-C14, S2-C16, D-01: a refusal is an errno, and what came with it is kept")
+  @Tag("P-11")
+  @Tag("S2-C13")
+  @Tag("S2-C14")
+  @Tag("S2-C16")
+  @Tag("D-01")
+  @DisplayName("a refusal is an errno, and what came with it is kept")
   void peerRejects() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
@@ -217,7 +246,11 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C03, S2-C05, S2-C09, S2-C11: each step waits in C, and a channel takes over")
+  @Tag("S2-C03")
+  @Tag("S2-C05")
+  @Tag("S2-C09")
+  @Tag("S2-C11")
+  @DisplayName("each step waits in C, and a channel takes over")
   void stepByStep() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         ConnectionId client = SynchronousMode.createId(PortSpace.TCP)) {
@@ -248,7 +281,8 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C07: an endpoint on a domain of the user's, and one without a queue pair")
+  @Tag("S2-C07")
+  @DisplayName("an endpoint on a domain of the user's, and one without a queue pair")
   void endpointsOfAllKinds() throws Exception {
     try (ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null)) {
       assertEquals(Optional.empty(), bare.queuePair());
@@ -265,7 +299,10 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @DisplayName("P-11, S2-C04, S2-C14: a listener can be closed before the requests that it gave")
+  @Tag("P-11")
+  @Tag("S2-C04")
+  @Tag("S2-C14")
+  @DisplayName("a listener can be closed before the requests that it gave")
   void listenerIsClosedFirst() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY);
         ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
@@ -290,8 +327,10 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-C05, S2-C07, S2-C14: a request is on its listener's domain, wherever it migrates")
+  @Tag("S2-C05")
+  @Tag("S2-C07")
+  @Tag("S2-C14")
+  @DisplayName("a request is on its listener's domain, wherever it migrates")
   void requestsAreOnTheListenersDomain() throws Exception {
     try (EventChannel channel = EventChannel.open();
         ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null);

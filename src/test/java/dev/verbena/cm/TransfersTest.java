@@ -23,6 +23,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** The functions of rdma_verbs.h, one by one. */
 class TransfersTest {
@@ -97,7 +98,13 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R01, S2-R04, S2-R11, S2-R12, S2-R16, S2-R17: one buffer sent and received")
+  @Tag("S2-R01")
+  @Tag("S2-R04")
+  @Tag("S2-R11")
+  @Tag("S2-R12")
+  @Tag("S2-R16")
+  @Tag("S2-R17")
+  @DisplayName("one buffer sent and received")
   void sends() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -116,7 +123,9 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R07, S2-R08: gathered from three buffers, scattered to three")
+  @Tag("S2-R07")
+  @Tag("S2-R08")
+  @DisplayName("gathered from three buffers, scattered to three")
   void gathersAndScatters() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -140,7 +149,10 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R02, S2-R09, S2-R13: reads into one buffer and into three")
+  @Tag("S2-R02")
+  @Tag("S2-R09")
+  @Tag("S2-R13")
+  @DisplayName("reads into one buffer and into three")
   void reads() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion source = two.far().registerReadable(two.memory("abcdefghij"));
@@ -173,7 +185,10 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R03, S2-R10, S2-R14: writes from one buffer, from three, and inline")
+  @Tag("S2-R03")
+  @Tag("S2-R10")
+  @Tag("S2-R14")
+  @DisplayName("writes from one buffer, from three, and inline")
   void writes() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion sink = two.far().registerWritable(two.memory(""));
@@ -206,7 +221,8 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R12: a send whose bytes go into the request needs no region")
+  @Tag("S2-R12")
+  @DisplayName("a send whose bytes go into the request needs no region")
   void sendsInline() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -226,7 +242,8 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R01: what is registered for messages, a peer may not touch")
+  @Tag("S2-R01")
+  @DisplayName("what is registered for messages, a peer may not touch")
   void messagesAreNotRemote() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion messages = two.far().registerMessages(two.memory("secret"));
@@ -238,7 +255,9 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-R07, S2-R11: a full queue takes no more, and says so")
+  @Tag("S2-R07")
+  @Tag("S2-R11")
+  @DisplayName("a full queue takes no more, and says so")
   void fullQueue() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -255,8 +274,10 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-C18, S2-M11, D-04: disconnecting flushes what is posted, which is no fault of it")
+  @Tag("S2-C18")
+  @Tag("S2-M11")
+  @Tag("D-04")
+  @DisplayName("disconnecting flushes what is posted, which is no fault of it")
   void disconnectingFlushes() throws Exception {
     try (Two two = Two.connected()) {
       Transfers far = two.far();
@@ -276,8 +297,9 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S2-R16, S2-R17: waiting for completions ends with the clock and with the identifier")
+  @Tag("S2-R16")
+  @Tag("S2-R17")
+  @DisplayName("waiting for completions ends with the clock and with the identifier")
   void waitsEnd() throws Exception {
     try (Two two = Two.connected()) {
       Completions none = new Completions(1);

@@ -4,14 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
@@ -20,26 +19,22 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Every requirement is cited by a test, or the list says why no test can show it or that nothing is
- * there yet.
+ * Each requirement is the tag of a test or test class, or the list says why no test can show it:
+ * {@code mvn test -Dgroups=S2-V19} runs the tests of a requirement.
  */
 @Tag("host")
 class RequirementsTest {
   private static final Path LIST = Path.of("src/test/resources/requirements.tsv");
   private static final Path TESTS = Path.of("src/test/java");
+  private static final Pattern ID = Pattern.compile("\\b(?:S[0-4]-[A-Z]?|[DP]-)\\d+\\b");
+  private static final Pattern TAG = Pattern.compile("@Tag\\(\"(" + ID + ")\"\\)");
 
-  private static final String ID = "(S[0-4]-[A-Z]?|[DP]-)(\\d+)";
-  private static final Pattern CITED =
-      Pattern.compile("\\b" + ID + "(?:\\s+\\*?\\s*to\\s+\\*?\\s*" + ID + ")?\\b");
-
-  /**
-   * What is written of a requirement: what it is, and why there is no test, where there is none.
-   */
+  /** A requirement, and the reason why no test has its tag, or "". */
   private record Requirement(String name, String reason) {}
 
   @TestFactory
   Stream<DynamicTest> everyRequirementHasATestOrAReason() throws IOException {
-    Set<String> cited = cited();
+    Set<String> tags = occurrences(TAG, 1);
     return list().entrySet().stream()
         .map(
             row ->
@@ -47,22 +42,20 @@ class RequirementsTest {
                     row.getKey() + " " + row.getValue().name(),
                     () ->
                         assertTrue(
-                            cited.contains(row.getKey()) ^ !row.getValue().reason().isEmpty(),
-                            "no test cites it and no reason is given, or both")));
+                            tags.contains(row.getKey()) ^ !row.getValue().reason().isEmpty(),
+                            "no test has this tag and the list has no reason, or both do")));
   }
 
   @Test
-  void onlyRequirementsAreCited() throws IOException {
-    Set<String> unknown = cited();
+  void tagsNameRequirementsOfTheList() throws IOException {
+    Set<String> unknown = occurrences(TAG, 1);
     unknown.removeAll(list().keySet());
     assertEquals(Set.of(), unknown);
   }
 
   @Test
-  void rangesAreUnderstood() {
-    Set<String> found = new TreeSet<>();
-    cite("S2-C01 to S2-C03, D-16; P-7 is none of S0-47", found);
-    assertEquals(Set.of("S2-C01", "S2-C02", "S2-C03", "D-16", "P-7", "S0-47"), found);
+  void requirementsAreNamedByTagsOnly() throws IOException {
+    assertEquals(Set.of(), occurrences(Pattern.compile("(?<!@Tag\\(\")" + ID), 0));
   }
 
   private static Map<String, Requirement> list() throws IOException {
@@ -74,33 +67,23 @@ class RequirementsTest {
     return list;
   }
 
-  private static Set<String> cited() throws IOException {
-    Set<String> cited = new TreeSet<>();
+  /** Returns what a group of the pattern matches in the sources of the tests. */
+  private static Set<String> occurrences(Pattern pattern, int group) throws IOException {
+    List<Path> sources;
     try (Stream<Path> files = Files.walk(TESTS)) {
-      files
-          .filter(file -> file.toString().endsWith(".java"))
-          .filter(file -> !file.endsWith("RequirementsTest.java"))
-          .forEach(
-              file -> {
-                try {
-                  cite(Files.readString(file), cited);
-                } catch (IOException e) {
-                  throw new UncheckedIOException(e);
-                }
-              });
+      sources =
+          files
+              .filter(file -> file.toString().endsWith(".java"))
+              .filter(file -> !file.endsWith("RequirementsTest.java"))
+              .toList();
     }
-    return cited;
-  }
-
-  private static void cite(String text, Set<String> cited) {
-    Matcher citation = CITED.matcher(text);
-    while (citation.find()) {
-      String series = citation.group(1);
-      String first = citation.group(2);
-      String last = series.equals(citation.group(3)) ? citation.group(4) : first;
-      for (int i = Integer.parseInt(first); i <= Integer.parseInt(last); i++) {
-        cited.add(series + ("%0" + first.length() + "d").formatted(i));
-      }
+    Set<String> found = new TreeSet<>();
+    for (Path source : sources) {
+      pattern
+          .matcher(Files.readString(source))
+          .results()
+          .forEach(match -> found.add(match.group(group)));
     }
+    return found;
   }
 }

@@ -14,9 +14,11 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Optional;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Addresses go to C and come back; IPv6 is not cut (D-08). */
+/** Addresses go to C and come back; IPv6 is not cut. */
+@Tag("D-08")
 class SocketAddressesTest {
   @Test
   void ipv4() throws UnknownHostException {
@@ -32,7 +34,8 @@ class SocketAddressesTest {
   }
 
   @Test
-  @DisplayName("D-08: an IPv6 address keeps its 28 bytes, scope included")
+  @Tag("D-08")
+  @DisplayName("an IPv6 address keeps its 28 bytes, scope included")
   void ipv6() throws UnknownHostException {
     byte[] ip = new byte[16];
     ip[0] = (byte) 0xfe;

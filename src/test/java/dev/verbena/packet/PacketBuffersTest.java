@@ -26,6 +26,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -50,7 +51,11 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-30, S0-34, S0-45, S0-46: fragment k of every packet, padding left out")
+  @Tag("S0-30")
+  @Tag("S0-34")
+  @Tag("S0-45")
+  @Tag("S0-46")
+  @DisplayName("fragment k of every packet, padding left out")
   void fragmentsHaveTheirOffsets() {
     PacketBuffers packets = port.packets(10).fragment(42, 22).fragment(100, 0).create();
     assertEquals(10, packets.count());
@@ -79,7 +84,10 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-30, S0-34, S0-37: a packet is gathered from fragments and scattered over others")
+  @Tag("S0-30")
+  @Tag("S0-34")
+  @Tag("S0-37")
+  @DisplayName("a packet is gathered from fragments and scattered over others")
   void gatherAndScatter() throws InterruptedException {
     PacketBuffers out = port.packets(4).fragment(14, 2).fragment(50, 14).fragment(36, 0).create();
     PacketBuffers in = peer.packets(4).fragment(64, 0).fragment(100, 28).create();
@@ -111,7 +119,9 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-31, S0-35: memory of others is registered here, or was already and stays so")
+  @Tag("S0-31")
+  @Tag("S0-35")
+  @DisplayName("memory of others is registered here, or was already and stays so")
   void memoryOfTheCallerIsUsed() {
     MemorySegment mine = arena.allocate(320);
     MemoryRegion registered =
@@ -128,7 +138,10 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-37, S0-45, S0-46: memory for another number of packets, and other bad input")
+  @Tag("S0-37")
+  @Tag("S0-45")
+  @Tag("S0-46")
+  @DisplayName("memory for another number of packets, and other bad input")
   void badInput() {
     PacketBuffers.Builder builder = port.packets(5).fragment(64, 0);
     MemorySegment memory = arena.allocate(6 * 64);
@@ -156,7 +169,8 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-30: if memory cannot be registered, what was registered before is given back")
+  @Tag("S0-30")
+  @DisplayName("if memory cannot be registered, what was registered before is given back")
   void failedRegistration() {
     NoMemory refusal = new NoMemory();
     provider.play(refusal);
@@ -193,7 +207,8 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-32: checksums are left to devices that can, and to no others")
+  @Tag("S0-32")
+  @DisplayName("checksums are left to devices that can, and to no others")
   void checksumsNeedACapability() {
     assertEquals(1, port.packets(1).fragment(64, 0).create().sendsWithChecksum(1).size());
     provider.play(new Plain());
@@ -221,7 +236,9 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-19, S0-20: a whole list, or a part of it")
+  @Tag("S0-19")
+  @Tag("S0-20")
+  @DisplayName("a whole list, or a part of it")
   void partsOfLists() throws InterruptedException {
     PacketBuffers packets = port.packets(4).fragment(64, 0).create();
     SendList sends = packets.sends(4);
@@ -237,7 +254,8 @@ class PacketBuffersTest {
   }
 
   @Test
-  @DisplayName("S0-26: pointing requests at packets allocates nothing")
+  @Tag("S0-26")
+  @DisplayName("pointing requests at packets allocates nothing")
   void pointingAllocatesNothing() {
     PacketBuffers packets = port.packets(8).fragment(42, 22).fragment(100, 0).create();
     ReceiveList receives = packets.receives(4);

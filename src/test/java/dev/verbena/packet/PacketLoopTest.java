@@ -29,6 +29,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -65,7 +66,9 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-38, S0-44: nothing arrives without a rule, nor after it is closed")
+  @Tag("S0-38")
+  @Tag("S0-44")
+  @DisplayName("nothing arrives without a rule, nor after it is closed")
   void onlyWithARule() throws InterruptedException {
     port.startReceiving(packets.receives(4));
     byte[] frame = frame(4000);
@@ -94,7 +97,11 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-40 to S0-43: each selector tells packets apart; those that are 0 match all")
+  @Tag("S0-40")
+  @Tag("S0-41")
+  @Tag("S0-42")
+  @Tag("S0-43")
+  @DisplayName("each selector tells packets apart; those that are 0 match all")
   void selectors() throws InterruptedException {
     byte[] frame = frame(4000);
     byte[] tagged = Frames.tagged(frame, 5);
@@ -125,7 +132,8 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-39: the types of rules, and priorities")
+  @Tag("S0-39")
+  @DisplayName("the types of rules, and priorities")
   void typesOfRules() throws InterruptedException {
     byte[] unicast = frame(4000);
     byte[] multicast = Frames.udp("01:00:5e:00:00:01", HERE, THERE, 3000, 4000, 64);
@@ -191,7 +199,14 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-22 to S0-27, S0-29: exactly N packets, into N places, through fewer receives")
+  @Tag("S0-22")
+  @Tag("S0-23")
+  @Tag("S0-24")
+  @Tag("S0-25")
+  @Tag("S0-26")
+  @Tag("S0-27")
+  @Tag("S0-29")
+  @DisplayName("exactly N packets, into N places, through fewer receives")
   void exactlyN() throws Exception {
     ReceiveList receives = packets.receives(3);
     ExactlyN handler = new ExactlyN(packets, receives, 10);
@@ -229,7 +244,9 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-23, S0-28: a stream of packets, until none comes for a while")
+  @Tag("S0-23")
+  @Tag("S0-28")
+  @DisplayName("a stream of packets, until none comes for a while")
   void streaming() throws Exception {
     int[] ports = new int[100];
     int[] seen = {0};
@@ -262,7 +279,8 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-28: a packet that is too long fails its receive, and the stream goes on")
+  @Tag("S0-28")
+  @DisplayName("a packet that is too long fails its receive, and the stream goes on")
   void tooLong() throws InterruptedException {
     try (PacketBuffers small = port.packets(2).fragment(64, 0).create();
         FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
@@ -277,7 +295,8 @@ class PacketLoopTest {
   }
 
   @Test
-  @DisplayName("S0-32: the device fills in the checksums of IPv4 and UDP")
+  @Tag("S0-32")
+  @DisplayName("the device fills in the checksums of IPv4 and UDP")
   void checksums() throws InterruptedException {
     try (FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
       port.startReceiving(packets.receives(3));

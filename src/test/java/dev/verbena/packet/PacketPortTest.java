@@ -29,6 +29,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -46,7 +47,14 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-01, S0-03, S0-06 to S0-08, S0-12, S0-13: by default the least, in state INIT")
+  @Tag("S0-01")
+  @Tag("S0-03")
+  @Tag("S0-06")
+  @Tag("S0-07")
+  @Tag("S0-08")
+  @Tag("S0-12")
+  @Tag("S0-13")
+  @DisplayName("by default the least, in state INIT")
   void defaultSizesAreMinimal() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       assertEquals(QueuePairState.INIT, port.queuePair().state());
@@ -58,7 +66,12 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-03, S0-06 to S0-08, S0-12: sizes are asked for, and can be read back")
+  @Tag("S0-03")
+  @Tag("S0-06")
+  @Tag("S0-07")
+  @Tag("S0-08")
+  @Tag("S0-12")
+  @DisplayName("sizes are asked for, and can be read back")
   void sizes() {
     try (PacketPort port =
         PacketPort.on(device, 1)
@@ -89,7 +102,8 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-14: the device's maximum in place of a number")
+  @Tag("S0-14")
+  @DisplayName("the device's maximum in place of a number")
   void deviceMaximum() {
     int maximum = PacketPort.DEVICE_MAXIMUM;
     provider.network().faults().fail("ibv_create_cq", 1, Errno.ENOMEM);
@@ -115,7 +129,10 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-02, S0-04, S0-47: all that it is made of can be had, C's structs included")
+  @Tag("S0-02")
+  @Tag("S0-04")
+  @Tag("S0-47")
+  @DisplayName("all that it is made of can be had, C's structs included")
   void accessorsReturnTheObjects() {
     PacketPort port = PacketPort.on(device, 2).open();
     assertEquals(2, port.port().number());
@@ -140,7 +157,8 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-05: a port that is not active is refused, unless it is wanted all the same")
+  @Tag("S0-05")
+  @DisplayName("a port that is not active is refused, unless it is wanted all the same")
   void inactivePorts() {
     provider.play(new DownPort());
     Device down = FakeDevices.of(provider);
@@ -163,7 +181,9 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-09, S0-10: what the queues announce after opening")
+  @Tag("S0-09")
+  @Tag("S0-10")
+  @DisplayName("what the queues announce after opening")
   void completionEventsAreRequested() throws InterruptedException {
     assertTrue(raisesEvent(PacketPort.on(device, 1)));
     assertTrue(
@@ -198,7 +218,8 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-11: a completion vector that the device has")
+  @Tag("S0-11")
+  @DisplayName("a completion vector that the device has")
   void vector() {
     try (PacketPort port = PacketPort.on(device, 1).vector(1).open()) {
       assertEquals(4, port.context().completionVectors());
@@ -208,7 +229,8 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-15: a failure carries the errno, and leaves nothing open")
+  @Tag("S0-15")
+  @DisplayName("a failure carries the errno, and leaves nothing open")
   void failures() {
     PacketPortBuilder tooMuch = PacketPort.on(device, 1).sendSges(33).receiveSges(1);
     VerbsException e = assertThrows(VerbsException.class, tooMuch::open);
@@ -226,7 +248,8 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-01: devices and processes that may not have raw packets are told what to do")
+  @Tag("S0-01")
+  @DisplayName("devices and processes that may not have raw packets are told what to do")
   void invalidArgumentsThrow() {
     provider.play(new Refusal(Errno.EOPNOTSUPP));
     VerbsException none = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
@@ -250,7 +273,10 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-16 to S0-18: flags of both kinds, which take different queries")
+  @Tag("S0-16")
+  @Tag("S0-17")
+  @Tag("S0-18")
+  @DisplayName("flags of both kinds, which take different queries")
   void capabilities() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       DeviceAttributes can = port.context().deviceAttributes();
@@ -265,7 +291,9 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-21, S0-36: receives are posted first, then the queue pair is made ready")
+  @Tag("S0-21")
+  @Tag("S0-36")
+  @DisplayName("receives are posted first, then the queue pair is made ready")
   void receivesBeforeReady() {
     try (PacketPort port = PacketPort.on(device, 1).receives(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
@@ -289,7 +317,9 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-21, S0-33: ready to send before sends are posted; at or past a state is fine")
+  @Tag("S0-21")
+  @Tag("S0-33")
+  @DisplayName("ready to send before sends are posted; at or past a state is fine")
   void readyBeforeSends() {
     try (PacketPort port = PacketPort.on(device, 1).sends(4).receives(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
@@ -305,7 +335,8 @@ class PacketPortTest {
   }
 
   @Test
-  @DisplayName("S0-21: from RESET too; a queue pair that failed is reset first")
+  @Tag("S0-21")
+  @DisplayName("from RESET too; a queue pair that failed is reset first")
   void afterAFailure() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 1).sends(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {

@@ -19,6 +19,7 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
 /**
@@ -33,7 +34,9 @@ class PacketsOnDeviceTest {
   private static final Duration LONG = Duration.ofSeconds(10);
 
   @DeviceTest
-  @DisplayName("S0-01, S0-15: Soft-RoCE has no raw packets, and is closed again")
+  @Tag("S0-01")
+  @Tag("S0-15")
+  @DisplayName("Soft-RoCE has no raw packets, and is closed again")
   void noRawPackets() {
     Rig.softRoceOnly();
     Device device = Rig.a();
@@ -57,7 +60,11 @@ class PacketsOnDeviceTest {
   }
 
   @DeviceTest
-  @DisplayName("S0-13, S0-21, S0-28, S0-37: datagrams in fragments, by a ring that sleeps")
+  @Tag("S0-13")
+  @Tag("S0-21")
+  @Tag("S0-28")
+  @Tag("S0-37")
+  @DisplayName("datagrams in fragments, by a ring that sleeps")
   void datagramsInFragments() throws InterruptedException {
     try (PacketPort here = datagrams(Rig.a()).open();
         PacketPort there = datagrams(Rig.b()).open();

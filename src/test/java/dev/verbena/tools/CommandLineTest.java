@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import dev.verbena.verbs.FlowType;
 import dev.verbena.verbs.Verbena;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -65,7 +66,8 @@ class CommandLineTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"rc-example -i -1", "rc-example -g -1", "rc-example one two", "rc-example --jump"})
-  @DisplayName("S2-X01: wrong usage of this program is 1, as in C, which knows 0 and 1")
+  @Tag("S2-X01")
+  @DisplayName("wrong usage of this program is 1, as in C, which knows 0 and 1")
   void wrongUsageOfTheManualsProgramIsOne(String line) {
     Run run = Run.of(line.split(" "));
     assertEquals(1, run.status(), run.out());
@@ -82,7 +84,8 @@ class CommandLineTest {
   }
 
   @Test
-  @DisplayName("S2-X01: a server that does not answer; --verbose tells where")
+  @Tag("S2-X01")
+  @DisplayName("a server that does not answer; --verbose tells where")
   void rcExamplePrintsItsError() {
     String port = Ports.free();
     Run quiet = Run.of("rc-example", "-p", port, "localhost");

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code srq} and {@code apm}, which have no counterpart in rdma-core. */
@@ -22,7 +23,9 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-05, S2-X05: srq to srq, line for line")
+  @Tag("P-05")
+  @Tag("S2-X05")
+  @DisplayName("srq to srq, line for line")
   void srqToSrq() throws InterruptedException {
     String[] sizes = {"-c", "10", "-l", "5000", "-q", "3", "-w", "4"};
     CompletableFuture<Run> server = Run.inBackground(srq(Words.of("-s", sizes)));
@@ -89,7 +92,8 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X05: with the manual's defaults")
+  @Tag("S2-X05")
+  @DisplayName("with the manual's defaults")
   void srqWithDefaults() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s"));
     Run client = Run.untilConnected(srq()).succeeded();
@@ -98,7 +102,8 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X05: a client that leaves too early is noticed")
+  @Tag("S2-X05")
+  @DisplayName("a client that leaves too early is noticed")
   void srqDetectsTheEndOfTheClient() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s", "-c", "5", "-w", "4"));
     Run client = Run.untilConnected(srq("-c", "4", "-w", "4"));
@@ -109,8 +114,9 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "P-03, S2-X03: where connections cannot migrate, apm says so and stops, at both ends")
+  @Tag("P-03")
+  @Tag("S2-X03")
+  @DisplayName("where connections cannot migrate, apm says so and stops, at both ends")
   void apmReportsMissingPathMigration() {
     String address = Rig.addressB().getHostAddress();
     Run client = Run.of("apm", "-a", address, "-w", "10", "-m", "3");
@@ -147,7 +153,9 @@ class ManualProgramsTest {
   }
 
   @Test
-  @DisplayName("S2-X03, S2-X05: wrong usage")
+  @Tag("S2-X03")
+  @Tag("S2-X05")
+  @DisplayName("wrong usage")
   void wrongUsageIsTwo() {
     assertAll(
         () -> assertWrong("server address required (use -a)!", "srq"),
@@ -173,8 +181,9 @@ class ManualProgramsTest {
   }
 
   @Test
-  @DisplayName(
-      "S2-X03, D-07: the alternate LID travels as two bytes of four, and short data is refused")
+  @Tag("S2-X03")
+  @Tag("D-07")
+  @DisplayName("the alternate LID travels as two bytes of four, and short data is refused")
   void alternateLidIsSentInFourBytes() {
     byte[] data = new AlternatePort(2, 0xabcd).privateData();
     assertEquals(4, data.length);

@@ -12,6 +12,7 @@ import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code mckey} and {@code mc}, against themselves and against rdma-core's mckey. */
@@ -27,7 +28,9 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-02, S2-X02: mckey to mckey, line for line")
+  @Tag("P-02")
+  @Tag("S2-X02")
+  @DisplayName("mckey to mckey, line for line")
   void mckeyToMckey() throws InterruptedException {
     CompletableFuture<Run> receiver =
         Run.inBackground(mckey(Rig.addressB(), "239.9.1.1", "-t", "60", "-c", "2"));
@@ -69,7 +72,9 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-02, S2-X02: mckey sends to C's mckey")
+  @Tag("P-02")
+  @Tag("S2-X02")
+  @DisplayName("mckey sends to C's mckey")
   void mckeyToC() throws Exception {
     try (Program c = Program.start(mckey(Rig.addressB(), "239.9.1.2"))) {
       Thread.sleep(2000);
@@ -82,7 +87,9 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-02, S2-X02: mckey receives from C's mckey")
+  @Tag("P-02")
+  @Tag("S2-X02")
+  @DisplayName("mckey receives from C's mckey")
   void mckeyFromC() throws Exception {
     CompletableFuture<Run> receiver =
         Run.inBackground(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
@@ -97,7 +104,8 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X02: a message that is larger than the MTU, and a group that cannot be")
+  @Tag("S2-X02")
+  @DisplayName("a message that is larger than the MTU, and a group that cannot be")
   void mckeyReportsErrors() {
     Run large = Run.of(mckey(Rig.addressA(), "239.9.1.4", "-S", "5000"));
     Run ipv6 = Run.of(mckey(Rig.address6A(), "ff05::7"));
@@ -115,7 +123,8 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X02: nothing to send is joining and leaving")
+  @Tag("S2-X02")
+  @DisplayName("nothing to send is joining and leaving")
   void mckeyWithoutMessages() {
     Run run = Run.of(mckey(Rig.addressA(), "239.9.1.5", "-S", "0")).succeeded();
     assertEquals(
@@ -130,7 +139,9 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-04, S2-X04: mc to mc, line for line")
+  @Tag("P-04")
+  @Tag("S2-X04")
+  @DisplayName("mc to mc, line for line")
   void mcToMc() throws InterruptedException {
     CompletableFuture<Run> receiver =
         Run.inBackground(mc(Rig.addressB(), "239.9.2.1", "-t", "60", "-c", "3"));
@@ -155,7 +166,8 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X04: mc says what is wrong")
+  @Tag("S2-X04")
+  @DisplayName("mc says what is wrong")
   void mcReportsErrors() {
     Run large = Run.of(mc(Rig.addressA(), "239.9.2.2", "-l", "5000"));
     Run alone = Run.of(mc(Rig.addressA(), "239.9.2.3", "-t", "1"));

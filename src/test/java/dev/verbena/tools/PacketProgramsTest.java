@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,7 +97,10 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("P-07, P-08, S0-29: exactly N packets, with checksums by the device")
+  @Tag("P-07")
+  @Tag("P-08")
+  @Tag("S0-29")
+  @DisplayName("exactly N packets, with checksums by the device")
   void exactlyN() throws Exception {
     FutureTask<Run> receiver =
         receiver("-n 100 -r 100 -t 30 --dmac " + MAC + " --dport 4000 --header 42");
@@ -119,7 +123,9 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("P-07, S0-29: no more than N are posted, whatever else is sent")
+  @Tag("P-07")
+  @Tag("S0-29")
+  @DisplayName("no more than N are posted, whatever else is sent")
   void neverMoreThanN() throws Exception {
     FutureTask<Run> receiver = receiver("-n 10 -r 4 -t 30 --dport 4000");
     for (int i = 0; i < 8; i++) {
@@ -132,7 +138,9 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("P-07, S0-29: not all of N come in time")
+  @Tag("P-07")
+  @Tag("S0-29")
+  @DisplayName("not all of N come in time")
   void missingPacketsAreAFailure() throws Exception {
     FutureTask<Run> receiver = receiver("-n 4 -t 4 --sport 4000");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
@@ -143,7 +151,10 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("P-07, P-08, S0-28: a stream through few receives and few sends, until a timeout")
+  @Tag("P-07")
+  @Tag("P-08")
+  @Tag("S0-28")
+  @DisplayName("a stream through few receives and few sends, until a timeout")
   void streaming() throws Exception {
     FutureTask<Run> receiver = receiver("-t 5 -r 16 --rule sniffer");
     for (int i = 0; i < 20; i++) {
@@ -165,7 +176,13 @@ class PacketProgramsTest {
         "--rule all_default",
         "--rule sniffer"
       })
-  @DisplayName("P-07, S0-39 to S0-43: selectors that match")
+  @Tag("P-07")
+  @Tag("S0-39")
+  @Tag("S0-40")
+  @Tag("S0-41")
+  @Tag("S0-42")
+  @Tag("S0-43")
+  @DisplayName("selectors that match")
   void selected(String options) throws Exception {
     FutureTask<Run> receiver = receiver(options + " -t 30 -n 3");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
@@ -173,7 +190,13 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("P-07, S0-39 to S0-43: selectors that do not match")
+  @Tag("P-07")
+  @Tag("S0-39")
+  @Tag("S0-40")
+  @Tag("S0-41")
+  @Tag("S0-42")
+  @Tag("S0-43")
+  @DisplayName("selectors that do not match")
   void notSelected() throws Exception {
     String[] options = {
       "--dmac 02:00:00:00:00:0b",
@@ -205,7 +228,10 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("P-08, S0-30, S0-32: what is sent, byte for byte, numbered, with both checksums")
+  @Tag("P-08")
+  @Tag("S0-30")
+  @Tag("S0-32")
+  @DisplayName("what is sent, byte for byte, numbered, with both checksums")
   void sentFramesAreComplete() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 2).receives(8).open();
         PacketBuffers packets = port.packets(8).fragment(100, 0).create();
@@ -239,7 +265,8 @@ class PacketProgramsTest {
   }
 
   @Test
-  @DisplayName("S0-32: the checksum of IPv4 as RFC 1071 has it, carries included")
+  @Tag("S0-32")
+  @DisplayName("the checksum of IPv4 as RFC 1071 has it, carries included")
   void checksum() throws UnknownHostException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment frame = arena.allocate(64);
@@ -276,7 +303,9 @@ class PacketProgramsTest {
         "send --dmac 02:00:00:00:00:0a --dip ::1",
         "send --dmac 02:00:00:00:00:0a --depth 0"
       })
-  @DisplayName("P-07, P-08: wrong usage")
+  @Tag("P-07")
+  @Tag("P-08")
+  @DisplayName("wrong usage")
   void wrongUsageIsTwo(String line) {
     Run run = run("packets " + line);
     assertEquals(2, run.status(), run.err());
@@ -284,7 +313,9 @@ class PacketProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-07, P-08: where there are no raw packets, one line says so, and the status is 3")
+  @Tag("P-07")
+  @Tag("P-08")
+  @DisplayName("where there are no raw packets, one line says so, and the status is 3")
   void deviceWithoutRawPacketsIsReported() {
     Rig.softRoceOnly();
     Run receive = Run.of("packets", "receive", "-d", Rig.a().name(), "--rule", "sniffer");

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** How long programs wait for what a user's options make slow. */
@@ -24,7 +25,8 @@ class PatienceTest {
   }
 
   @Test
-  @DisplayName("D-07: apm's pause between sends comes on top")
+  @Tag("D-07")
+  @DisplayName("apm's pause between sends comes on top")
   void pauseOfThePeerIsAdded() {
     assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
   }

@@ -10,6 +10,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -17,7 +18,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(30)
 class PeerTest {
   @Test
-  @DisplayName("D-06: bytes that come one by one arrive whole")
+  @Tag("D-06")
+  @DisplayName("bytes that come one by one arrive whole")
   void shortReads() throws Exception {
     byte[] record = {1, 2, 3, 4, 5, 6, 7, 8};
     try (ServerSocket server = new ServerSocket(0)) {

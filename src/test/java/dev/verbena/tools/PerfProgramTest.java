@@ -18,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -97,7 +98,8 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C13: latency of every operation, connected by RDMA CM")
+  @Tag("S2-C13")
+  @DisplayName("latency of every operation, connected by RDMA CM")
   void latencyByConnectionManager() throws InterruptedException {
     for (String operation : OPERATIONS) {
       assertLatency(
@@ -119,7 +121,8 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-C13: bandwidth of every operation, connected by RDMA CM")
+  @Tag("S2-C13")
+  @DisplayName("bandwidth of every operation, connected by RDMA CM")
   void bandwidthByConnectionManager() throws InterruptedException, IOException {
     for (String operation : OPERATIONS) {
       Path chart = folder.resolve(operation + ".svg");

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code pingpong}, against itself and against rdma-core's programs, polling and sleeping. */
@@ -71,25 +72,29 @@ class PingPongProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("P-16: RC, client of ibv_rc_pingpong")
+  @Tag("P-16")
+  @DisplayName("RC, client of ibv_rc_pingpong")
   void reliableClientOfC() throws Exception {
     visitC("rc");
   }
 
   @DeviceTest
-  @DisplayName("P-16: RC, server of ibv_rc_pingpong")
+  @Tag("P-16")
+  @DisplayName("RC, server of ibv_rc_pingpong")
   void reliableServerOfC() throws Exception {
     serveC("rc");
   }
 
   @DeviceTest
-  @DisplayName("P-14: UC, client of ibv_uc_pingpong")
+  @Tag("P-14")
+  @DisplayName("UC, client of ibv_uc_pingpong")
   void unreliableClientOfC() throws Exception {
     visitC("uc");
   }
 
   @DeviceTest
-  @DisplayName("P-14: UC, server of ibv_uc_pingpong")
+  @Tag("P-14")
+  @DisplayName("UC, server of ibv_uc_pingpong")
   void unreliableServerOfC() throws Exception {
     serveC("uc");
   }

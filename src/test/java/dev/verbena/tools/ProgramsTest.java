@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The programs on real devices, against each other and against rdma-core's. */
@@ -39,7 +40,8 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-09 devinfo shows device, port and GIDs")
+  @Tag("P-09")
+  @DisplayName("devinfo shows device, port and GIDs")
   void devinfoShowsAll() {
     Run text = Run.of("devinfo", "-d", here());
     Run json = Run.of("devinfo", "-d", here(), "--json");
@@ -59,7 +61,10 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-18, S2-V53, S2-E19: an address that comes and goes is an event of the port")
+  @Tag("P-18")
+  @Tag("S2-V53")
+  @Tag("S2-E19")
+  @DisplayName("an address that comes and goes is an event of the port")
   void eventsAreShown() throws Exception {
     assumeTrue(Rig.labGuest().isPresent(), "only the lab's network may be changed");
     CompletableFuture<Run> watch = Run.inBackground("events", "-d", here(), "-n", "1", "-t", "60");
@@ -87,7 +92,9 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-06, S3-F35: two writes, one completion, and the number 0x1234 at the other end")
+  @Tag("P-06")
+  @Tag("S3-F35")
+  @DisplayName("two writes, one completion, and the number 0x1234 at the other end")
   void batchOfTheManualPage() {
     Run run = Run.of("batch", "-d", here(), "--peer-dev", there()).succeeded();
     assertEquals(
@@ -102,13 +109,17 @@ class ProgramsTest {
   }
 
   @Test
-  @DisplayName("D-03: there is one default port, and the help names it")
+  @Tag("D-03")
+  @DisplayName("there is one default port, and the help names it")
   void rcExampleNamesItsPort() {
     assertTrue(Run.of("rc-example", "--help").out().contains("19875"));
   }
 
   @DeviceTest
-  @DisplayName("P-01, S2-X01, D-05: both ends, line for line, and no message cut short")
+  @Tag("P-01")
+  @Tag("S2-X01")
+  @Tag("D-05")
+  @DisplayName("both ends, line for line, and no message cut short")
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);
@@ -121,7 +132,8 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X01: both ends say at which point the TCP connection was lost")
+  @Tag("S2-X01")
+  @DisplayName("both ends say at which point the TCP connection was lost")
   void rcExampleReportsTheFailedStep() throws Exception {
     Map<Integer, String> lines =
         Map.of(
@@ -154,7 +166,8 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-X01: a port that the device has not")
+  @Tag("S2-X01")
+  @DisplayName("a port that the device has not")
   void rcExampleNamesThePort() throws Exception {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port, "-i", "9");

@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code rping}, against itself and against rdma-core's. */
@@ -54,13 +55,15 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("P-12: rping's client against C's server, over IPv4")
+  @Tag("P-12")
+  @DisplayName("rping's client against C's server, over IPv4")
   void clientOfC() throws Exception {
     visitsC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @DisplayName("P-12: rping's client against C's server, over IPv6")
+  @Tag("P-12")
+  @DisplayName("rping's client against C's server, over IPv6")
   void clientOfCOverIpv6() throws Exception {
     visitsC(Rig.address6A(), Rig.address6B());
   }
@@ -75,13 +78,15 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("P-12: rping's server against C's client, over IPv4")
+  @Tag("P-12")
+  @DisplayName("rping's server against C's client, over IPv4")
   void serverOfC() throws Exception {
     servesC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @DisplayName("P-12: rping's server against C's client, over IPv6")
+  @Tag("P-12")
+  @DisplayName("rping's server against C's client, over IPv6")
   void serverOfCOverIpv6() throws Exception {
     servesC(Rig.address6A(), Rig.address6B());
   }

@@ -13,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** Address handles, datagrams and multicast, as rdma-core's test_addr.py tests them. */
 class AddrTest {
@@ -24,7 +25,10 @@ class AddrTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V36, S2-V37, S2-K17: made from a path")
+  @Tag("S2-V36")
+  @Tag("S2-V37")
+  @Tag("S2-K17")
+  @DisplayName("made from a path")
   void createsAnAddressHandle() {
     try (Pair pair = new Pair()) {
       AddressHandle handle = pair.a.domain.createAddressHandle(pathToB(pair));
@@ -59,8 +63,12 @@ class AddrTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "P-13, S2-V48, S2-V49, S2-K18, S2-T32: a datagram is answered by way of its completion")
+  @Tag("P-13")
+  @Tag("S2-V48")
+  @Tag("S2-V49")
+  @Tag("S2-K18")
+  @Tag("S2-T32")
+  @DisplayName("a datagram is answered by way of its completion")
   void answersADatagram() {
     try (Pair pair = new Pair(QueuePairType.UD)) {
       pair.a.queuePair.activate();
@@ -126,7 +134,9 @@ class AddrTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V50, S2-V51: attached twice, still one copy; detached, none")
+  @Tag("S2-V50")
+  @Tag("S2-V51")
+  @DisplayName("attached twice, still one copy; detached, none")
   void receivesFromAMulticastGroup() {
     Gid group = Gid.parse("ff0e::ffff:239.0.0.7");
     try (Pair pair = new Pair(QueuePairType.UD)) {

@@ -23,10 +23,34 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Asynchronous events (S2-V52 to S2-V54, S2-T31, S2-E01 to S2-E19). */
+/** Asynchronous events. */
+@Tag("S2-V52")
+@Tag("S2-V53")
+@Tag("S2-V54")
+@Tag("S2-T31")
+@Tag("S2-E01")
+@Tag("S2-E02")
+@Tag("S2-E03")
+@Tag("S2-E04")
+@Tag("S2-E05")
+@Tag("S2-E06")
+@Tag("S2-E07")
+@Tag("S2-E08")
+@Tag("S2-E09")
+@Tag("S2-E10")
+@Tag("S2-E11")
+@Tag("S2-E12")
+@Tag("S2-E13")
+@Tag("S2-E14")
+@Tag("S2-E15")
+@Tag("S2-E16")
+@Tag("S2-E17")
+@Tag("S2-E18")
+@Tag("S2-E19")
 @Timeout(60)
 class AsyncEventsTest {
   private static final Duration LONG = Duration.ofMinutes(2);
@@ -101,7 +125,10 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-18, S2-E06, S2-Q06: from RTS to SQD, and the event when it is drained")
+  @Tag("P-18")
+  @Tag("S2-E06")
+  @Tag("S2-Q06")
+  @DisplayName("from RTS to SQD, and the event when it is drained")
   void drainedEventHasTheQueuePair() throws InterruptedException {
     try (Loop loop = new Loop()) {
       loop.qp.drainWithEvent();

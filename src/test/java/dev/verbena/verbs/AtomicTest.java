@@ -9,8 +9,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.TreeSet;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/** Atomics, as rdma-core's test_atomic.py tests them (S2-K07, S2-K08, S3-F29). */
+/** Atomics, as rdma-core's test_atomic.py tests them. */
+@Tag("S2-K07")
+@Tag("S2-K08")
+@Tag("S3-F29")
 class AtomicTest {
   private static final AccessFlag[] ATOMIC = {AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC};
 
@@ -19,7 +23,8 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K08: swaps if the value is the expected one, and tells the value before")
+  @Tag("S2-K08")
+  @DisplayName("swaps if the value is the expected one, and tells the value before")
   void comparesAndSwaps() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -39,7 +44,8 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K07: adds, and tells the value before")
+  @Tag("S2-K07")
+  @DisplayName("adds, and tells the value before")
   void fetchesAndAdds() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -58,7 +64,8 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("P-15: two peers count on one counter, and no value is told twice")
+  @Tag("P-15")
+  @DisplayName("two peers count on one counter, and no value is told twice")
   void countsForTwoPeers() {
     try (Pair first = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = first.b.page(ATOMIC).register();
@@ -105,7 +112,8 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W11: the region must allow it")
+  @Tag("S2-W11")
+  @DisplayName("the region must allow it")
   void theRegionMustAllowIt() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(AccessFlag.LOCAL_WRITE).register();
@@ -115,7 +123,8 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-E04: an address that is not divisible by 8 is not sent at all")
+  @Tag("S2-E04")
+  @DisplayName("an address that is not divisible by 8 is not sent at all")
   void theAddressMustBeAligned() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -129,7 +138,9 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W05, S2-K24: a wrong lkey")
+  @Tag("S2-W05")
+  @Tag("S2-K24")
+  @DisplayName("a wrong lkey")
   void theLocalKeyMustBeRight() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -140,7 +151,9 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W11, S2-K24: a wrong rkey")
+  @Tag("S2-W11")
+  @Tag("S2-K24")
+  @DisplayName("a wrong rkey")
   void theRemoteKeyMustBeRight() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();

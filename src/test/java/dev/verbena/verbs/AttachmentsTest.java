@@ -12,6 +12,7 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -59,7 +60,8 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-K16: a domain closes with a window of type 1, older than its region")
+  @Tag("S2-K16")
+  @DisplayName("a domain closes with a window of type 1, older than its region")
   void aWindowOfType1GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
@@ -72,7 +74,8 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-K16: a domain closes with a window of type 2, older than its region")
+  @Tag("S2-K16")
+  @DisplayName("a domain closes with a window of type 2, older than its region")
   void aWindowOfType2GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
@@ -85,7 +88,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-9: a queue pair closes after the windows of type 2 that are bound through it")
+  @DisplayName("a queue pair closes after the windows of type 2 that are bound through it")
   void aWindowOfType2GoesBeforeItsQueuePair() {
     CompletionQueue cq = context.createCompletionQueue(4);
     QueuePair first = pd.queuePair(QueuePairType.RC).completions(cq).create();
@@ -106,7 +109,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-9: a context or domain closes its windows first, noted as bound or not")
+  @DisplayName("a context or domain closes its windows first, noted as bound or not")
   void windowsAreClosedFirst() {
     for (boolean all : new boolean[] {false, true}) {
       ProtectionDomain domain = context.allocateProtectionDomain();
@@ -176,7 +179,9 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-V50, S2-V51: a queue pair leaves its groups before it is destroyed")
+  @Tag("S2-V50")
+  @Tag("S2-V51")
+  @DisplayName("a queue pair leaves its groups before it is destroyed")
   void aQueuePairLeavesItsGroups() {
     QueuePair qp = queuePair(QueuePairType.UD);
     qp.attachMulticast(GROUP, 0);
@@ -202,7 +207,8 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @DisplayName("S2-V50: a context closes with a queue pair in a multicast group")
+  @Tag("S2-V50")
+  @DisplayName("a context closes with a queue pair in a multicast group")
   void aContextClosesWithItsGroups() {
     Context device = Rig.a().open();
     QueuePair qp =
@@ -219,7 +225,8 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @DisplayName("P-21: a domain closes with windows of both types, older and newer than the region")
+  @Tag("P-21")
+  @DisplayName("a domain closes with windows of both types, older and newer than the region")
   void aDomainClosesWithItsWindows() {
     try (Loop loop = new Loop()) {
       MemoryWindow[] windows = new MemoryWindow[4];

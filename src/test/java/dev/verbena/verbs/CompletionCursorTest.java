@@ -24,6 +24,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -79,7 +80,10 @@ class CompletionCursorTest {
       String pointer, Object inC, ToLongFunction<CompletionCursor> read, long inJava) {}
 
   @Test
-  @DisplayName("S2-T28, S2-T29, S2-T30: every value is read by its own function")
+  @Tag("S2-T28")
+  @Tag("S2-T29")
+  @Tag("S2-T30")
+  @DisplayName("every value is read by its own function")
   void everyValue() {
     List<Field> fields =
         List.of(
@@ -198,7 +202,7 @@ class CompletionCursorTest {
   }
 
   @Test
-  @DisplayName("I12-11: a cursor that a thread left open at its end is closed by others")
+  @DisplayName("a cursor that a thread left open at its end is closed by others")
   void aCursorOfAThreadThatEndedIsClosed() throws InterruptedException {
     List<Executable> others =
         List.of(
@@ -216,7 +220,9 @@ class CompletionCursorTest {
   }
 
   @Test
-  @DisplayName("S2-V17, S2-V18: what takes the queue's lock is refused while this thread keeps it")
+  @Tag("S2-V17")
+  @Tag("S2-V18")
+  @DisplayName("what takes the queue's lock is refused while this thread keeps it")
   void callsThatNeedTheLockThrowDuringPolling() {
     ProtectionDomain domain = device.context.allocateProtectionDomain();
     Completions completions = new Completions(4);

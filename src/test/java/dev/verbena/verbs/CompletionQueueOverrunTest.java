@@ -53,7 +53,7 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: a queue that its queue pairs can overrun is reported once")
+  @DisplayName("a queue that its queue pairs can overrun is reported once")
   void aQueueThatIsTooSmallIsReported() {
     CompletionQueue queue = context.createCompletionQueue(64);
     QueuePair first = queuePair(queue, 16);
@@ -75,7 +75,7 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: what was requested counts, though the provider reports one entry less")
+  @DisplayName("what was requested counts, though the provider reports one entry less")
   void aRequestedCapacityIsEnough() {
     CompletionQueue queue = context.createCompletionQueue(32);
     MemorySegment struct = Memory.at(queue.segment().address(), ibv_cq.sizeof());
@@ -92,14 +92,14 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: the warning is suppressed where somebody insists")
+  @DisplayName("the warning is suppressed where somebody insists")
   void warningCanBeDisabled() {
     queuePair(context.completionQueue(4).withoutCapacityWarning().create(), 16);
     assertEquals(List.of(), messages);
   }
 
   @Test
-  @DisplayName("I12-14: receives of a shared receive queue are not counted for each queue pair")
+  @DisplayName("receives of a shared receive queue are not counted for each queue pair")
   void sharedReceivesAreNotCounted() {
     SharedReceiveQueue shared = pd.createSharedReceiveQueue(16);
     CompletionQueue queue = context.createCompletionQueue(32);

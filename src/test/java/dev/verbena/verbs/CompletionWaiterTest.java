@@ -14,10 +14,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Spinning, then sleeping, without missing a completion (S2-V44 to S2-V46, P-16). */
+/** Spinning, then sleeping, without missing a completion. */
+@Tag("S2-V44")
+@Tag("S2-V45")
+@Tag("S2-V46")
+@Tag("P-16")
 @Timeout(60)
 class CompletionWaiterTest {
   private static final Duration LONG = Duration.ofMinutes(2);
@@ -220,7 +225,8 @@ class CompletionWaiterTest {
   }
 
   @DeviceTest
-  @DisplayName("P-16: spinning and sleeping over a device")
+  @Tag("P-16")
+  @DisplayName("spinning and sleeping over a device")
   void overADevice() throws InterruptedException {
     try (Context opened = Rig.a().open()) {
       Loop loop = new Loop(opened, opened.createCompletionChannel());

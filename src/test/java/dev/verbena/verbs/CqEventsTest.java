@@ -20,12 +20,15 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
-/**
- * Completion channels, as rdma-core's test_cq_events.py tests them (S2-V19, S2-V20, S2-V44 to
- * S2-V46), and how waits end.
- */
+/** Completion channels, as rdma-core's test_cq_events.py tests them, and how waits end. */
+@Tag("S2-V19")
+@Tag("S2-V20")
+@Tag("S2-V44")
+@Tag("S2-V45")
+@Tag("S2-V46")
 @Timeout(60)
 class CqEventsTest {
   private static final Duration LONG = Duration.ofMinutes(2);
@@ -51,7 +54,8 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  @DisplayName("P-16: datagrams are announced too")
+  @Tag("P-16")
+  @DisplayName("datagrams are announced too")
   void datagramsRaiseCompletionEvents() throws InterruptedException {
     try (Pair pair = new Pair()) {
       CompletionChannel channel = pair.b.context.createCompletionChannel();

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
 /** Extended completion queues, as rdma-core's test_cqex.py tests them. */
@@ -107,7 +108,9 @@ class CqExTest {
 
   @DeviceTest
   @Timeout(60)
-  @DisplayName("S2-V17, S2-V18: polling or resizing under the cursor is refused, and hangs nobody")
+  @Tag("S2-V17")
+  @Tag("S2-V18")
+  @DisplayName("polling or resizing under the cursor is refused, and hangs nobody")
   void callsThatNeedTheLockThrowDuringPolling() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = standard(pair.a.context);

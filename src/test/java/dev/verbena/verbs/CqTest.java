@@ -14,8 +14,13 @@ import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 
-/** Completion queues, as rdma-core's test_cq.py tests them (S2-V16, S2-V17, S2-V18, S2-K14). */
+/** Completion queues, as rdma-core's test_cq.py tests them. */
+@Tag("S2-V16")
+@Tag("S2-V17")
+@Tag("S2-V18")
+@Tag("S2-K14")
 class CqTest {
   @DeviceTest
   void hasAtLeastTheRequestedCapacity() {

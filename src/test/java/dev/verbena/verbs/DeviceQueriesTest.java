@@ -15,11 +15,17 @@ import java.net.InetAddress;
 import java.util.List;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** What devices and ports say, as rdma-core's test_device.py asks them. */
 class DeviceQueriesTest {
   @DeviceTest
-  @DisplayName("S2-V02 to S2-V06: found by name, GUID, index and IP address")
+  @Tag("S2-V02")
+  @Tag("S2-V03")
+  @Tag("S2-V04")
+  @Tag("S2-V05")
+  @Tag("S2-V06")
+  @DisplayName("found by name, GUID, index and IP address")
   void isFound() throws Exception {
     Device device = Rig.a();
     assertEquals(device.name(), Device.named(device.name()).name());
@@ -43,7 +49,9 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V08, S2-V09, section 6: the texts of rdma-core")
+  @Tag("S2-V08")
+  @Tag("S2-V09")
+  @DisplayName("the texts of rdma-core")
   void hasTheTextsOfTheLibrary() {
     var verbs = Provider.system().verbs();
     for (NodeType type : NodeType.values()) {
@@ -55,7 +63,10 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V10, S2-T05, S0-16: device attributes, basic and extended")
+  @Tag("S2-V10")
+  @Tag("S2-T05")
+  @Tag("S0-16")
+  @DisplayName("device attributes, basic and extended")
   void hasAttributes() {
     try (Context context = Rig.a().open()) {
       DeviceAttributes device = context.deviceAttributes();
@@ -83,7 +94,9 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V11, S2-T08: port attributes")
+  @Tag("S2-V11")
+  @Tag("S2-T08")
+  @DisplayName("port attributes")
   void hasPortAttributes() {
     try (Context context = Rig.a().open()) {
       assertEquals(1, context.ports().size());
@@ -116,7 +129,8 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V12: GIDs one by one and as a table")
+  @Tag("S2-V12")
+  @DisplayName("GIDs one by one and as a table")
   void hasGids() throws Exception {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);
@@ -152,7 +166,9 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V13, S2-K25: P_Keys")
+  @Tag("S2-V13")
+  @Tag("S2-K25")
+  @DisplayName("P_Keys")
   void hasPartitionKeys() {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);

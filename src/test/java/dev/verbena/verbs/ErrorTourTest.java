@@ -9,11 +9,12 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/**
- * Every failure that software can provoke, and the way back into use through RESET (P-19, S2-K22,
- * S2-Q07).
- */
+/** Every failure that software can provoke, and the way back into use through RESET. */
+@Tag("P-19")
+@Tag("S2-K22")
+@Tag("S2-Q07")
 class ErrorTourTest {
   /** Connected with little patience, so that failures do not take long. */
   private static Pair impatient() {
@@ -70,7 +71,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W03, S2-W12: a receive that is too short is a bad receive to Soft-RoCE")
+  @Tag("S2-W03")
+  @Tag("S2-W12")
+  @DisplayName("a receive that is too short is a bad receive to Soft-RoCE")
   void aReceiveThatIsTooShort() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -83,7 +86,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W03: an lkey that is none, which Soft-RoCE does not call S2-W05 here")
+  @Tag("S2-W03")
+  @Tag("S2-W05")
+  @DisplayName("an lkey of no region: Soft-RoCE reports another status than LOC_PROT_ERR")
   void aWrongLocalKey() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -96,7 +101,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W03, S2-W12: a receive whose lkey is none, for receiver and sender")
+  @Tag("S2-W03")
+  @Tag("S2-W12")
+  @DisplayName("a receive whose lkey is none, for receiver and sender")
   void aReceiveWithAWrongKey() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -108,7 +115,8 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W11: an rkey that is none, and memory outside the region")
+  @Tag("S2-W11")
+  @DisplayName("an rkey that is none, and memory outside the region")
   void aWrongRemoteKey() {
     try (Pair pair = impatient()) {
       MemoryRegion target = pair.b.memory;
@@ -123,7 +131,8 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W07: a window that is bound already")
+  @Tag("S2-W07")
+  @DisplayName("a window that is bound already")
   void aWindowThatIsBoundAlready() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -141,7 +150,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W14, S2-K13: nobody posts a receive")
+  @Tag("S2-W14")
+  @Tag("S2-K13")
+  @DisplayName("nobody posts a receive")
   void noReceive() {
     try (Pair pair = impatient()) {
       pair.a.run(send(pair, 8), CompletionStatus.RNR_RETRY_EXC_ERR);
@@ -150,7 +161,10 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-W13: the peer is gone; S2-W06, D-04: what is posted after it is flushed")
+  @Tag("S2-W13")
+  @Tag("S2-W06")
+  @Tag("D-04")
+  @DisplayName("the peer is gone; what is posted after it is flushed")
   void noPeer() {
     try (Pair pair = impatient()) {
       pair.b.queuePair.reset();
@@ -164,7 +178,8 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K22: after the first failure all other requests of the queue are flushed")
+  @Tag("S2-K22")
+  @DisplayName("after the first failure all other requests of the queue are flushed")
   void otherRequestsAreFlushed() {
     try (Pair pair = impatient()) {
       pair.b.receive(1);
@@ -184,7 +199,8 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @DisplayName("S1-10: a failed completion is described in words, with advice")
+  @Tag("S1-10")
+  @DisplayName("a failed completion is described in words, with advice")
   void failuresAreDescribed() {
     try (Pair pair = impatient()) {
       assertEquals(1, pair.a.queuePair.post(send(pair, 8)));

@@ -23,6 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -87,7 +88,8 @@ class EventFileTest {
   }
 
   @Test
-  @DisplayName("S2-V44: an event that is dropped between poll and read is no event")
+  @Tag("S2-V44")
+  @DisplayName("an event that is dropped between poll and read is no event")
   void droppedEventIsNotDelivered() throws Exception {
     EventFile<Long> file =
         file(
@@ -118,8 +120,7 @@ class EventFileTest {
   }
 
   @Test
-  @DisplayName(
-      "I12-18: a wait that meets a close ends in \"closed\", and uses no closed descriptor")
+  @DisplayName("a wait that meets a close ends in \"closed\", and uses no closed descriptor")
   void waitingAgainstClosing() throws Exception {
     class Closed extends Resource {
       final EventFile<Long> events;
@@ -181,7 +182,8 @@ class EventFileTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V45: C does not wait for completion events that are gone")
+  @Tag("S2-V45")
+  @DisplayName("C does not wait for completion events that are gone")
   void completionEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
@@ -202,7 +204,8 @@ class EventFileTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V52: C does not wait for asynchronous events that are gone")
+  @Tag("S2-V52")
+  @DisplayName("C does not wait for asynchronous events that are gone")
   void asynchronousEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {

@@ -14,9 +14,11 @@ import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves (P-23). */
+/** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves. */
+@Tag("P-23")
 class ForkTest extends FakeDeviceFixture {
   private int status = rdma_h.IBV_FORK_DISABLED();
 
@@ -32,7 +34,9 @@ class ForkTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-V01, S1-06: to be initialised before anything else, and told so")
+  @Tag("S2-V01")
+  @Tag("S1-06")
+  @DisplayName("to be initialised before anything else, and told so")
   void isInitialized() {
     assertEquals(Fork.Status.DISABLED, Fork.status(provider));
     Fork.initialize(provider);
@@ -44,7 +48,9 @@ class ForkTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @DisplayName("S2-V01, S1-06: initialised, or not needed")
+  @Tag("S2-V01")
+  @Tag("S1-06")
+  @DisplayName("initialised, or not needed")
   void isSafe() throws Exception {
     try (Pair pair = new Pair()) {
       assertNotEquals(Fork.Status.ENABLED, Fork.status(), "nobody asked for it");
@@ -57,7 +63,9 @@ class ForkTest extends FakeDeviceFixture {
 
   @AnyKernel
   @DeviceTest
-  @DisplayName("S2-V01, P-23: initialised first; a child process later traffic goes on")
+  @Tag("S2-V01")
+  @Tag("P-23")
+  @DisplayName("initialised first; a child process later traffic goes on")
   void trafficGoesOnBesideAChild() {
     String said = jvm().run(Forking.class, "initialize").succeeded();
     assertTrue(said.contains("went on, fork "), said);
@@ -65,7 +73,10 @@ class ForkTest extends FakeDeviceFixture {
 
   @AnyKernel
   @DeviceTest
-  @DisplayName("S2-N01 to S2-N03: variables of the environment ask for the same")
+  @Tag("S2-N01")
+  @Tag("S2-N02")
+  @Tag("S2-N03")
+  @DisplayName("variables of the environment ask for the same")
   void environmentVariableEnablesIt() {
     // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.
     ForkedJvm both =

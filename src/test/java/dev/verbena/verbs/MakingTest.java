@@ -14,10 +14,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Objects that are made while others close what they are made on (S1-05, P-24). */
+/** Objects that are made while others close what they are made on. */
+@Tag("S1-05")
+@Tag("P-24")
 @Timeout(60)
 class MakingTest extends FakeDeviceFixture {
   private final CountDownLatch inside = new CountDownLatch(1);
@@ -36,7 +39,8 @@ class MakingTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S1-05: a context is not closed while C makes something on it")
+  @Tag("S1-05")
+  @DisplayName("a context is not closed while C makes something on it")
   void contextIsNotClosedWhileAnObjectIsCreated() throws Exception {
     FutureTask<ThreadDomain> made = new FutureTask<>(context::allocateThreadDomain);
     Thread.ofPlatform().daemon().start(made);

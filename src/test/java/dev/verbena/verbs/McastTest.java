@@ -9,13 +9,19 @@ import java.net.InetSocketAddress;
 import java.net.MulticastSocket;
 import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/** Multicast by verbs alone: the host joins, the queue pair is attached (P-22, S2-K23). */
+/** Multicast by verbs alone: the host joins, the queue pair is attached. */
+@Tag("P-22")
+@Tag("S2-K23")
 class McastTest {
   private static final String GROUP = "239.7.7.7";
 
   @DeviceTest
-  @DisplayName("S2-V50, S2-V51, S2-K12: attached twice, one copy arrives; detached, none")
+  @Tag("S2-V50")
+  @Tag("S2-V51")
+  @Tag("S2-K12")
+  @DisplayName("attached twice, one copy arrives; detached, none")
   void attachedTwiceOneCopyArrives() throws Exception {
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(GROUP), 0);
     Gid group = Gid.parse("::ffff:" + GROUP);

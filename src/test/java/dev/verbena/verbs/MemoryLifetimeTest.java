@@ -65,7 +65,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-7: registered memory outlives a context that was forgotten")
+  @DisplayName("registered memory outlives a context that was forgotten")
   void unreachableRegionKeepsItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
     WeakReference<Context> forgotten = forget(freed);
@@ -88,7 +88,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-7: memory is let go once its region is closed, or has other memory")
+  @DisplayName("memory is let go once its region is closed, or has other memory")
   void closedRegionReleasesItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
     pd.registerMemory(automatic(freed)).close();
@@ -106,7 +106,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-7: a forgotten context is found even if an arena was to close its region")
+  @DisplayName("a forgotten context is found even if an arena was to close its region")
   void arenaDoesNotKeepAnUnreachableContext() {
     WeakReference<Context> forgotten = forgetWithArena();
     while (forgotten.get() != null) {
@@ -124,7 +124,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-8: a region is not left to an arena that is never closed")
+  @DisplayName("a region is not left to an arena that is never closed")
   void anArenaThatIsNeverClosedIsRefused() {
     for (Arena endless : new Arena[] {Arena.ofAuto(), Arena.global()}) {
       MemoryRegistration registration = pd.memory(endless.allocate(64));
@@ -139,7 +139,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-8: memory of a region is whole pages, and freed after its deregistration")
+  @DisplayName("memory of a region is whole pages, and freed after its deregistration")
   void allocatedMemory() {
     MemoryRegion region = pd.allocateMemory(5000, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
     MemorySegment memory = region.memory();
@@ -174,7 +174,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-8: a region closes while a thread reads into its memory, which is freed later")
+  @DisplayName("a region closes while a thread reads into its memory, which is freed later")
   void memoryInUseIsFreedLater() throws Exception {
     Pipe pipe = Pipe.open();
     MemoryRegion region = pd.allocateMemory(64, AccessFlag.LOCAL_WRITE);

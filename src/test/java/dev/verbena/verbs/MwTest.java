@@ -14,9 +14,13 @@ import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Memory windows, as rdma-core's test_mr.py tests them (S2-K16, S3-F30, P-21). */
+/** Memory windows, as rdma-core's test_mr.py tests them. */
+@Tag("S2-K16")
+@Tag("S3-F30")
+@Tag("P-21")
 class MwTest {
   private static final Set<AccessFlag> WRITE = Set.of(AccessFlag.REMOTE_WRITE);
 
@@ -202,7 +206,7 @@ class MwTest {
   }
 
   @DeviceTest
-  @DisplayName("I12-9: a context closes at once with a window of type 2 that is bound")
+  @DisplayName("a context closes at once with a window of type 2 that is bound")
   void aBoundWindowDoesNotDelayClosing() {
     for (boolean noted : new boolean[] {true, false}) {
       for (int closed = 0; closed < 3; closed++) {

@@ -16,7 +16,7 @@ class NullArgumentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-21: null is refused by the method that it is passed to, with its name")
+  @DisplayName("null is refused by the method that it is passed to, with its name")
   void nullIsRefused() {
     QueuePair qp =
         pd.queuePair(QueuePairType.RAW_PACKET)
@@ -31,8 +31,7 @@ class NullArgumentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName(
-      "I12-21: the longest duration is a wait without end, or refused with what is possible")
+  @DisplayName("the longest duration is a wait without end, or refused with what is possible")
   void hugeDurations() {
     Duration longest = Duration.ofSeconds(Long.MAX_VALUE, 999_999_999);
     Duration shortest = Duration.ofSeconds(Long.MIN_VALUE);

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.opentest4j.TestAbortedException;
 
 /**
@@ -104,7 +105,8 @@ class OdpTest {
   }
 
   @DeviceTest
-  @DisplayName("S4-09: IBV_ACCESS_ON_DEMAND, sends and receives")
+  @Tag("S4-09")
+  @DisplayName("IBV_ACCESS_ON_DEMAND, sends and receives")
   void carriesMessages() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       sendAndReceive(pair, paged(pair.a), paged(pair.b));

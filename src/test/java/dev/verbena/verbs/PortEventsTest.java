@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** What a port tells while its network interface changes: on a device of the test's own. */
 class PortEventsTest {
@@ -21,7 +22,11 @@ class PortEventsTest {
   private static final String DEVICE = "rxev";
 
   @DeviceTest
-  @DisplayName("S2-K20, S2-E10, S2-E11, S2-E19: port down, port up, another address")
+  @Tag("S2-K20")
+  @Tag("S2-E10")
+  @Tag("S2-E11")
+  @Tag("S2-E19")
+  @DisplayName("port down, port up, another address")
   void reportsLinkAndAddressChanges() throws Exception {
     Assumptions.assumeTrue(Rig.labGuest().isPresent(), "needs a machine to make devices on");
     run("ip link add " + INTERFACE + " type veth peer name " + PEER);

@@ -50,7 +50,7 @@ class PortQueriesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-22: an unused index of the GID table is named, with those that are used")
+  @DisplayName("an unused index of the GID table is named, with those that are used")
   void anUnusedGidIndexIsNamed() {
     var thrown = assertThrows(VerbsException.class, () -> context.port(1).gidEntry(7));
     assertEquals(Errno.ENODATA, thrown.errno());

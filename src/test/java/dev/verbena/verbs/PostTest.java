@@ -18,12 +18,17 @@ import java.lang.foreign.ValueLayout;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Lists of requests, posted through C's function pointers (S2-V40, S2-V41, S2-K13, S4-10). */
+/** Lists of requests, posted through C's function pointers. */
+@Tag("S2-V40")
+@Tag("S2-V41")
+@Tag("S2-K13")
+@Tag("S4-10")
 class PostTest {
   private final Arena arena = Arena.ofShared();
   private final RecordingDevice device = new RecordingDevice();
@@ -275,7 +280,11 @@ class PostTest {
   @EnumSource(
       value = QueuePairState.class,
       names = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"})
-  @DisplayName("S2-V42, S2-Q02 to S2-Q04: what comes too early is no full queue, as mlx5 calls it")
+  @Tag("S2-V42")
+  @Tag("S2-Q02")
+  @Tag("S2-Q03")
+  @Tag("S2-Q04")
+  @DisplayName("what comes too early is no full queue, as mlx5 calls it")
   void sendBeforeRtsThrows(QueuePairState state) {
     SendList sends = new SendList(2, 0);
     sends.send(0);
@@ -297,7 +306,8 @@ class PostTest {
   }
 
   @Test
-  @DisplayName("S2-V41: receives are taken from INIT on")
+  @Tag("S2-V41")
+  @DisplayName("receives are taken from INIT on")
   void receiveBeforeInitThrows() {
     ReceiveList receives = new ReceiveList(1, 0);
     device.room = 0;
@@ -426,7 +436,8 @@ class PostTest {
   }
 
   @Test
-  @DisplayName("S2-V36: an address handle, a window and its region of another domain")
+  @Tag("S2-V36")
+  @DisplayName("an address handle, a window and its region of another domain")
   void addressHandlesAndWindowsOfAnotherDomainThrow() {
     ProtectionDomain stranger = device.context.allocateProtectionDomain();
     AddressHandle handle = stranger.createAddressHandle(AddressVector.local(1, 1));
@@ -458,7 +469,8 @@ class PostTest {
 
   @ParameterizedTest
   @EnumSource(Receiver.class)
-  @DisplayName("S3-F28: what is made on a parent domain takes regions of it and of its base")
+  @Tag("S3-F28")
+  @DisplayName("what is made on a parent domain takes regions of it and of its base")
   void receiversOfAParentDomain(Receiver receiver) {
     ParentDomain parent = domain.parentDomain().create();
     ReceiveQueue queue = receiver.on(parent, completions);

@@ -22,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -76,7 +77,9 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F35, P-06: a write and a write with immediate, posted together")
+  @Tag("S3-F35")
+  @Tag("P-06")
+  @DisplayName("a write and a write with immediate, posted together")
   void twoRequestsOfTheManualsExample() {
     try (Posting posting = rc.startPosting()) {
       posting.id(1).write(0x1000, 5).local(region, 8, 16);
@@ -94,7 +97,21 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F01, S3-F04 to S3-F14, S4-10, P-10: every request arrives with its values")
+  @Tag("S3-F01")
+  @Tag("S3-F04")
+  @Tag("S3-F05")
+  @Tag("S3-F06")
+  @Tag("S3-F07")
+  @Tag("S3-F08")
+  @Tag("S3-F09")
+  @Tag("S3-F10")
+  @Tag("S3-F11")
+  @Tag("S3-F12")
+  @Tag("S3-F13")
+  @Tag("S3-F14")
+  @Tag("S4-10")
+  @Tag("P-10")
+  @DisplayName("every request arrives with its values")
   void everyRequest() {
     MemorySegment header = arena.allocate(54);
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
@@ -147,7 +164,11 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F15 to S3-F18: data as one entry, as a list, inline, inline from several places")
+  @Tag("S3-F15")
+  @Tag("S3-F16")
+  @Tag("S3-F17")
+  @Tag("S3-F18")
+  @DisplayName("data as one entry, as a list, inline, inline from several places")
   void everyWayToGiveData() {
     MemorySegment more = arena.allocate(8);
     try (Posting posting = rc.startPosting()) {
@@ -163,7 +184,9 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F19, S3-F20: the targets of datagrams and of extended reliable connections")
+  @Tag("S3-F19")
+  @Tag("S3-F20")
+  @DisplayName("the targets of datagrams and of extended reliable connections")
   void targets() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
@@ -187,7 +210,8 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F25: a request without data says so, which completes it on mlx5 and ionic")
+  @Tag("S3-F25")
+  @DisplayName("a request without data says so, which completes it on mlx5 and ionic")
   void requestWithoutDataThrows() {
     MemorySegment header = arena.allocate(54);
     QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TSO);
@@ -214,7 +238,9 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F06, S3-F07: requests that have no data of their own are told of none")
+  @Tag("S3-F06")
+  @Tag("S3-F07")
+  @DisplayName("requests that have no data of their own are told of none")
   void someRequestsNeedNoData() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
@@ -236,7 +262,9 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F04, S3-F05: an atomic without an entry has no place for what it finds")
+  @Tag("S3-F04")
+  @Tag("S3-F05")
+  @DisplayName("an atomic without an entry has no place for what it finds")
   void atomicsNeedAnEntry() {
     try (Posting posting = rc.startPosting()) {
       posting.fetchAndAdd(8, 1, 1);
@@ -249,7 +277,9 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F19, S3-F20: a request that goes to the peer has one target")
+  @Tag("S3-F19")
+  @Tag("S3-F20")
+  @DisplayName("a request that goes to the peer has one target")
   void oneTarget() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     AddressHandle foreign =
@@ -281,7 +311,11 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F31 to S3-F34: the flags are those of the next request alone")
+  @Tag("S3-F31")
+  @Tag("S3-F32")
+  @Tag("S3-F33")
+  @Tag("S3-F34")
+  @DisplayName("the flags are those of the next request alone")
   void flags() {
     try (Posting posting = rc.startPosting()) {
       posting.signaled().fenced().solicited().checksum().send();
@@ -299,7 +333,8 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F03: what is not completed is dropped")
+  @Tag("S3-F03")
+  @DisplayName("what is not completed is dropped")
   void closingAborts() {
     try (Posting posting = rc.startPosting()) {
       posting.send();
@@ -315,8 +350,8 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName(
-      "S3-F02: a full queue takes none, any other failure is told, and the posting is over")
+  @Tag("S3-F02")
+  @DisplayName("a full queue takes none, any other failure is told, and the posting is over")
   void failures() {
     calls.returning("wr_complete", Errno.ENOMEM, -Errno.ENOMEM, Errno.ENOSPC, Errno.EINVAL);
     for (int i = 0; i < 3; i++) {
@@ -354,7 +389,8 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S2-V42: a posting before RTS is no full queue")
+  @Tag("S2-V42")
+  @DisplayName("a posting before RTS is no full queue")
   void postingBeforeRtsThrows() {
     calls.returning("wr_complete", Errno.EINVAL, Errno.ENOMEM);
     for (QueuePairState state : List.of(QueuePairState.INIT, QueuePairState.RTR)) {
@@ -424,7 +460,7 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("I12-11: a posting that a thread left open at its end is aborted by others")
+  @DisplayName("a posting that a thread left open at its end is aborted by others")
   void aPostingOfAThreadThatEndedIsAborted() throws InterruptedException {
     SendList list = new SendList(1, 1);
     list.send(0);
@@ -445,7 +481,8 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("S3-F26: what takes the send queue's lock is refused while this thread keeps it")
+  @Tag("S3-F26")
+  @DisplayName("what takes the send queue's lock is refused while this thread keeps it")
   void callsThatNeedTheLockThrowDuringAPosting() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));

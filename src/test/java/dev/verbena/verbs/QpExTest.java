@@ -14,11 +14,20 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /**
  * Requests that are built one by one, as rdma-core's test_qpex.py builds them: the region of {@code
- * ibv_wr_start} to {@code ibv_wr_complete} (S3-F01, S3-F02, S3-F21 to S3-F25, P-10).
+ * ibv_wr_start} to {@code ibv_wr_complete}.
  */
+@Tag("S3-F01")
+@Tag("S3-F02")
+@Tag("S3-F21")
+@Tag("S3-F22")
+@Tag("S3-F23")
+@Tag("S3-F24")
+@Tag("S3-F25")
+@Tag("P-10")
 class QpExTest {
   private static final int ROUNDS = 10;
   private static final int SIZE = 1024;
@@ -50,7 +59,9 @@ class QpExTest {
   // Sends
 
   @DeviceTest
-  @DisplayName("S3-F11, S3-F15: ibv_wr_send, ibv_wr_set_sge")
+  @Tag("S3-F11")
+  @Tag("S3-F15")
+  @DisplayName("ibv_wr_send, ibv_wr_set_sge")
   void sends() {
     try (Pair pair = rc(SendOperation.SEND)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -69,7 +80,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F12: ibv_wr_send_imm completes a receive with the immediate value")
+  @Tag("S3-F12")
+  @DisplayName("ibv_wr_send_imm completes a receive with the immediate value")
   void sendsWithImmediate() {
     try (Pair pair = rc(SendOperation.SEND_WITH_IMM)) {
       pair.b.receive(1);
@@ -83,7 +95,9 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F11, S3-F19: ibv_wr_set_ud_addr says where a datagram goes")
+  @Tag("S3-F11")
+  @Tag("S3-F19")
+  @DisplayName("ibv_wr_set_ud_addr says where a datagram goes")
   void sendsDatagrams() {
     try (Pair pair = ud(SendOperation.SEND)) {
       datagram(pair, SIZE, Optional.empty());
@@ -98,7 +112,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F12: a datagram with an immediate value")
+  @Tag("S3-F12")
+  @DisplayName("a datagram with an immediate value")
   void sendsDatagramsWithImmediate() {
     try (Pair pair = ud(SendOperation.SEND_WITH_IMM)) {
       datagram(pair, SIZE, Optional.of(0x1234));
@@ -124,7 +139,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F13: ibv_wr_send_inv takes a window from the peer before its receive completes")
+  @Tag("S3-F13")
+  @DisplayName("ibv_wr_send_inv takes a window from the peer before its receive completes")
   void sendsWithInvalidate() {
     try (Pair pair =
         rc(SendOperation.SEND_WITH_INV, SendOperation.BIND_MW, SendOperation.RDMA_WRITE)) {
@@ -162,7 +178,8 @@ class QpExTest {
   // Writes and reads
 
   @DeviceTest
-  @DisplayName("S3-F09: ibv_wr_rdma_write")
+  @Tag("S3-F09")
+  @DisplayName("ibv_wr_rdma_write")
   void writes() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -187,7 +204,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F10: ibv_wr_rdma_write_imm completes a receive as RECV_RDMA_WITH_IMM")
+  @Tag("S3-F10")
+  @DisplayName("ibv_wr_rdma_write_imm completes a receive as RECV_RDMA_WITH_IMM")
   void writesWithImmediate() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM)) {
       pair.a.memory.memory().fill((byte) 7);
@@ -206,8 +224,10 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S3-F10, S3-F12, S3-F25: immediate values alone, without any data, one after another")
+  @Tag("S3-F10")
+  @Tag("S3-F12")
+  @Tag("S3-F25")
+  @DisplayName("immediate values alone, without any data, one after another")
   void sendsImmediateValuesAlone() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM, SendOperation.SEND_WITH_IMM)) {
       MemoryRegion target = pair.b.memory;
@@ -229,7 +249,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F08: ibv_wr_rdma_read")
+  @Tag("S3-F08")
+  @DisplayName("ibv_wr_rdma_read")
   void reads() {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -256,7 +277,8 @@ class QpExTest {
   // Atomics, atomic write, flush
 
   @DeviceTest
-  @DisplayName("S3-F04: ibv_wr_atomic_cmp_swp")
+  @Tag("S3-F04")
+  @DisplayName("ibv_wr_atomic_cmp_swp")
   void comparesAndSwaps() {
     try (Pair pair = rc(SendOperation.ATOMIC_CMP_AND_SWP)) {
       MemorySegment counter = pair.b.memory.memory();
@@ -274,7 +296,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F05: ibv_wr_atomic_fetch_add")
+  @Tag("S3-F05")
+  @DisplayName("ibv_wr_atomic_fetch_add")
   void fetchesAndAdds() {
     try (Pair pair = rc(SendOperation.ATOMIC_FETCH_AND_ADD)) {
       MemorySegment counter = pair.b.memory.memory();
@@ -375,7 +398,8 @@ class QpExTest {
   // Memory windows
 
   @DeviceTest
-  @DisplayName("S3-F06: ibv_wr_bind_mw; what the window does not allow is refused")
+  @Tag("S3-F06")
+  @DisplayName("ibv_wr_bind_mw; what the window does not allow is refused")
   void bindsAWindow() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.BIND_MW)) {
       MemoryRegion region = pair.b.page(bindable()).register();
@@ -390,7 +414,9 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F07, S3-F31: ibv_wr_local_inv, fenced behind a read")
+  @Tag("S3-F07")
+  @Tag("S3-F31")
+  @DisplayName("ibv_wr_local_inv, fenced behind a read")
   void invalidatesAKeyOfItsOwn() {
     try (Pair pair =
         rc(
@@ -415,7 +441,8 @@ class QpExTest {
   // Batches and data
 
   @DeviceTest
-  @DisplayName("S3-F02: a posting that the send queue cannot hold is not taken, and no error")
+  @Tag("S3-F02")
+  @DisplayName("a posting that the send queue cannot hold is not taken, and no error")
   void fullSendQueueRejectsThePosting() {
     try (Pair pair = rc(SendOperation.SEND)) {
       int room = pair.a.queuePair.query(QueuePairAttribute.CAP).capacity().sendRequests();
@@ -434,7 +461,9 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F35, P-06: a write and a write with immediate in one section, one completion")
+  @Tag("S3-F35")
+  @Tag("P-06")
+  @DisplayName("a write and a write with immediate in one section, one completion")
   void postsABatch() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.RDMA_WRITE_WITH_IMM)) {
       MemoryRegion target = pair.b.memory;
@@ -455,7 +484,10 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F16 to S3-F18: lists of entries, inline data, lists of inline data")
+  @Tag("S3-F16")
+  @Tag("S3-F17")
+  @Tag("S3-F18")
+  @DisplayName("lists of entries, inline data, lists of inline data")
   void gathersData() {
     try (Pair pair =
         Pair.inUse(
@@ -498,7 +530,10 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F03, S3-F26, S3-F27: what is aborted is not done; ibv_post_send is free again")
+  @Tag("S3-F03")
+  @Tag("S3-F26")
+  @Tag("S3-F27")
+  @DisplayName("what is aborted is not done; ibv_post_send is free again")
   void abortedPostingIsDropped() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       MemoryRegion target = pair.b.memory;
@@ -516,8 +551,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "S3-F22: operations that the queue pair's type does not have are refused at creation")
+  @Tag("S3-F22")
+  @DisplayName("operations that the queue pair's type does not have are refused at creation")
   void operationsOfOtherTypesThrow() {
     try (Pair pair = new Pair()) {
       for (SendOperation operation :
@@ -533,7 +568,8 @@ class QpExTest {
   // What cannot be posted
 
   @DeviceTest
-  @DisplayName("S2-V41: no receive is taken in state RESET")
+  @Tag("S2-V41")
+  @DisplayName("no receive is taken in state RESET")
   void receivesNeedAState() {
     try (Pair pair = ud(SendOperation.SEND)) {
       pair.b.queuePair.reset();
@@ -545,7 +581,8 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V42: no send is taken in state RESET")
+  @Tag("S2-V42")
+  @DisplayName("no send is taken in state RESET")
   void sendsNeedAState() {
     try (Pair pair = ud(SendOperation.SEND)) {
       AddressHandle handle = pair.handleToB();

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** Queue pairs: made, moved, asked; as rdma-core's test_qp.py tests them. */
 class QpTest {
@@ -30,7 +31,9 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V23, S2-Q01: a new queue pair is in RESET and holds what was asked for")
+  @Tag("S2-V23")
+  @Tag("S2-Q01")
+  @DisplayName("a new queue pair is in RESET and holds what was asked for")
   void createsQueuePairs() {
     for (QueuePairType type : TYPES) {
       with(
@@ -50,7 +53,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S3-F21: the extended form, with operations for ibv_wr_*")
+  @Tag("S3-F21")
+  @DisplayName("the extended form, with operations for ibv_wr_*")
   void createsExtendedQueuePairs() {
     try (Pair pair = new Pair()) {
       for (QueuePairType type : TYPES) {
@@ -63,7 +67,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V24: closed with its domain, and only once")
+  @Tag("S2-V24")
+  @DisplayName("closed with its domain, and only once")
   void closes() {
     QueuePair qp;
     try (Pair pair = new Pair(QueuePairType.RC)) {
@@ -115,7 +120,10 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-Q02 to S2-Q04: one builder for each move, of a reliable connection")
+  @Tag("S2-Q02")
+  @Tag("S2-Q03")
+  @Tag("S2-Q04")
+  @DisplayName("one builder for each move, of a reliable connection")
   void makesEachTransition() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       QueuePair qp = pair.a.queuePair;
@@ -148,7 +156,10 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-Q02 to S2-Q04: datagrams")
+  @Tag("S2-Q02")
+  @Tag("S2-Q03")
+  @Tag("S2-Q04")
+  @DisplayName("datagrams")
   void makesTransitionsOfUd() {
     with(
         QueuePairType.UD,
@@ -181,7 +192,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V38: what the kernel refuses as an invalid argument is explained")
+  @Tag("S2-V38")
+  @DisplayName("what the kernel refuses as an invalid argument is explained")
   void explainsErrorsOfTheKernel() {
     with(
         QueuePairType.RC,
@@ -243,7 +255,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-Q07: after an error, through RESET, into use again")
+  @Tag("S2-Q07")
+  @DisplayName("after an error, through RESET, into use again")
   void recoversThroughReset() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       pair.b.receive(1);
@@ -322,7 +335,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-Q06: RTS to SQD and back")
+  @Tag("S2-Q06")
+  @DisplayName("RTS to SQD and back")
   void drainsAndResumes() throws InterruptedException {
     try (Pair pair = new Pair()) {
       QueuePair qp = pair.a.builder(QueuePairType.UD).create();
@@ -338,7 +352,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V39: what is asked for can be read, the rest cannot")
+  @Tag("S2-V39")
+  @DisplayName("what is asked for can be read, the rest cannot")
   void queries() {
     with(
         QueuePairType.UD,
@@ -405,7 +420,9 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-Q03, S2-Q04: at least as many reads and atomics at once as were asked for")
+  @Tag("S2-Q03")
+  @Tag("S2-Q04")
+  @DisplayName("at least as many reads and atomics at once as were asked for")
   void allowsManyReadsAtOnce() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       pair.a.queuePair.setup().reads(12);
@@ -436,7 +453,8 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V39: what was asked for can be read back, of each type")
+  @Tag("S2-V39")
+  @DisplayName("what was asked for can be read back, of each type")
   void hasTheRequestedAttributes() {
     for (QueuePairType type : TYPES) {
       with(

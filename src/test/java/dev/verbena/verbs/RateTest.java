@@ -7,11 +7,14 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.testing.DeviceTest;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 class RateTest {
   @Test
-  @DisplayName("S1-08, S1-09: multiples of 2.5 Gbit/s, there and back")
+  @Tag("S1-08")
+  @Tag("S1-09")
+  @DisplayName("multiples of 2.5 Gbit/s, there and back")
   void multiples() {
     assertEquals(2, Rate.GBPS_5.multiple());
     assertEquals(Rate.GBPS_120, Rate.ofMultiple(48));

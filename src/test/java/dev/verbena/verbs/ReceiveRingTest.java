@@ -13,10 +13,19 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Receives that are posted again when they were handled (S0-22 to S0-29, for any queue). */
+/** Receive requests that are posted again after they were handled. */
+@Tag("S0-22")
+@Tag("S0-23")
+@Tag("S0-24")
+@Tag("S0-25")
+@Tag("S0-26")
+@Tag("S0-27")
+@Tag("S0-28")
+@Tag("S0-29")
 @Timeout(60)
 class ReceiveRingTest {
   private final Arena arena = Arena.ofShared();
@@ -163,7 +172,8 @@ class ReceiveRingTest {
   }
 
   @DeviceTest
-  @DisplayName("S0-28: a stream of messages through four receives")
+  @Tag("S0-28")
+  @DisplayName("a stream of messages through four receives")
   void aStreamOverADevice() {
     try (Loop loop = new Loop()) {
       CompletionQueue received = loop.context.createCompletionQueue(16);

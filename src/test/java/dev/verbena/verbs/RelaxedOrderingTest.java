@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** Memory whose writes need keep no order, as rdma-core's test_relaxed_ordering.py uses it. */
 class RelaxedOrderingTest {
@@ -13,7 +14,8 @@ class RelaxedOrderingTest {
   };
 
   @DeviceTest
-  @DisplayName("S4-09: IBV_ACCESS_RELAXED_ORDERING, an optional flag, with messages")
+  @Tag("S4-09")
+  @DisplayName("IBV_ACCESS_RELAXED_ORDERING, an optional flag, with messages")
   void carriesMessages() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion from = pair.a.page(RELAXED).register();

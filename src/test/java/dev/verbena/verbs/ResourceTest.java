@@ -18,10 +18,14 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Ownership: who closes what, when, and how often (S1-11, S1-05, S2-K26). */
+/** Ownership: who closes what, when, and how often. */
+@Tag("S1-11")
+@Tag("S1-05")
+@Tag("S2-K26")
 @Timeout(30)
 class ResourceTest {
   private final List<String> released = Collections.synchronizedList(new ArrayList<>());
@@ -347,7 +351,7 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName("I12-12: a maker that closes a parent, or what that belongs to, is refused")
+  @DisplayName("a maker that closes a parent, or what that belongs to, is refused")
   void aMakerCannotCloseItsParents() {
     Thing context = thing("context");
     Thing domain = thing("domain", context);
@@ -375,7 +379,7 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName("I12-12: a release action that closes its object or a parent is refused")
+  @DisplayName("a release action that closes its object or a parent is refused")
   void aReleaseActionCannotCloseItsObjectOrAParent() {
     Thing context = thing("context");
     for (boolean parent : List.of(true, false)) {
@@ -394,8 +398,7 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName(
-      "I12-12: a release action that closes a parent in another thread's closing is refused")
+  @DisplayName("a release action that closes a parent in another thread's closing is refused")
   void aReleaseActionCannotCloseAParentThatAnotherThreadCloses() throws InterruptedException {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);

@@ -12,11 +12,14 @@ import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.Optional;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** Shared receive queues, as rdma-core's test_srq.py tests them. */
 class SrqTest {
   @DeviceTest
-  @DisplayName("S2-V25, S2-V40: holds at least what was asked for")
+  @Tag("S2-V25")
+  @Tag("S2-V40")
+  @DisplayName("holds at least what was asked for")
   void createsAndQueries() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).maxSges(3).create();
@@ -32,7 +35,8 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V43: one queue serves two queue pairs")
+  @Tag("S2-V43")
+  @DisplayName("one queue serves two queue pairs")
   void servesTwoQueuePairs() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -61,7 +65,8 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V26: resized")
+  @Tag("S2-V26")
+  @DisplayName("resized")
   void resizes() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
@@ -75,7 +80,9 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V26, S2-E16: the limit event, once")
+  @Tag("S2-V26")
+  @Tag("S2-E16")
+  @DisplayName("the limit event, once")
   void raisesTheLimitEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -133,7 +140,9 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V28, S2-V29: no XRC and no tag matching here")
+  @Tag("S2-V28")
+  @Tag("S2-V29")
+  @DisplayName("no XRC and no tag matching here")
   void unsupportedTypesThrow() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
@@ -155,7 +164,11 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("P-17, S2-V40, S2-E16: the limit is armed again after its event; S2-V26: resized")
+  @Tag("P-17")
+  @Tag("S2-V40")
+  @Tag("S2-E16")
+  @Tag("S2-V26")
+  @DisplayName("the limit is armed again after its event, and the queue is resized")
   void theLimitIsArmedAgain() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -186,7 +199,8 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-V27: C does not destroy a queue in use; closing closes its queue pairs first")
+  @Tag("S2-V27")
+  @DisplayName("C does not destroy a queue in use; closing closes its queue pairs first")
   void isNotDestroyedInUse() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -201,7 +215,8 @@ class SrqTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-E17: a failed queue pair of a shared queue says that it takes nothing more")
+  @Tag("S2-E17")
+  @DisplayName("a failed queue pair of a shared queue says that it takes nothing more")
   void raisesTheLastWqeEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);

@@ -15,13 +15,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class StateTableTest {
   @Test
-  @DisplayName("S2-Q02: RESET to INIT")
+  @Tag("S2-Q02")
+  @DisplayName("RESET to INIT")
   void resetToInit() {
     assertEquals(
         Set.of(PKEY_INDEX, PORT, ACCESS_FLAGS), StateTable.required(QueuePairType.RC, RESET, INIT));
@@ -31,7 +33,9 @@ class StateTableTest {
   }
 
   @Test
-  @DisplayName("S2-Q03, S2-Q05: INIT to RTR")
+  @Tag("S2-Q03")
+  @Tag("S2-Q05")
+  @DisplayName("INIT to RTR")
   void initToReadyToReceive() {
     Set<QueuePairAttribute> unreliable = Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN);
     Set<QueuePairAttribute> reliable =
@@ -47,7 +51,8 @@ class StateTableTest {
   }
 
   @Test
-  @DisplayName("S2-Q04: RTR to RTS")
+  @Tag("S2-Q04")
+  @DisplayName("RTR to RTS")
   void readyToReceiveToReadyToSend() {
     Set<QueuePairAttribute> reliable =
         Set.of(TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_QP_RD_ATOMIC);
@@ -61,7 +66,8 @@ class StateTableTest {
 
   @ParameterizedTest
   @EnumSource(names = "UNKNOWN", mode = EnumSource.Mode.EXCLUDE)
-  @DisplayName("S2-Q07: every state can be left for RESET, and all but RESET for ERR")
+  @Tag("S2-Q07")
+  @DisplayName("every state can be left for RESET, and all but RESET for ERR")
   void resetAndErrorAreAlwaysReached(QueuePairState from) {
     assertTrue(StateTable.isTransition(from, RESET));
     assertEquals(from != RESET, StateTable.isTransition(from, ERR));

@@ -22,14 +22,18 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/** Many threads on one object, and objects that another thread closed (P-24). */
+/** Many threads on one object, and objects that another thread closed. */
+@Tag("P-24")
 class ThreadsTest {
   private static final int THREADS = 8;
   private static final int EACH = 50;
 
   @DeviceTest
-  @DisplayName("S1-05, S3-F28: threads share a queue pair and its queue, and nothing is lost")
+  @Tag("S1-05")
+  @Tag("S3-F28")
+  @DisplayName("threads share a queue pair and its queue, and nothing is lost")
   void threadsShareAQueuePair() throws Exception {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
@@ -71,7 +75,8 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @DisplayName("S1-05: what one thread closes throws for all that are using it, and crashes nobody")
+  @Tag("S1-05")
+  @DisplayName("what one thread closes throws for all that are using it, and crashes nobody")
   void aClosedObjectThrows() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
     // The rule of the house: nobody is inside a call on an object while it is closed.
@@ -99,7 +104,8 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @DisplayName("S1-05: a queue is closed while other threads post to it and poll it")
+  @Tag("S1-05")
+  @DisplayName("a queue is closed while other threads post to it and poll it")
   void aQueueIsClosedBesidePostAndPoll() throws Exception {
     for (int round = 0; round < 20; round++) {
       try (Pair pair = Pair.connected(QueuePairType.RC);
@@ -182,7 +188,8 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @DisplayName("S1-05: when many threads close an object, each comes back when it is closed")
+  @Tag("S1-05")
+  @DisplayName("when many threads close an object, each comes back when it is closed")
   void manyThreadsClose() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
     CyclicBarrier together = new CyclicBarrier(THREADS);

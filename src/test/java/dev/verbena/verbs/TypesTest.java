@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The types of C as Java has them: their members, their numbers, their texts. */
@@ -40,7 +41,10 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T02, S2-T03, S1-01: kinds of nodes and of transports, IB and iWARP among them")
+  @Tag("S2-T02")
+  @Tag("S2-T03")
+  @Tag("S1-01")
+  @DisplayName("kinds of nodes and of transports, IB and iWARP among them")
   void nodesAndTransports() {
     assertCodes(NodeType.values(), 1, 2, 3, 4);
     assertEquals(4, NodeType.RNIC.code());
@@ -51,7 +55,9 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T04, S2-T09: states of ports, and MTUs whose bytes are 1 << (mtu + 7)")
+  @Tag("S2-T04")
+  @Tag("S2-T09")
+  @DisplayName("states of ports, and MTUs whose bytes are 1 << (mtu + 7)")
   void ports() {
     assertCodes(PortState.values(), 0, 1, 2, 3, 4, 5);
     assertCodes(Mtu.values(), 1, 2, 3, 4, 5);
@@ -61,7 +67,10 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T06, S0-17: what devices can do; S2-T07: how far atomics reach")
+  @Tag("S2-T06")
+  @Tag("S0-17")
+  @Tag("S2-T07")
+  @DisplayName("what devices can do, and how far atomics reach")
   void capabilities() {
     int bit = 1;
     DeviceCapability[] all = DeviceCapability.values();
@@ -75,20 +84,28 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T14, S2-T22, S2-T23: types, states and migration of queue pairs")
+  @Tag("S2-T14")
+  @Tag("S2-T22")
+  @Tag("S2-T23")
+  @Tag("D-02")
+  @DisplayName("types, states and migration of queue pairs")
   void queuePairs() {
     assertEquals(2, QueuePairType.RC.code());
     assertEquals(3, QueuePairType.UC.code());
     assertEquals(4, QueuePairType.UD.code());
     assertEquals(8, QueuePairType.RAW_PACKET.code());
-    assertEquals(9, QueuePairType.XRC_SEND.code(), "D-02: the old IBV_QPT_XRC is two types now");
+    assertEquals(9, QueuePairType.XRC_SEND.code(), "the old IBV_QPT_XRC is two types now");
     assertEquals(10, QueuePairType.XRC_RECV.code());
     assertCodes(QueuePairState.values(), 0, 1, 2, 3, 4, 5, 6);
     assertCodes(MigrationState.values(), 0, 1, 2);
   }
 
   @Test
-  @DisplayName("S2-T17, S2-T21, S2-T27, S2-T30: masks and flags")
+  @Tag("S2-T17")
+  @Tag("S2-T21")
+  @Tag("S2-T27")
+  @Tag("S2-T30")
+  @DisplayName("masks and flags")
   void masks() {
     assertEquals(1, rdma_h.IBV_SRQ_MAX_WR());
     assertEquals(2, rdma_h.IBV_SRQ_LIMIT());
@@ -105,7 +122,10 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T26, S4-10, S2-T29: operations and their completions")
+  @Tag("S2-T26")
+  @Tag("S4-10")
+  @Tag("S2-T29")
+  @DisplayName("operations and their completions")
   void operations() {
     assertCodes(WorkRequestOpcode.values(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15);
     assertCodes(CompletionOpcode.values(), 0, 1, 2, 3, 4, 5);
@@ -114,7 +134,8 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S4-11: every operation has a text of its own, which no library exports")
+  @Tag("S4-11")
+  @DisplayName("every operation has a text of its own, which no library exports")
   void operationsHaveTexts() {
     Set<String> texts = new HashSet<>();
     for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {
@@ -127,7 +148,14 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T01, S2-V02 to S2-V07: what a device says of itself before it is open")
+  @Tag("S2-T01")
+  @Tag("S2-V02")
+  @Tag("S2-V03")
+  @Tag("S2-V04")
+  @Tag("S2-V05")
+  @Tag("S2-V06")
+  @Tag("S2-V07")
+  @DisplayName("what a device says of itself before it is open")
   void devices() {
     Device device = Device.list(provider).getFirst();
     assertEquals("memory0", device.name());
@@ -142,7 +170,9 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T12, S2-K15: a region's address, length, keys and domain")
+  @Tag("S2-T12")
+  @Tag("S2-K15")
+  @DisplayName("a region's address, length, keys and domain")
   void regions() {
     MemorySegment memory = arena.allocate(64);
     MemoryRegion region = pd.registerMemory(memory, AccessFlag.LOCAL_WRITE);
@@ -156,7 +186,11 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T13, S2-T15, S4-12, S4-13: what queue pairs are made with, a shared queue too")
+  @Tag("S2-T13")
+  @Tag("S2-T15")
+  @Tag("S4-12")
+  @Tag("S4-13")
+  @DisplayName("what queue pairs are made with, a shared queue too")
   void attributesOfCreation() {
     CompletionQueue sends = context.createCompletionQueue(4);
     CompletionQueue receives = context.createCompletionQueue(4);
@@ -202,7 +236,8 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T16: what shared receive queues are made with")
+  @Tag("S2-T16")
+  @DisplayName("what shared receive queues are made with")
   void attributesOfSharedQueues() {
     SharedReceiveQueueAttributes attributes = new SharedReceiveQueueAttributes(5, 6, 7);
     MemorySegment struct = arena.allocate(ibv_srq_attr.layout());
@@ -214,7 +249,10 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T19, S2-T10, S2-K17: paths, with and without a global route")
+  @Tag("S2-T19")
+  @Tag("S2-T10")
+  @Tag("S2-K17")
+  @DisplayName("paths, with and without a global route")
   void paths() {
     MemorySegment struct = arena.allocate(ibv_ah_attr.layout());
     GlobalRoute route =
@@ -238,7 +276,9 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-T20, S2-Q08: every attribute of a queue pair, the alternate path among them")
+  @Tag("S2-T20")
+  @Tag("S2-Q08")
+  @DisplayName("every attribute of a queue pair, the alternate path among them")
   void attributesOfQueuePairs() {
     AddressVector path = AddressVector.local(1, 5);
     AddressVector other = AddressVector.local(2, 6);

@@ -6,11 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.testing.DeviceTest;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
-/** Unreliable connections: sends and writes, nothing that needs an answer (P-14, S2-K11). */
+/** Unreliable connections: sends and writes, nothing that needs an answer. */
+@Tag("P-14")
+@Tag("S2-K11")
 class UcTest {
   @DeviceTest
-  @DisplayName("S2-K09, S2-K11: sends and writes, with and without immediate data")
+  @Tag("S2-K09")
+  @Tag("S2-K11")
+  @DisplayName("sends and writes, with and without immediate data")
   void sendsAndWrites() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       MemoryRegion target = pair.b.memory;
@@ -44,7 +49,8 @@ class UcTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K11: what gets lost, here for want of a receive, is not told to the sender")
+  @Tag("S2-K11")
+  @DisplayName("what gets lost, here for want of a receive, is not told to the sender")
   void lostMessageHasNoCompletion() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);
@@ -59,7 +65,8 @@ class UcTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K09: reads and atomics are for reliable connections alone")
+  @Tag("S2-K09")
+  @DisplayName("reads and atomics are for reliable connections alone")
   void neitherReadsNorAtomics() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);

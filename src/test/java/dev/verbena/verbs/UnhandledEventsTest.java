@@ -77,7 +77,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   @EnumSource(
       value = AsyncEventType.class,
       names = {"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "SRQ_ERR", "DEVICE_FATAL"})
-  @DisplayName("I12-14: a fatal event is logged, with the object that it concerns")
+  @DisplayName("a fatal event is logged, with the object that it concerns")
   void aFatalEventIsLogged(AsyncEventType type) throws InterruptedException {
     CompletionQueue queue = context.createCompletionQueue(4);
     SharedReceiveQueue shared = pd.createSharedReceiveQueue(4);
@@ -100,7 +100,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: a program that begins to read later gets the events that were logged")
+  @DisplayName("a program that begins to read later gets the events that were logged")
   void whatWasLoggedIsReadLater() throws InterruptedException {
     CompletionQueue first = context.createCompletionQueue(4);
     CompletionQueue second = context.createCompletionQueue(4);
@@ -121,7 +121,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: the latest events are kept")
+  @DisplayName("the latest events are kept")
   void theLatestEventsAreKept() throws InterruptedException {
     int number = UnhandledEvents.KEPT + 9;
     for (int i = 0; i < number; i++) {
@@ -145,7 +145,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: logging needs no thread for each context, and is closed with the context")
+  @DisplayName("logging needs no thread for each context, and is closed with the context")
   void noThreadPerContext() {
     Set<Thread> before = Thread.getAllStackTraces().keySet();
     for (int i = 0; i < 50; i++) {
@@ -169,7 +169,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: a context that nobody closed is not kept reachable by the logging")
+  @DisplayName("a context that nobody closed is not kept reachable by the logging")
   void aForgottenContextIsCollected() throws InterruptedException {
     WeakReference<Context> forgotten = new WeakReference<>(context.device().open());
     long address = forgotten.get().segment().address();
@@ -182,7 +182,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("I12-14: -Ddev.verbena.logAsyncEvents=false leaves the events to the program")
+  @DisplayName("-Ddev.verbena.logAsyncEvents=false leaves the events to the program")
   void theLoggingCanBeSwitchedOff() {
     String on = new ForkedJvm().withNativeAccess().run(UnhandledEventsMain.class).succeeded();
     assertContains(on, "waits: true", "taken: CQ_ERR");

@@ -11,11 +11,17 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 
 /** The application of the manuals, from the list of devices to the clean-up, and its rules. */
 class WalkThroughTest {
   @DeviceTest
-  @DisplayName("S2-K26, S1-02, S1-11, S4-03, S4-04: ten steps, and the clean-up in their reverse")
+  @Tag("S2-K26")
+  @Tag("S1-02")
+  @Tag("S1-11")
+  @Tag("S4-03")
+  @Tag("S4-04")
+  @DisplayName("ten steps, and the clean-up in their reverse")
   void tenSteps() {
     Device device =
         Device.list().stream().filter(d -> d.guid() == Rig.a().guid()).findFirst().orElseThrow();
@@ -52,7 +58,15 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @DisplayName("S4-05 to S4-07, S1-03, S2-K03 to S2-K06: a send, a read and a write on one pair")
+  @Tag("S4-05")
+  @Tag("S4-06")
+  @Tag("S4-07")
+  @Tag("S1-03")
+  @Tag("S2-K03")
+  @Tag("S2-K04")
+  @Tag("S2-K05")
+  @Tag("S2-K06")
+  @DisplayName("a send, a read and a write on one pair")
   void sendReadWrite() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemorySegment server = pair.a.memory.memory();
@@ -88,7 +102,8 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K10: a reliable connection delivers all, in order, once")
+  @Tag("S2-K10")
+  @DisplayName("a reliable connection delivers all, in order, once")
   void deliversInOrder() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       SendList list = new SendList(1, 1);
@@ -104,7 +119,9 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K21, S2-T24: what is gathered from entries is scattered over others")
+  @Tag("S2-K21")
+  @Tag("S2-T24")
+  @DisplayName("what is gathered from entries is scattered over others")
   void gathersAndScatters() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemorySegment from = pair.a.memory.memory();
@@ -124,7 +141,8 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @DisplayName("S2-K19: objects of different protection domains do not work together")
+  @Tag("S2-K19")
+  @DisplayName("objects of different protection domains do not work together")
   void domainsDoNotMix() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         Arena arena = Arena.ofShared()) {
@@ -142,7 +160,9 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @DisplayName("S4-08, S2-K01: what the device may be asked for is found before it is asked")
+  @Tag("S4-08")
+  @Tag("S2-K01")
+  @DisplayName("what the device may be asked for is found before it is asked")
   void queriesTheDevice() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();

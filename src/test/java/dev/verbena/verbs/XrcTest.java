@@ -25,13 +25,16 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Extended reliable connections against a fake, in the form required by D-02: what the old
- * functions of S2-V28 to S2-V35 did is done by domains, shared receive queues and queue pairs that
- * are numbered, passed on and opened again (P-20, S2-T18).
+ * Extended reliable connections (XRC) against a fake: domains, and the shared receive queues and
+ * queue pairs that are numbered, passed on and opened again.
  */
+@Tag("D-02")
+@Tag("P-20")
+@Tag("S2-T18")
 class XrcTest extends FakeDeviceFixture {
   private static final int NUMBER = 0x1234;
 
@@ -120,7 +123,9 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-V28, S2-V30: a domain of its own, or of the processes that open one file")
+  @Tag("S2-V28")
+  @Tag("S2-V30")
+  @DisplayName("a domain of its own, or of the processes that open one file")
   void domainsAreOpened() {
     XrcDomain own = context.openXrcDomain();
     assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
@@ -144,7 +149,8 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-V29: shared receive queues of the domain have numbers that senders name")
+  @Tag("S2-V29")
+  @DisplayName("shared receive queues of the domain have numbers that senders name")
   void sharedReceiveQueuesAreNumbered() {
     XrcDomain domain = context.openXrcDomain();
     CompletionQueue completions = context.createCompletionQueue(4);
@@ -165,7 +171,11 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-V31, S2-V32, S2-V35, S2-Q05: the receiving end is moved by the masks of XRC")
+  @Tag("S2-V31")
+  @Tag("S2-V32")
+  @Tag("S2-V35")
+  @Tag("S2-Q05")
+  @DisplayName("the receiving end is moved by the masks of XRC")
   void receivingEndIsModifiedAndQueried() {
     QueuePair receiver = context.openXrcDomain().createQueuePair();
     assertSame(QueuePairType.XRC_RECV, receiver.type());
@@ -203,7 +213,9 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S2-V33, S2-V34: another process opens the receiving end by its number")
+  @Tag("S2-V33")
+  @Tag("S2-V34")
+  @DisplayName("another process opens the receiving end by its number")
   void theReceivingEndIsOpenedAgain() {
     XrcDomain domain = context.openXrcDomain(7);
     QueuePair receiver = domain.openQueuePair(0x99);
@@ -222,7 +234,9 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("S3-F20, S2-T25: each message names the queue that it is for")
+  @Tag("S3-F20")
+  @Tag("S2-T25")
+  @DisplayName("each message names the queue that it is for")
   void sendersNameTheQueue() {
     CompletionQueue completions = context.createCompletionQueue(4);
     QueuePair sender =
@@ -242,7 +256,15 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @DisplayName("S2-V28 to S2-V35: Soft-RoCE has no XRC, and says so")
+  @Tag("S2-V28")
+  @Tag("S2-V29")
+  @Tag("S2-V30")
+  @Tag("S2-V31")
+  @Tag("S2-V32")
+  @Tag("S2-V33")
+  @Tag("S2-V34")
+  @Tag("S2-V35")
+  @DisplayName("Soft-RoCE has no XRC, and says so")
   void softRoceRefusesIt() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
