@@ -23,7 +23,7 @@ class ErrnoTest {
   }
 
   @Test
-  void texts() throws Throwable {
+  void textsAreThoseOfStrerror() throws Throwable {
     MethodHandle strerror = function("strerror").orElseThrow();
     for (int errno : IntStream.rangeClosed(1, LAST).toArray()) {
       if (!isGap(errno)) {
@@ -35,7 +35,7 @@ class ErrnoTest {
   }
 
   @Test
-  void names() throws Throwable {
+  void namesAreThoseOfStrerrorname() throws Throwable {
     Optional<MethodHandle> strerrorname = function("strerrorname_np");
     Assumptions.assumeTrue(strerrorname.isPresent(), "glibc older than 2.32 tells no names");
     for (int errno : IntStream.rangeClosed(1, LAST).toArray()) {

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /**
@@ -39,7 +38,6 @@ class BlackHoleTest {
   @DeviceTest
   @Tag("S2-C10")
   @Tag("S2-M02")
-  @DisplayName("an address that nobody has")
   void addressWithoutHostIsUnreachable() throws Exception {
     InetSocketAddress nobody = new InetSocketAddress("10.9.0.77", 7471);
     run(List.of("ip", "route", "add", "10.9.0.77", "dev", Rig.netdevA()));
@@ -59,7 +57,6 @@ class BlackHoleTest {
 
   @DeviceTest
   @Tag("S2-C13")
-  @DisplayName("a request that gets lost does not hold its sender")
   void lostRequestIsUnreachable() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings =
@@ -83,8 +80,6 @@ class BlackHoleTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "a link that is lost while connected: sending fails with the cause, and closing ends")
   void lostLinkFailsTheSend() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings = ConnectionSettings.DEFAULT.from(Host.a4().at(0));

@@ -16,7 +16,6 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -53,8 +52,7 @@ class ClosingRacesTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  @DisplayName("taking an event against closing the channel")
-  void takeAgainstClose(boolean virtual) throws Exception {
+  void takingAnEventRacesWithClosingTheChannel(boolean virtual) throws Exception {
     for (int round = 0; round < (virtual ? ROUNDS : SLOW_ROUNDS); round++) {
       EventChannel channel = cm.channel();
       FutureTask<Object> taking =
@@ -75,8 +73,7 @@ class ClosingRacesTest {
   }
 
   @Test
-  @DisplayName("making an identifier against closing the channel")
-  void createIdAgainstClose() throws Exception {
+  void creatingAnIdentifierRacesWithClosingTheChannel() throws Exception {
     for (int round = 0; round < ROUNDS; round++) {
       EventChannel channel = cm.channel();
       FutureTask<Object> creating =
@@ -102,8 +99,7 @@ class ClosingRacesTest {
   }
 
   @Test
-  @DisplayName("closing an identifier waits for the resolution of a name on it")
-  void resolutionAgainstClose() throws Exception {
+  void closingAnIdentifierWaitsForItsResolution() throws Exception {
     EventChannel channel = cm.channel();
     ConnectionId id = channel.createId(PortSpace.TCP);
     List<Long> destroyedMeanwhile = new ArrayList<>();
@@ -127,8 +123,7 @@ class ClosingRacesTest {
   }
 
   @Test
-  @DisplayName("the thread of an endpoint against closing the endpoint")
-  void endpointsClose() throws Exception {
+  void closingAnEndpointRacesWithItsThread() throws Exception {
     ConcurrentLinkedQueue<Throwable> uncaught = new ConcurrentLinkedQueue<>();
     Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
     Thread.setDefaultUncaughtExceptionHandler((thread, e) -> uncaught.add(e));

@@ -9,7 +9,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** How whoever closes a connection waits for those who use it. */
@@ -36,8 +35,7 @@ class ConnectionLocksTest {
   }
 
   @Test
-  @DisplayName("interrupts before and during the wait neither end it nor get lost")
-  void acquiresTheLockInAnInterruptedThread() throws Exception {
+  void interruptedThreadAcquiresTheLock() throws Exception {
     FutureTask<Void> holding = holdUntilFree();
     FutureTask<Boolean> acquiring =
         new FutureTask<>(
@@ -59,8 +57,7 @@ class ConnectionLocksTest {
   }
 
   @Test
-  @DisplayName("the wait ends with its time")
-  void returnsFalseAfterTheDeadline() throws Exception {
+  void waitEndsAtTheDeadline() throws Exception {
     FutureTask<Void> holding = holdUntilFree();
     assertFalse(Connection.acquire(lock, Deadline.after(Duration.ofMillis(50))));
     free.countDown();

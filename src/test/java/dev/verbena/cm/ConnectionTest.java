@@ -26,7 +26,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.function.Executable;
 
@@ -85,13 +84,11 @@ class ConnectionTest {
   @Tag("S2-R12")
   @Tag("S2-R16")
   @Tag("S2-R17")
-  @DisplayName("messages both ways over IPv4")
   void exchangesMessagesOverIpv4() throws Exception {
     exchangesMessages(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @DisplayName("messages both ways over IPv6")
   void exchangesMessagesOverIpv6() throws Exception {
     exchangesMessages(Rig.address6A(), Rig.address6B());
   }
@@ -123,7 +120,6 @@ class ConnectionTest {
   @DeviceTest
   @Tag("S2-C09")
   @Tag("S2-C14")
-  @DisplayName("a listener on :: serves both families, on every device")
   void wildcardServesBothFamilies() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress("::", 0))) {
       for (Host[] hosts :
@@ -149,7 +145,6 @@ class ConnectionTest {
   @Tag("S2-C13")
   @Tag("S2-C15")
   @Tag("S2-C31")
-  @DisplayName("private data goes both ways")
   void exchangesPrivateData() throws Exception {
     byte[] fromClient = "client's".getBytes(UTF_8);
     byte[] fromServer = "server's, and longer".getBytes(UTF_8);
@@ -168,7 +163,6 @@ class ConnectionTest {
   @Tag("S2-R04")
   @Tag("S2-R13")
   @Tag("S2-R14")
-  @DisplayName("reads and writes of the peer's memory")
   void readsAndWritesThePeersMemory() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
         Arena arena = Arena.ofShared()) {
@@ -205,7 +199,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("two message sizes: both ends hold to the smaller one")
   void agreesOnAMessageSize() throws Exception {
     for (int[] sizes : new int[][] {{4096, 100}, {100, 4096}}) {
       try (Pair pair =
@@ -227,7 +220,6 @@ class ConnectionTest {
 
   /** librdmacm sets the RNR NAK timer to 655 ms, the longest: 7 attempts are 4.6 seconds. */
   @DeviceTest
-  @DisplayName("sending to a peer that does not receive ends by itself")
   void sendToAPeerThatDoesNotReceiveFails() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<Integer> sending =
@@ -249,8 +241,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("sending with a timeout ends with it, and the message arrives all the same")
-  void sendingWithATimeout() throws Exception {
+  void sendEndsAfterItsTimeoutAndTheMessageArrives() throws Exception {
     ConnectionParameters patient = ConnectionParameters.DEFAULT.withRnrRetryCount(7);
     try (Pair pair =
         Pair.between(
@@ -277,8 +268,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("several requests are outstanding, and one call waits for all of them")
-  void pipelines() throws Exception {
+  void severalRequestsAreOutstanding() throws Exception {
     try (Pair pair =
             Pair.between(
                 Rig.addressA(),
@@ -321,8 +311,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("atomics change a number of the peer's, and return what it was")
-  void atomics() throws Exception {
+  void atomicsReturnThePreviousValue() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
         Arena arena = Arena.ofShared()) {
       MemorySegment memory = arena.allocate(32, Long.BYTES);
@@ -340,7 +329,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("a peer that ends without closing is no orderly end")
   void peerThatEndsWithoutClosingThrows() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       pair.client.send("last words".getBytes(UTF_8));
@@ -360,7 +348,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("messages that were posted before closing arrive, and then the end")
   void closeDeliversPostedMessages() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       for (int i = 0; i < 10; i++) {
@@ -376,7 +363,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("both ends close at once, again and again, and in time")
   void bothEndsClose() throws Exception {
     for (int round = 0; round < 10; round++) {
       Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
@@ -396,7 +382,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("the first cause of a broken connection is what every later use reports")
   void theFirstCauseIsReported() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
         Arena arena = Arena.ofShared()) {
@@ -422,7 +407,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("memory that is registered before the first client arrives serves all clients")
   void theListenersDomainServesAllClients() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         Arena arena = Arena.ofShared()) {
@@ -453,8 +437,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("no RDMA device serves the loopback address, which the exceptions say")
-  void loopback() {
+  void loopbackAddressThrows() {
     Rig.softRoceOnly();
     InetSocketAddress loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7471);
     var listening = assertThrows(IllegalArgumentException.class, () -> Listener.open(loopback));
@@ -464,8 +447,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("an address without a route: the exception says what to look at")
-  void noRoute() {
+  void addressWithoutRouteThrows() {
     InetSocketAddress nowhere = new InetSocketAddress("203.0.113.9", 7471);
     var failed = assertThrows(RuntimeException.class, () -> Connection.connect(nowhere));
     assertTrue(failed.getMessage().contains("rdma link"), failed.getMessage());
@@ -473,7 +455,6 @@ class ConnectionTest {
 
   @DeviceTest
   @Tag("S2-M11")
-  @DisplayName("the end of the connection ends what waits for the peer")
   void endOfConnectionWakesTheReceiver() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
@@ -492,7 +473,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName("closing, interrupting and the clock end a wait")
   void closeEndsAllWaits() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       var late =
@@ -517,8 +497,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "closing by a thread that is interrupted waits for the receiver, as any closing does")
   void closesWhileInterrupted() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());

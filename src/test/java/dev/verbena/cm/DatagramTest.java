@@ -17,7 +17,6 @@ import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Datagram services and multicast over RDMA CM. */
@@ -35,7 +34,6 @@ class DatagramTest {
   @Tag("S2-R15")
   @Tag("S2-T36")
   @Tag("D-10")
-  @DisplayName("a datagram service is found and written to")
   void findsADatagramService() throws Exception {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open();
@@ -90,7 +88,6 @@ class DatagramTest {
   @DeviceTest
   @Tag("S2-C16")
   @Tag("S2-M08")
-  @DisplayName("a datagram service refuses, with private data")
   void datagramServiceRejects() throws Exception {
     try (Listener listener =
             Listener.open(PortSpace.UDP, new InetSocketAddress(Rig.addressB(), 0), 1);
@@ -121,7 +118,6 @@ class DatagramTest {
 
   @DeviceTest
   @Tag("S2-M08")
-  @DisplayName("where no datagram service listens")
   void missingDatagramServiceIsReported() throws Exception {
     try (Endpoint client =
         Endpoint.resolve(
@@ -172,8 +168,7 @@ class DatagramTest {
   @Tag("S2-T36")
   @Tag("S2-C13")
   @Tag("S2-C15")
-  @DisplayName("as much private data as an answer takes, and one byte more")
-  void longestPrivateDataOfAnAnswer() throws Exception {
+  void answerCarriesTheLongestPrivateData() throws Exception {
     ConnectionEvent answer =
         lookUp(request -> request.accept(ConnectionParameters.DEFAULT, RdmaCmTest.ones(136)));
     assertEquals(EventType.ESTABLISHED, answer.type());
@@ -189,8 +184,7 @@ class DatagramTest {
   @DeviceTest
   @Tag("S2-T36")
   @Tag("S2-C16")
-  @DisplayName("as much private data as a refusal takes, and one byte more")
-  void longestPrivateDataOfARefusal() throws Exception {
+  void rejectionCarriesTheLongestPrivateData() throws Exception {
     ConnectionEvent refusal =
         lookUp(
             request -> {
@@ -204,7 +198,6 @@ class DatagramTest {
   @DeviceTest
   @Tag("S2-C29")
   @Tag("S2-C30")
-  @DisplayName("joining for sending alone, and leaving")
   void joinsAndLeaves() throws Exception {
     InetSocketAddress group = new InetSocketAddress("239.7.7.8", 0);
     try (EventChannel channel = EventChannel.open()) {

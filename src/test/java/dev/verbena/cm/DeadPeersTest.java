@@ -13,7 +13,6 @@ import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** What is left when the peer's process is killed, in each state of a connection. */
@@ -55,8 +54,7 @@ class DeadPeersTest {
 
   @DeviceTest
   @Tag("S2-M09")
-  @DisplayName("a listener that is killed before it looks at a request refuses it")
-  void killedWithRequestWaiting() throws Exception {
+  void listenerKilledWithARequestPendingRejects() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
       stop(peer);
@@ -69,8 +67,7 @@ class DeadPeersTest {
 
   @DeviceTest
   @Tag("S2-M09")
-  @DisplayName("a peer that is killed before it accepts refuses")
-  void killedBeforeAccepting() throws Exception {
+  void peerKilledBeforeItAcceptsRejects() throws Exception {
     try (Program peer = holding(Stage.ASKED);
         EventChannel channel = EventChannel.open()) {
       peer.says(HoldMain.LISTENING);
@@ -83,8 +80,7 @@ class DeadPeersTest {
 
   @DeviceTest
   @Tag("S2-M09")
-  @DisplayName("where a listener was killed, nobody listens")
-  void killedListener() throws Exception {
+  void requestToAKilledListenerIsRejected() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
       peer.kill();
@@ -98,8 +94,7 @@ class DeadPeersTest {
   /** The kernel tells nothing of a request before it is accepted: "the accept will just fail". */
   @DeviceTest
   @Tag("S2-C15")
-  @DisplayName("a client that is killed before it is accepted cannot be accepted")
-  void clientKilledBeforeAccepting() throws Exception {
+  void clientKilledBeforeItIsAcceptedCannotBeAccepted() throws Exception {
     Rping rping = new Rping();
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId listener = channel.createId(PortSpace.TCP);
@@ -118,8 +113,7 @@ class DeadPeersTest {
 
   @DeviceTest
   @Tag("S2-M11")
-  @DisplayName("a server that is killed while connected disconnects")
-  void serverKilledWhileConnected() throws Exception {
+  void serverKilledWhileConnectedDisconnects() throws Exception {
     Rping rping = new Rping();
     try (Program program = Program.start(rping.server(Host.b4()));
         Connection server =
@@ -134,8 +128,7 @@ class DeadPeersTest {
 
   @DeviceTest
   @Tag("S2-M11")
-  @DisplayName("a Connection whose process is killed does not end in order")
-  void connectionKilled() throws Exception {
+  void connectionToAKilledProcessFails() throws Exception {
     try (Program program = holding(Stage.MESSAGE)) {
       program.says(HoldMain.LISTENING);
       try (Connection server =
@@ -152,8 +145,7 @@ class DeadPeersTest {
 
   @DeviceTest
   @Tag("S2-M11")
-  @DisplayName("a client that is killed while connected disconnects")
-  void clientKilledWhileConnected() throws Exception {
+  void clientKilledWhileConnectedDisconnects() throws Exception {
     Rping rping = new Rping();
     try (Listener listener = Listener.open(Host.b4().at(rping.port()));
         Program program = Program.start(rping.client(Host.a4(), Host.b4()));
@@ -168,8 +160,7 @@ class DeadPeersTest {
   @DeviceTest
   @Tag("S2-C18")
   @Tag("S2-M11")
-  @DisplayName("a peer that is killed while it owes an answer gives it")
-  void killedWhileDisconnecting() throws Exception {
+  void peerKilledWhileDisconnectingAnswers() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
       ConnectionId client = asking(channel);

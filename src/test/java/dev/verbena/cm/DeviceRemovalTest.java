@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.opentest4j.TestAbortedException;
 
@@ -61,7 +60,6 @@ class DeviceRemovalTest {
 
   @DeviceTest
   @Tag("S2-M12")
-  @DisplayName("the removal of its device is told to an identifier")
   void removalIsReported() throws Exception {
     requireToldBeforeWaitedFor();
     String text = seenBy(RemovalMain.class, ADDRESS, RemovalMain.READY);
@@ -71,7 +69,6 @@ class DeviceRemovalTest {
   @DeviceTest
   @Tag("S2-C23")
   @Tag("S2-C24")
-  @DisplayName("a context outlives its device, so that using it is an error at most")
   void contextsOutliveTheirDevices() throws Exception {
     String text = seenBy(GoneContextMain.class, "rxgone", GoneContextMain.READY);
     assertTrue(text.contains("[gone, true, "), text);

@@ -16,7 +16,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -74,8 +73,8 @@ class EventsTest {
   @Tag("S2-M12")
   @Tag("S2-M15")
   @Tag("S2-M16")
-  @DisplayName("an event")
-  void events(int number, EventType type, int status, boolean failure, String description) {
+  void eventHasItsTypeStatusAndDescription(
+      int number, EventType type, int status, boolean failure, String description) {
     cm.event(number, status, connection.segment());
     ConnectionEvent event = channel.poll();
     assertEquals(type, event.type());
@@ -95,8 +94,7 @@ class EventsTest {
   @Tag("S2-T35")
   @Tag("S2-M05")
   @Tag("S2-C31")
-  @DisplayName("a request has a new identifier and what the peer asks for")
-  void request() {
+  void requestHasAnIdentifierAndParameters() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
     rdma_cm_event.listen_id(event, connection.segment());
@@ -134,8 +132,7 @@ class EventsTest {
   @Test
   @Tag("S2-T36")
   @Tag("S2-M10")
-  @DisplayName("a service that was found says how to reach it")
-  void foundService() {
+  void foundServiceHasItsAddress() {
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), 0, service.segment());
     MemorySegment ud = rdma_cm_event.param.ud(rdma_cm_event.param(event));
     ibv_ah_attr.port_num(rdma_ud_param.ah_attr(ud), (byte) 2);
@@ -161,8 +158,7 @@ class EventsTest {
     "77, status 77"
   })
   @Tag("S2-M08")
-  @DisplayName("a datagram service that is not found")
-  void unreachableService(int status, String reason) {
+  void unreachableServiceHasItsStatus(int status, String reason) {
     cm.event(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), status, service.segment());
     assertEquals("the peer does not answer: " + reason, channel.poll().description());
   }
@@ -170,8 +166,7 @@ class EventsTest {
   @Test
   @Tag("S2-M13")
   @Tag("S2-M14")
-  @DisplayName("a group that is joined, and lost, gives the context of the join")
-  void multicast() {
+  void joinEventHasTheContextOfTheJoin() {
     for (int type :
         List.of(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR())) {
       boolean joined = type == rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN();
@@ -193,7 +188,6 @@ class EventsTest {
 
   @Test
   @Tag("S2-C32")
-  @DisplayName("each event is acknowledged once, also that of a closed identifier")
   void acknowledgesOnce() {
     long first = cm.event(10, 0, connection.segment()).address();
     long second = cm.event(15, 0, connection.segment()).address();
@@ -207,8 +201,7 @@ class EventsTest {
   @Test
   @Tag("S2-C04")
   @Tag("S2-C32")
-  @DisplayName("a request to a closed listener is given back to C")
-  void requestToClosedListener() {
+  void requestToAClosedListenerIsReturned() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
     rdma_cm_event.listen_id(event, connection.segment());
@@ -221,7 +214,6 @@ class EventsTest {
   @Test
   @Tag("S2-C02")
   @Tag("S2-C04")
-  @DisplayName("closing the channel closes its identifiers first")
   void closesIdentifiersFirst() {
     long one = connection.segment().address();
     long other = service.segment().address();

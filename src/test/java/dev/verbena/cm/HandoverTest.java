@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -45,7 +44,6 @@ class HandoverTest {
   }
 
   @Test
-  @DisplayName("an identifier belongs to the channel that it has moved to, and to no other")
   void identifierBelongsToTheChannelItMigratedTo() {
     ConnectionId id = source.createId(PortSpace.TCP);
     EventChannel target = cm.channel();
@@ -60,7 +58,6 @@ class HandoverTest {
   }
 
   @Test
-  @DisplayName("an identifier that C does not let go, or that Java does not, stays where it was")
   void failedMigrationKeepsTheChannel() {
     for (RuntimeException failure :
         List.of(
@@ -83,8 +80,7 @@ class HandoverTest {
   }
 
   @Test
-  @DisplayName("a closed identifier does not move, and leaves nothing on the new channel")
-  void closedIdentifier() {
+  void closedIdentifierDoesNotMigrate() {
     ConnectionId id = source.createId(PortSpace.TCP);
     id.close();
     EventChannel target = cm.channel();
@@ -95,8 +91,7 @@ class HandoverTest {
 
   /** Closing a channel that keeps a closed identifier for its child would never end. */
   @Test
-  @DisplayName("a listener that is closed while a request is handed over takes the request along")
-  void listenerClosesDuringHandover() throws Exception {
+  void listenerClosedDuringHandoverClosesTheRequest() throws Exception {
     ConnectionEvent request = request();
     cm.play("rdma_create_event_channel", arguments -> source.close());
     FutureTask<Endpoint> handingOver =
@@ -109,8 +104,7 @@ class HandoverTest {
   }
 
   @Test
-  @DisplayName("closing a channel waits until C is done with moving an identifier away from it")
-  void sourceClosesDuringTheMove() throws Exception {
+  void closingAChannelWaitsForAMigration() throws Exception {
     ConnectionId id = source.createId(PortSpace.TCP);
     EventChannel target = cm.channel();
     FutureTask<Void> closing = new FutureTask<>(source::close, null);
@@ -136,8 +130,7 @@ class HandoverTest {
 
   /** rdma_create_id writes to the channel's descriptor. */
   @Test
-  @DisplayName("closing a channel waits until C is done with making an identifier on it")
-  void sourceClosesDuringCreation() throws Exception {
+  void closingAChannelWaitsForTheCreationOfAnIdentifier() throws Exception {
     FutureTask<Void> closing = new FutureTask<>(source::close, null);
     cm.play(
         "rdma_create_id",
@@ -156,7 +149,6 @@ class HandoverTest {
   }
 
   @Test
-  @DisplayName("a request that no channel can be opened for is refused")
   void requestIsRejectedIfNoChannelCanBeOpened() {
     ConnectionEvent request = request();
     cm.play(
@@ -171,7 +163,6 @@ class HandoverTest {
   }
 
   @Test
-  @DisplayName("a request that cannot be moved to a channel of its own is refused")
   void requestIsRejectedIfItCannotMigrate() {
     ConnectionEvent request = request();
     cm.play(

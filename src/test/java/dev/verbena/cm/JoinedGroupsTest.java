@@ -19,7 +19,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -60,7 +59,6 @@ class JoinedGroupsTest {
   }
 
   @Test
-  @DisplayName("closing an identifier leaves its groups first")
   void closingLeaves() {
     ConnectionId id = bound();
     id.multicast().join(GROUP, 1);
@@ -79,7 +77,6 @@ class JoinedGroupsTest {
   }
 
   @Test
-  @DisplayName("a group that the kernel no longer knows does not keep an identifier open")
   void removedGroupsDoNotPreventClosing() {
     ConnectionId id = bound();
     id.multicast().join(GROUP, 1);
@@ -94,7 +91,6 @@ class JoinedGroupsTest {
 
   /** As MulticastTest sees it of the kernel, whose answers are late only under load. */
   @Test
-  @DisplayName("a join that was given up is left, and its late answer is not the next one's")
   void lateEventOfAnAbandonedJoinIsIgnored() throws Exception {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_UDP());
     rdma_cm_id.verbs(asking, MemorySegment.ofAddress(1));

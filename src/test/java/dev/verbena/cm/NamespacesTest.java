@@ -7,7 +7,6 @@ import dev.verbena.testing.TwoHostsTest;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /**
@@ -45,8 +44,7 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @DisplayName("Java and Java")
-  void javaAndJava() throws Exception {
+  void javaServesJava() throws Exception {
     try (Program servers = javaServers();
         Program clients = javaClients()) {
       assertTrue(clients.endsWell().contains(PeerMain.DONE), clients::text);
@@ -55,8 +53,7 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @DisplayName("rping, ucmatose, rdma_client and udaddy are served by Java")
-  void servesPrograms() throws Exception {
+  void javaServesPrograms() throws Exception {
     try (Program servers = javaServers()) {
       for (Family family : Family.both()) {
         for (Peer peer : PeerMain.PEERS) {
@@ -72,8 +69,7 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @DisplayName("rping, ucmatose, rdma_server and udaddy serve Java")
-  void isServedByPrograms() throws Exception {
+  void programsServeJava() throws Exception {
     try (Program clients = javaClients()) {
       for (Family family : Family.both()) {
         for (Peer peer : PeerMain.PEERS) {
@@ -93,8 +89,7 @@ class NamespacesTest {
 
   @TwoHostsTest
   @Tag("S2-C29")
-  @DisplayName("Java sends to a group: Java and mckey receive")
-  void multicastFromJava() throws Exception {
+  void javaAndMckeyReceiveFromJava() throws Exception {
     String group = "239.7.9.1";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
     List<String> mckey = MulticastTest.mckey(Host.right4().address(), address, "-C", "3");
@@ -111,8 +106,7 @@ class NamespacesTest {
 
   @TwoHostsTest
   @Tag("S2-C29")
-  @DisplayName("mckey sends to a group: Java receives")
-  void multicastFromMckey() throws Exception {
+  void javaReceivesFromMckey() throws Exception {
     String group = "239.7.9.2";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
     List<String> mckey = MulticastTest.mckeySending(Host.right4().address(), address);

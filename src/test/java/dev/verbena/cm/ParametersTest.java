@@ -10,7 +10,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -18,8 +17,7 @@ import org.junit.jupiter.api.Test;
 class ParametersTest {
   @Test
   @Tag("S2-T34")
-  @DisplayName("connection parameters")
-  void connectionParameters() {
+  void connectionParametersAreWrittenAndRead() {
     ConnectionParameters asked =
         ConnectionParameters.DEFAULT
             .withReadDepth(254)
@@ -45,8 +43,7 @@ class ParametersTest {
   }
 
   @Test
-  @DisplayName("every number of an event type and of a reject reason means one constant")
-  void numbers() {
+  void codesRoundTrip() {
     for (EventType type : EventType.values()) {
       assertEquals(type, EventType.of(type.code()));
     }
@@ -61,7 +58,7 @@ class ParametersTest {
   }
 
   @Test
-  void remoteMemory() {
+  void remoteMemoryRoundTripsAndChecksItsRange() {
     RemoteMemory memory = new RemoteMemory(0x0102_0304_0506_0708L, 4096, 0xcafe);
     byte[] bytes = memory.toBytes();
     assertEquals(RemoteMemory.SIZE, bytes.length);
@@ -79,7 +76,7 @@ class ParametersTest {
   }
 
   @Test
-  void settings() {
+  void connectionSettingsAreCheckedAndCopied() {
     ConnectionSettings usual = ConnectionSettings.DEFAULT;
     assertThrows(IllegalArgumentException.class, () -> usual.withMessageSize(0));
     assertThrows(IllegalArgumentException.class, () -> usual.withReceives(0));
@@ -93,7 +90,7 @@ class ParametersTest {
   }
 
   @Test
-  void deadlines() {
+  void deadlinesCountDown() {
     assertTrue(Deadline.after(Duration.ZERO).isOver());
     assertEquals(Long.MAX_VALUE, Deadline.NEVER.remainingNanos());
     assertEquals(Long.MAX_VALUE, Deadline.after(Deadline.FOR_EVER).remainingNanos());

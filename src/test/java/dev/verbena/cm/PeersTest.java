@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /**
@@ -16,98 +15,82 @@ import org.junit.jupiter.api.Tag;
 @Tag("P-13")
 class PeersTest {
   @DeviceTest
-  @DisplayName("rping -s serves a Java client, over IPv4")
-  void clientOfRping() throws Exception {
+  void rpingServesJava() throws Exception {
     connects(new Rping(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("rping -s serves a Java client, over IPv6")
-  void clientOfRpingOverIpv6() throws Exception {
+  void rpingServesJavaOverIpv6() throws Exception {
     connects(new Rping(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("rping -c is served by Java, over IPv4")
-  void serverOfRping() throws Exception {
+  void javaServesRping() throws Exception {
     serves(new Rping(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("rping -c is served by Java, over IPv6")
-  void serverOfRpingOverIpv6() throws Exception {
+  void javaServesRpingOverIpv6() throws Exception {
     serves(new Rping(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("ucmatose serves a Java client, over IPv4")
-  void clientOfUcmatose() throws Exception {
+  void ucmatoseServesJava() throws Exception {
     connects(new Ucmatose(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("ucmatose serves a Java client, over IPv6")
-  void clientOfUcmatoseOverIpv6() throws Exception {
+  void ucmatoseServesJavaOverIpv6() throws Exception {
     connects(new Ucmatose(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("ucmatose -s is served by Java, over IPv4")
-  void serverOfUcmatose() throws Exception {
+  void javaServesUcmatose() throws Exception {
     serves(new Ucmatose(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("ucmatose -s is served by Java, over IPv6")
-  void serverOfUcmatoseOverIpv6() throws Exception {
+  void javaServesUcmatoseOverIpv6() throws Exception {
     serves(new Ucmatose(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("rdma_server serves a Java client, over IPv4")
-  void clientOfRdmaServer() throws Exception {
+  void rdmaServerServesJava() throws Exception {
     connects(new RdmaServer(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("rdma_server serves a Java client, over IPv6")
-  void clientOfRdmaServerOverIpv6() throws Exception {
+  void rdmaServerServesJavaOverIpv6() throws Exception {
     connects(new RdmaServer(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("rdma_client is served by Java, over IPv4")
-  void serverOfRdmaClient() throws Exception {
+  void javaServesRdmaClient() throws Exception {
     serves(new RdmaServer(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("rdma_client is served by Java, over IPv6")
-  void serverOfRdmaClientOverIpv6() throws Exception {
+  void javaServesRdmaClientOverIpv6() throws Exception {
     serves(new RdmaServer(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("udaddy serves a Java client, over IPv4")
-  void clientOfUdaddy() throws Exception {
+  void udaddyServesJava() throws Exception {
     connects(new Udaddy(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("udaddy serves a Java client, over IPv6")
-  void clientOfUdaddyOverIpv6() throws Exception {
+  void udaddyServesJavaOverIpv6() throws Exception {
     connects(new Udaddy(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
-  @DisplayName("udaddy -s is served by Java, over IPv4")
-  void serverOfUdaddy() throws Exception {
+  void javaServesUdaddy() throws Exception {
     serves(new Udaddy(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
-  @DisplayName("udaddy -s is served by Java, over IPv6")
-  void serverOfUdaddyOverIpv6() throws Exception {
+  void javaServesUdaddyOverIpv6() throws Exception {
     serves(new Udaddy(), Host.a6(), Host.b6());
   }
 

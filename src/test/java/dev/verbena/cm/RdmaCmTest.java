@@ -43,7 +43,6 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** RDMA CM by events, as rdma-core's test_rdmacm.py tests it. */
@@ -108,7 +107,6 @@ class RdmaCmTest {
   @Tag("S2-M11")
   @Tag("S2-Q09")
   @Tag("D-11")
-  @DisplayName("a connection over IPv4")
   void connectsOverIpv4() throws InterruptedException {
     connects(Rig.addressA(), Rig.addressB());
   }
@@ -119,7 +117,6 @@ class RdmaCmTest {
   @Tag("S2-C21")
   @Tag("S2-C22")
   @Tag("D-08")
-  @DisplayName("a connection over IPv6")
   void connectsOverIpv6() throws InterruptedException {
     connects(Rig.address6A(), Rig.address6B());
   }
@@ -179,7 +176,6 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-C33")
-  @DisplayName("every event has C's name")
   void eventsHaveNames() {
     for (EventType type : EnumSet.range(EventType.ADDR_RESOLVED, EventType.TIMEWAIT_EXIT)) {
       assertTrue(
@@ -192,7 +188,6 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-C23")
   @Tag("S2-C24")
-  @DisplayName("the devices that RDMA CM can use")
   void listsDevices() {
     List<String> names = Contexts.list().stream().map(c -> c.device().name()).toList();
     assertTrue(names.contains(Rig.a().name()) && names.contains(Rig.b().name()), names::toString);
@@ -202,8 +197,7 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-C16")
   @Tag("S2-M09")
-  @DisplayName("a refusal arrives with its reason and private data")
-  void rejects() throws InterruptedException {
+  void rejectionHasItsReasonAndPrivateData() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -231,8 +225,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-M09")
-  @DisplayName("nobody listens")
-  void missingListenerRejects() throws InterruptedException {
+  void requestWithoutListenerIsRejected() throws InterruptedException {
     InetSocketAddress nobody = new InetSocketAddress(Rig.addressB(), 4);
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId client = resolved(channel, Rig.addressA(), nobody);
@@ -254,8 +247,7 @@ class RdmaCmTest {
   @Tag("S2-C09")
   @Tag("S2-C10")
   @Tag("S2-M02")
-  @DisplayName("addresses that are not on an RDMA device")
-  void addressesWithoutDevice() throws Exception {
+  void addressesWithoutDeviceThrow() throws Exception {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
       InetSocketAddress elsewhere = new InetSocketAddress("198.51.100.1", 7471);
@@ -286,8 +278,7 @@ class RdmaCmTest {
   @Tag("S2-C15")
   @Tag("S2-C16")
   @Tag("D-01")
-  @DisplayName("private data of the greatest length, and one byte more")
-  void privateDataTooLong() throws InterruptedException {
+  void tooLongPrivateDataThrows() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -312,8 +303,7 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-C15")
   @Tag("S2-C16")
-  @DisplayName("answers with as much private data as the transport takes")
-  void longestPrivateDataInAnswers() throws InterruptedException {
+  void answersCarryTheLongestPrivateData() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -347,8 +337,7 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("what comes too early, or is closed, is refused before C sees it")
-  void misuse() {
+  void callsInTheWrongStateThrow() {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
       assertThrows(IllegalStateException.class, () -> id.resolveRoute(SOON));
@@ -385,7 +374,6 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-C06")
-  @DisplayName("options")
   void setsOptions() {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
@@ -407,7 +395,6 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-C06")
-  @DisplayName("the queue pair has the type of service and the timeout that were set")
   void optionsReachTheQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -435,8 +422,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-C04")
-  @DisplayName("a listener closed with a request pending refuses it")
-  void listenerClosedWithRequestPending() throws InterruptedException {
+  void listenerClosedWithARequestPendingRejectsIt() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -453,7 +439,6 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-C01")
   @Tag("S2-C02")
-  @DisplayName("closing the channel ends a wait, and an empty channel has no event")
   void closingTheChannelEndsTheWait() throws Exception {
     EventChannel channel = EventChannel.open();
     assertNull(channel.poll());
@@ -469,8 +454,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-C05")
-  @DisplayName("an identifier that migrates reports on its new channel")
-  void migrates() throws InterruptedException {
+  void migratedIdentifierReportsOnItsNewChannel() throws InterruptedException {
     EventChannel one = EventChannel.open();
     EventChannel other = EventChannel.open();
     try (EventChannel passive = EventChannel.open()) {
@@ -493,7 +477,6 @@ class RdmaCmTest {
   @Tag("S2-M06")
   @Tag("S2-C15")
   @Tag("S2-T34")
-  @DisplayName("a queue pair that is not the identifier's")
   void connectsAnotherQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -530,8 +513,7 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-C17")
   @Tag("S2-M10")
-  @DisplayName("data came before the peer's word: the connection stands all the same")
-  void notifiesOfData() throws InterruptedException {
+  void dataBeforeTheReadyMessageEstablishesTheConnection() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -553,8 +535,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-M07")
-  @DisplayName("a queue pair that cannot be connected is an error of the connection")
-  void aBrokenQueuePairIsAnError() throws InterruptedException {
+  void queuePairThatCannotBeConnectedFailsTheConnection() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -573,7 +554,6 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-M16")
-  @DisplayName("after the connection its queue pair is told to be free again")
   void timewaitEnds() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -598,7 +578,6 @@ class RdmaCmTest {
   @Tag("S2-C02")
   @Tag("S2-C04")
   @Tag("S2-C32")
-  @DisplayName("closing waits for no acknowledgement")
   void closeDoesNotWaitForUnreadEvents() throws Exception {
     EventChannel active = EventChannel.open();
     EventChannel passive = EventChannel.open();
@@ -636,8 +615,7 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-T37")
   @Tag("S2-T38")
-  @DisplayName("port spaces, and what an identifier knows of itself")
-  void portSpaces() {
+  void identifierHasItsPortSpace() {
     try (EventChannel channel = EventChannel.open()) {
       for (PortSpace space : PortSpace.values()) {
         ConnectionId id = channel.createId(space);
@@ -676,8 +654,7 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-C27")
-  @DisplayName("rdma_create_qp_ex takes all that a builder can ask for")
-  void buildsQueuePair() throws InterruptedException {
+  void queuePairHasTheOptionsOfItsBuilder() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
@@ -702,8 +679,7 @@ class RdmaCmTest {
   @DeviceTest
   @Tag("S2-C27")
   @Tag("S2-C28")
-  @DisplayName("a queue pair on a domain of the user's, which ends before the identifier")
-  void outlivesTheDomainOfItsQueuePair() {
+  void identifierOutlivesTheDomainOfItsQueuePair() {
     try (EventChannel channel = EventChannel.open();
         Arena arena = Arena.ofShared()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
@@ -729,7 +705,6 @@ class RdmaCmTest {
 
   @DeviceTest
   @Tag("S2-M11")
-  @DisplayName("a peer that is gone disconnects")
   void endOfThePeersProcessDisconnects() throws InterruptedException {
     EventChannel active = EventChannel.open();
     try (EventChannel passive = EventChannel.open()) {
@@ -752,7 +727,6 @@ class RdmaCmTest {
   @Tag("S2-C26")
   @Tag("S2-T33")
   @Tag("D-09")
-  @DisplayName("names, numbers, hints")
   void resolvesNames() throws InterruptedException {
     String host = Rig.addressB().getHostAddress();
     AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();
@@ -794,7 +768,6 @@ class RdmaCmTest {
   @Tag("S2-R05")
   @Tag("S2-R06")
   @Tag("S2-R07")
-  @DisplayName("a shared receive queue on an identifier")
   void receivesFromASharedQueue() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         Arena arena = Arena.ofShared()) {
@@ -832,7 +805,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("rdma-core 60: names by event")
   void resolvesNamesByEvent() throws InterruptedException {
     AddressQuery query = AddressQuery.of(Rig.addressB().getHostAddress(), "7471");
     try (EventChannel channel = EventChannel.open()) {
@@ -857,7 +829,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @DisplayName("rdma-core 60: events of the user's")
   void writesEvents() throws InterruptedException {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);

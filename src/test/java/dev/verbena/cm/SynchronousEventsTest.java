@@ -20,7 +20,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -55,7 +54,6 @@ class SynchronousEventsTest {
 
   @Test
   @Tag("S2-C14")
-  @DisplayName("a request's event is acknowledged at once: its listener can be closed first")
   void requestIsAcknowledged() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = request(asking);
@@ -79,7 +77,6 @@ class SynchronousEventsTest {
 
   /** Leaving a group waits until the event of its joining is acknowledged. */
   @Test
-  @DisplayName("the event that a call waited for is acknowledged when the call returns, or fails")
   void eventsAreAcknowledged() {
     rdma_cm_id.verbs(id.nativeId().struct(), MemorySegment.ofAddress(1));
     MemorySegment event =
@@ -98,7 +95,6 @@ class SynchronousEventsTest {
   }
 
   @Test
-  @DisplayName("a request that C could not equip with a queue pair is refused, not forgotten")
   void requestWithoutQueuePairIsRejected() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = request(asking);
@@ -114,7 +110,6 @@ class SynchronousEventsTest {
   }
 
   @Test
-  @DisplayName("nobody can close an identifier that a thread waits in C for")
   void closeThrowsWhileAThreadWaits() throws Exception {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch outcome = new CountDownLatch(1);
@@ -146,7 +141,6 @@ class SynchronousEventsTest {
 
   /** rdma_get_request would wait for ever, and nothing could end it. */
   @Test
-  @DisplayName("a request is not waited for where nobody listens")
   void takeRequestNeedsAListener() {
     cm.play(
         "rdma_get_request",
@@ -161,7 +155,6 @@ class SynchronousEventsTest {
 
   /** Both would wait for one event, and acknowledge it twice. */
   @Test
-  @DisplayName("a second thread is refused while a first one waits in librdmacm")
   void secondCallThrowsWhileAThreadWaits() throws Exception {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch outcome = new CountDownLatch(1);

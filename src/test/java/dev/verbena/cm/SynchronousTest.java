@@ -29,7 +29,6 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data. */
@@ -105,8 +104,7 @@ class SynchronousTest {
   @Tag("S2-R16")
   @Tag("S2-R17")
   @Tag("S2-T33")
-  @DisplayName("everything between two endpoints")
-  void clientAndServer() throws Exception {
+  void clientAndServerExchangeData() throws Exception {
     try (Arena arena = Arena.ofShared();
         ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
@@ -220,8 +218,7 @@ class SynchronousTest {
   @Tag("S2-C14")
   @Tag("S2-C16")
   @Tag("D-01")
-  @DisplayName("a refusal is an errno, and what came with it is kept")
-  void peerRejects() throws Exception {
+  void rejectionIsAVerbsExceptionWithItsEvent() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
       FutureTask<Void> refusing =
@@ -250,8 +247,7 @@ class SynchronousTest {
   @Tag("S2-C05")
   @Tag("S2-C09")
   @Tag("S2-C11")
-  @DisplayName("each step waits in C, and a channel takes over")
-  void stepByStep() throws Exception {
+  void eachStepWaitsAndAChannelContinues() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         ConnectionId client = SynchronousMode.createId(PortSpace.TCP)) {
       InetSocketAddress server = new InetSocketAddress(Rig.addressB(), listener.port());
@@ -282,8 +278,7 @@ class SynchronousTest {
 
   @DeviceTest
   @Tag("S2-C07")
-  @DisplayName("an endpoint on a domain of the user's, and one without a queue pair")
-  void endpointsOfAllKinds() throws Exception {
+  void endpointsHaveAQueuePairOrNone() throws Exception {
     try (ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null)) {
       assertEquals(Optional.empty(), bare.queuePair());
       ProtectionDomain domain = bare.context().allocateProtectionDomain();
@@ -302,7 +297,6 @@ class SynchronousTest {
   @Tag("P-11")
   @Tag("S2-C04")
   @Tag("S2-C14")
-  @DisplayName("a listener can be closed before the requests that it gave")
   void listenerIsClosedFirst() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY);
         ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
@@ -330,7 +324,6 @@ class SynchronousTest {
   @Tag("S2-C05")
   @Tag("S2-C07")
   @Tag("S2-C14")
-  @DisplayName("a request is on its listener's domain, wherever it migrates")
   void requestsAreOnTheListenersDomain() throws Exception {
     try (EventChannel channel = EventChannel.open();
         ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null);

@@ -22,7 +22,6 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** The functions of rdma_verbs.h, one by one. */
@@ -104,7 +103,6 @@ class TransfersTest {
   @Tag("S2-R12")
   @Tag("S2-R16")
   @Tag("S2-R17")
-  @DisplayName("one buffer sent and received")
   void sends() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -125,7 +123,6 @@ class TransfersTest {
   @DeviceTest
   @Tag("S2-R07")
   @Tag("S2-R08")
-  @DisplayName("gathered from three buffers, scattered to three")
   void gathersAndScatters() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -152,7 +149,6 @@ class TransfersTest {
   @Tag("S2-R02")
   @Tag("S2-R09")
   @Tag("S2-R13")
-  @DisplayName("reads into one buffer and into three")
   void reads() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion source = two.far().registerReadable(two.memory("abcdefghij"));
@@ -188,7 +184,6 @@ class TransfersTest {
   @Tag("S2-R03")
   @Tag("S2-R10")
   @Tag("S2-R14")
-  @DisplayName("writes from one buffer, from three, and inline")
   void writes() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion sink = two.far().registerWritable(two.memory(""));
@@ -222,7 +217,6 @@ class TransfersTest {
 
   @DeviceTest
   @Tag("S2-R12")
-  @DisplayName("a send whose bytes go into the request needs no region")
   void sendsInline() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -243,8 +237,7 @@ class TransfersTest {
 
   @DeviceTest
   @Tag("S2-R01")
-  @DisplayName("what is registered for messages, a peer may not touch")
-  void messagesAreNotRemote() throws Exception {
+  void messageMemoryHasNoRemoteAccess() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion messages = two.far().registerMessages(two.memory("secret"));
       MemoryRegion own = two.near().registerMessages(two.memory(""));
@@ -257,8 +250,7 @@ class TransfersTest {
   @DeviceTest
   @Tag("S2-R07")
   @Tag("S2-R11")
-  @DisplayName("a full queue takes no more, and says so")
-  void fullQueue() throws Exception {
+  void fullQueuePostsNoMore() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
       int taken = 0;
@@ -277,7 +269,6 @@ class TransfersTest {
   @Tag("S2-C18")
   @Tag("S2-M11")
   @Tag("D-04")
-  @DisplayName("disconnecting flushes what is posted, which is no fault of it")
   void disconnectingFlushes() throws Exception {
     try (Two two = Two.connected()) {
       Transfers far = two.far();
@@ -299,8 +290,7 @@ class TransfersTest {
   @DeviceTest
   @Tag("S2-R16")
   @Tag("S2-R17")
-  @DisplayName("waiting for completions ends with the clock and with the identifier")
-  void waitsEnd() throws Exception {
+  void waitsEndAfterTheTimeoutAndOnClose() throws Exception {
     try (Two two = Two.connected()) {
       Completions none = new Completions(1);
       assertEquals(0, two.near().awaitSends(none, Duration.ofMillis(50)));

@@ -9,7 +9,6 @@ import dev.verbena.testing.DeviceTest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -55,7 +54,6 @@ class FuzzTest {
   @DeviceTest
   @AnyKernel
   @Timeout(Integer.MAX_VALUE)
-  @DisplayName("random calls from several threads neither crash, hang, leak nor show internals")
   void findsNothingOnDevices() throws Exception {
     Options options = options(false, SHORT_ON_DEVICE);
     Fuzz.Result result = Fuzz.run(options);

@@ -61,7 +61,7 @@ class AbiTest {
 
   @ParameterizedTest
   @CsvSource({"nope", "wr.nope", "wr_id.nope", "''", "wr..rdma", "wr."})
-  void anUnknownFieldIsNamed(String field) {
+  void unknownFieldIsNamed(String field) {
     var thrown =
         assertThrows(
             IllegalArgumentException.class, () -> Abi.X86_64.offsetOf(ibv_send_wr.layout(), field));

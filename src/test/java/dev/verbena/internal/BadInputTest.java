@@ -51,13 +51,13 @@ class BadInputTest {
   }
 
   @Test
-  void libraryPathIsADirectory() {
+  void libraryPathOfADirectoryIsReported() {
     String output = support(folder, true);
     assertTrue(output.contains("LIBRARY"), output);
   }
 
   @Test
-  void libraryFileIsText() throws Exception {
+  void textFileAsLibraryIsReported() throws Exception {
     Path text = Files.writeString(folder.resolve("text.so"), "no library\n");
     String output = support(text, true);
     assertTrue(output.contains("LIBRARY") && output.contains(text.toString()), output);
@@ -67,7 +67,7 @@ class BadInputTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"libc.so.6", "libm.so.6"})
-  void libraryFileIsAnotherLibrary(String soname) {
+  void otherLibraryIsReported(String soname) {
     String output = support(Path.of(soname), true);
     assertTrue(output.contains("LIBRARY"), output);
     assertTrue(output.contains("ibv_get_device_list"), output);
@@ -76,7 +76,7 @@ class BadInputTest {
   }
 
   @Test
-  void nativeAccessIsDeniedOnTheClassPath() {
+  void deniedNativeAccessIsReportedOnTheClassPath() {
     String output = support(null, false);
     assertTrue(output.contains("NATIVE_ACCESS"), output);
     assertTrue(output.contains("--enable-native-access=ALL-UNNAMED"), output);
@@ -84,14 +84,14 @@ class BadInputTest {
   }
 
   @Test
-  void nativeAccessIsDeniedOnTheModulePath() {
+  void deniedNativeAccessIsReportedOnTheModulePath() {
     String output = denied(new ForkedJvm().asModule()).run(AskSupport.class).succeeded();
     assertTrue(output.contains("NATIVE_ACCESS"), output);
     assertTrue(output.contains("--enable-native-access=dev.verbena"), output);
   }
 
   @Test
-  void nativeAccessIsEnabledOnTheModulePath() {
+  void enabledNativeAccessWorksOnTheModulePath() {
     String output = new ForkedJvm().asModule().withNativeAccess().run(AskSupport.class).succeeded();
     assertTrue(!output.contains("NATIVE_ACCESS") && !output.contains("WARNING"), output);
   }

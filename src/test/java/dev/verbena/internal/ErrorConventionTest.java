@@ -99,7 +99,7 @@ class ErrorConventionTest {
 
   @ParameterizedTest
   @MethodSource("symbols")
-  void symbol(Method method) throws Throwable {
+  void symbolFailsByItsConvention(Method method) throws Throwable {
     ErrorConvention fails = method.getAnnotation(Symbol.class).fails();
     var function = new RecordingFunction(upcalls, method, fails != ErrorConvention.NEVER);
     Map<String, MemorySegment> exports = Map.of(method.getName(), function.pointer());
@@ -109,7 +109,7 @@ class ErrorConventionTest {
 
   @ParameterizedTest
   @MethodSource("contextOps")
-  void contextOp(Method method) throws Throwable {
+  void contextOpFailsByItsConvention(Method method) throws Throwable {
     ContextOp op = method.getAnnotation(ContextOp.class);
     var function = new RecordingFunction(upcalls, method, op.fails() != ErrorConvention.NEVER);
     try (Arena arena = Arena.ofConfined()) {
@@ -144,7 +144,7 @@ class ErrorConventionTest {
 
   @ParameterizedTest
   @MethodSource("symbols")
-  void missingSymbol(Method method) {
+  void missingSymbolIsUnsupported(Method method) {
     int since = method.getAnnotation(Symbol.class).since();
     Object caller =
         Binding.toLibrary(
@@ -164,7 +164,7 @@ class ErrorConventionTest {
 
   @ParameterizedTest
   @MethodSource("contextOps")
-  void missingContextOp(Method method) {
+  void missingContextOpIsUnsupported(Method method) {
     ContextOp op = method.getAnnotation(ContextOp.class);
     try (Arena arena = Arena.ofConfined()) {
       long context = context(arena);
@@ -205,7 +205,7 @@ class ErrorConventionTest {
 
   @ParameterizedTest
   @MethodSource("withPointers")
-  void nullAsFirstArgument(Method method) {
+  void nullAsFirstArgumentThrows(Method method) {
     Object[] arguments = RecordingFunction.distinctArguments(method, 1);
     arguments[0] = 0L;
     Class<?> functions =
@@ -221,7 +221,7 @@ class ErrorConventionTest {
 
   /** The rows that are no rule, as rdma-core's sources and manual pages have them. */
   @Test
-  void exceptionsToTheRules() {
+  void exceptionsToTheRulesAreListed() {
     assertEquals(
         Set.of(
             "ibv_query_gid",

@@ -235,7 +235,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void writeAndRead() {
+  void writesAndReadsMemory() {
     long address = far.address();
     assertEquals(0, post(remote(rdma_h.IBV_WR_RDMA_WRITE(), SIZE, address, rkey(farMr))));
     assertSameBytes(SIZE);
@@ -248,7 +248,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void atomicAdd() {
+  void addsAtomically() {
     far.set(ValueLayout.JAVA_LONG, 0, 40);
     MemorySegment wr = request(rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD(), Long.BYTES, lkey(nearMr));
     MemorySegment atomic = ibv_send_wr.wr.atomic(ibv_send_wr.wr(wr));
@@ -283,7 +283,7 @@ class FakeProviderTest {
   }
 
   @Test
-  void fullQueueRefuses() {
+  void fullQueueReturnsEnomem() {
     provider.internals().hold();
     MemorySegment wr = request(rdma_h.IBV_WR_SEND(), 1, lkey(nearMr));
     for (int i = 0; i < 8; i++) {

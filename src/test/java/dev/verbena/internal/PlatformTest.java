@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class PlatformTest {
   @ParameterizedTest
   @CsvSource({"Linux, amd64", "Linux, x86_64", "Linux, aarch64"})
-  void supported(String os, String arch) {
+  void supportedPlatformsAreListed(String os, String arch) {
     Platform platform = new Platform(os, arch, 64, ByteOrder.LITTLE_ENDIAN);
     assertNull(platform.unsupportedReason());
     assertDoesNotThrow(platform::requireSupported);

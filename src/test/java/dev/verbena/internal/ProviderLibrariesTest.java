@@ -56,7 +56,7 @@ class ProviderLibrariesTest {
   }
 
   @DeviceTest
-  void efaRefusesADeviceOfAnotherProvider() {
+  void efaDoesNotSupportADeviceOfAnotherProvider() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofConfined()) {

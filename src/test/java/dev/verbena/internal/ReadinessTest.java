@@ -60,7 +60,7 @@ class ReadinessTest {
 
   @ParameterizedTest
   @EnumSource
-  void readableBefore(Kind kind) throws Exception {
+  void readableDescriptorIsReturnedImmediately(Kind kind) throws Exception {
     pipe.write(7);
     assertTrue(readiness.isReadable());
     assertTrue(run(kind, () -> readiness.await(0)).get());
@@ -70,7 +70,7 @@ class ReadinessTest {
 
   @ParameterizedTest
   @EnumSource
-  void readableDuringTheWait(Kind kind) throws Exception {
+  void waitEndsWhenTheDescriptorBecomesReadable(Kind kind) throws Exception {
     for (long delay : new long[] {1, SETTLE_MILLIS}) {
       FutureTask<Boolean> waiting = run(kind, () -> readiness.await(FOREVER));
       Thread.sleep(delay);
@@ -82,7 +82,7 @@ class ReadinessTest {
 
   @ParameterizedTest
   @EnumSource
-  void interrupted(Kind kind) throws Exception {
+  void waitEndsOnInterrupt(Kind kind) throws Exception {
     for (long delay : new long[] {0, SETTLE_MILLIS}) {
       var waiting = new FutureTask<>(() -> readiness.await(FOREVER));
       Thread thread = kind.start(waiting);
@@ -97,7 +97,7 @@ class ReadinessTest {
 
   @ParameterizedTest
   @EnumSource
-  void closed(Kind kind) throws Exception {
+  void waitEndsOnClose(Kind kind) throws Exception {
     FutureTask<Boolean> early = run(kind, () -> readiness.await(FOREVER));
     FutureTask<Boolean> late = run(kind, () -> readiness.await(FOREVER));
     Thread.sleep(SETTLE_MILLIS);

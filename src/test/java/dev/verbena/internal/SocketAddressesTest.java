@@ -13,7 +13,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Optional;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -21,7 +20,7 @@ import org.junit.jupiter.api.Test;
 @Tag("D-08")
 class SocketAddressesTest {
   @Test
-  void ipv4() throws UnknownHostException {
+  void ipv4AddressRoundTrips() throws UnknownHostException {
     InetSocketAddress address =
         new InetSocketAddress(InetAddress.getByAddress(new byte[] {10, 9, 0, (byte) 200}), 0xabcd);
     try (Arena arena = Arena.ofConfined()) {
@@ -35,8 +34,7 @@ class SocketAddressesTest {
 
   @Test
   @Tag("D-08")
-  @DisplayName("an IPv6 address keeps its 28 bytes, scope included")
-  void ipv6() throws UnknownHostException {
+  void ipv6AddressRoundTripsWithItsScope() throws UnknownHostException {
     byte[] ip = new byte[16];
     ip[0] = (byte) 0xfe;
     ip[1] = (byte) 0x80;
@@ -54,7 +52,7 @@ class SocketAddressesTest {
   }
 
   @Test
-  void nothingAndOtherFamilies() {
+  void otherFamiliesAreRejected() {
     try (Arena arena = Arena.ofConfined()) {
       assertEquals(MemorySegment.NULL, SocketAddresses.write(null, arena));
       MemorySegment other = arena.allocate(sockaddr_storage.sizeof());

@@ -25,7 +25,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -55,7 +54,6 @@ class PacketBuffersTest {
   @Tag("S0-34")
   @Tag("S0-45")
   @Tag("S0-46")
-  @DisplayName("fragment k of every packet, padding left out")
   void fragmentsHaveTheirOffsets() {
     PacketBuffers packets = port.packets(10).fragment(42, 22).fragment(100, 0).create();
     assertEquals(10, packets.count());
@@ -87,8 +85,7 @@ class PacketBuffersTest {
   @Tag("S0-30")
   @Tag("S0-34")
   @Tag("S0-37")
-  @DisplayName("a packet is gathered from fragments and scattered over others")
-  void gatherAndScatter() throws InterruptedException {
+  void packetsAreGatheredAndScattered() throws InterruptedException {
     PacketBuffers out = port.packets(4).fragment(14, 2).fragment(50, 14).fragment(36, 0).create();
     PacketBuffers in = peer.packets(4).fragment(64, 0).fragment(100, 28).create();
     try (FlowRule rule = peer.flow().type(FlowType.ALL_DEFAULT).create()) {
@@ -121,7 +118,6 @@ class PacketBuffersTest {
   @Test
   @Tag("S0-31")
   @Tag("S0-35")
-  @DisplayName("memory of others is registered here, or was already and stays so")
   void memoryOfTheCallerIsUsed() {
     MemorySegment mine = arena.allocate(320);
     MemoryRegion registered =
@@ -141,8 +137,7 @@ class PacketBuffersTest {
   @Tag("S0-37")
   @Tag("S0-45")
   @Tag("S0-46")
-  @DisplayName("memory for another number of packets, and other bad input")
-  void badInput() {
+  void invalidArgumentsThrow() {
     PacketBuffers.Builder builder = port.packets(5).fragment(64, 0);
     MemorySegment memory = arena.allocate(6 * 64);
     IllegalArgumentException e =
@@ -170,8 +165,7 @@ class PacketBuffersTest {
 
   @Test
   @Tag("S0-30")
-  @DisplayName("if memory cannot be registered, what was registered before is given back")
-  void failedRegistration() {
+  void failedRegistrationReleasesTheOthers() {
     NoMemory refusal = new NoMemory();
     provider.play(refusal);
     PacketBuffers.Builder builder = port.packets(1).fragment(64, 0).fragment(4096, 0);
@@ -208,7 +202,6 @@ class PacketBuffersTest {
 
   @Test
   @Tag("S0-32")
-  @DisplayName("checksums are left to devices that can, and to no others")
   void checksumsNeedACapability() {
     assertEquals(1, port.packets(1).fragment(64, 0).create().sendsWithChecksum(1).size());
     provider.play(new Plain());
@@ -238,8 +231,7 @@ class PacketBuffersTest {
   @Test
   @Tag("S0-19")
   @Tag("S0-20")
-  @DisplayName("a whole list, or a part of it")
-  void partsOfLists() throws InterruptedException {
+  void requestsOfAPartOfAListPointAtPackets() throws InterruptedException {
     PacketBuffers packets = port.packets(4).fragment(64, 0).create();
     SendList sends = packets.sends(4);
     assertEquals(4, port.startSending(sends));
@@ -255,7 +247,6 @@ class PacketBuffersTest {
 
   @Test
   @Tag("S0-26")
-  @DisplayName("pointing requests at packets allocates nothing")
   void pointingAllocatesNothing() {
     PacketBuffers packets = port.packets(8).fragment(42, 22).fragment(100, 0).create();
     ReceiveList receives = packets.receives(4);

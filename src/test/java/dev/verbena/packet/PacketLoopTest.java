@@ -28,7 +28,6 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -68,8 +67,7 @@ class PacketLoopTest {
   @Test
   @Tag("S0-38")
   @Tag("S0-44")
-  @DisplayName("nothing arrives without a rule, nor after it is closed")
-  void onlyWithARule() throws InterruptedException {
+  void packetsArriveOnlyWithARule() throws InterruptedException {
     port.startReceiving(packets.receives(4));
     byte[] frame = frame(4000);
     wire.send(frame);
@@ -101,8 +99,7 @@ class PacketLoopTest {
   @Tag("S0-41")
   @Tag("S0-42")
   @Tag("S0-43")
-  @DisplayName("each selector tells packets apart; those that are 0 match all")
-  void selectors() throws InterruptedException {
+  void selectorsDistinguishPackets() throws InterruptedException {
     byte[] frame = frame(4000);
     byte[] tagged = Frames.tagged(frame, 5);
     byte[] other = Frames.mac("02:00:00:00:00:0b");
@@ -133,8 +130,7 @@ class PacketLoopTest {
 
   @Test
   @Tag("S0-39")
-  @DisplayName("the types of rules, and priorities")
-  void typesOfRules() throws InterruptedException {
+  void ruleTypesAndPrioritiesApply() throws InterruptedException {
     byte[] unicast = frame(4000);
     byte[] multicast = Frames.udp("01:00:5e:00:00:01", HERE, THERE, 3000, 4000, 64);
     try (PacketPort second = wire.other().open();
@@ -206,8 +202,7 @@ class PacketLoopTest {
   @Tag("S0-26")
   @Tag("S0-27")
   @Tag("S0-29")
-  @DisplayName("exactly N packets, into N places, through fewer receives")
-  void exactlyN() throws Exception {
+  void exactlyNPacketsAreReceived() throws Exception {
     ReceiveList receives = packets.receives(3);
     ExactlyN handler = new ExactlyN(packets, receives, 10);
     try (FlowRule rule = port.flow().match(FlowMatch.udp().source(3000)).create()) {
@@ -246,8 +241,7 @@ class PacketLoopTest {
   @Test
   @Tag("S0-23")
   @Tag("S0-28")
-  @DisplayName("a stream of packets, until none comes for a while")
-  void streaming() throws Exception {
+  void streamIsReceivedUntilATimeout() throws Exception {
     int[] ports = new int[100];
     int[] seen = {0};
     try (FlowRule rule = port.flow().match(FlowMatch.udp().source(3000)).create()) {
@@ -280,8 +274,7 @@ class PacketLoopTest {
 
   @Test
   @Tag("S0-28")
-  @DisplayName("a packet that is too long fails its receive, and the stream goes on")
-  void tooLong() throws InterruptedException {
+  void tooLongPacketFailsItsReceive() throws InterruptedException {
     try (PacketBuffers small = port.packets(2).fragment(64, 0).create();
         FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
       ReceiveRing ring = port.startReceiving(small.receives(2));
@@ -296,8 +289,7 @@ class PacketLoopTest {
 
   @Test
   @Tag("S0-32")
-  @DisplayName("the device fills in the checksums of IPv4 and UDP")
-  void checksums() throws InterruptedException {
+  void deviceComputesChecksums() throws InterruptedException {
     try (FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
       port.startReceiving(packets.receives(3));
       byte[] frame = frame(4000);

@@ -28,7 +28,6 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -54,7 +53,6 @@ class PacketPortTest {
   @Tag("S0-08")
   @Tag("S0-12")
   @Tag("S0-13")
-  @DisplayName("by default the least, in state INIT")
   void defaultSizesAreMinimal() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       assertEquals(QueuePairState.INIT, port.queuePair().state());
@@ -71,8 +69,7 @@ class PacketPortTest {
   @Tag("S0-07")
   @Tag("S0-08")
   @Tag("S0-12")
-  @DisplayName("sizes are asked for, and can be read back")
-  void sizes() {
+  void sizesAreSetAndReadBack() {
     try (PacketPort port =
         PacketPort.on(device, 1)
             .sends(8)
@@ -103,8 +100,7 @@ class PacketPortTest {
 
   @Test
   @Tag("S0-14")
-  @DisplayName("the device's maximum in place of a number")
-  void deviceMaximum() {
+  void maximumOfTheDeviceIsASize() {
     int maximum = PacketPort.DEVICE_MAXIMUM;
     provider.network().faults().fail("ibv_create_cq", 1, Errno.ENOMEM);
     try (PacketPort port =
@@ -132,7 +128,6 @@ class PacketPortTest {
   @Tag("S0-02")
   @Tag("S0-04")
   @Tag("S0-47")
-  @DisplayName("all that it is made of can be had, C's structs included")
   void accessorsReturnTheObjects() {
     PacketPort port = PacketPort.on(device, 2).open();
     assertEquals(2, port.port().number());
@@ -158,8 +153,7 @@ class PacketPortTest {
 
   @Test
   @Tag("S0-05")
-  @DisplayName("a port that is not active is refused, unless it is wanted all the same")
-  void inactivePorts() {
+  void inactivePortIsRejectedUnlessPermitted() {
     provider.play(new DownPort());
     Device down = FakeDevices.of(provider);
     IllegalStateException e =
@@ -183,7 +177,6 @@ class PacketPortTest {
   @Test
   @Tag("S0-09")
   @Tag("S0-10")
-  @DisplayName("what the queues announce after opening")
   void completionEventsAreRequested() throws InterruptedException {
     assertTrue(raisesEvent(PacketPort.on(device, 1)));
     assertTrue(
@@ -219,8 +212,7 @@ class PacketPortTest {
 
   @Test
   @Tag("S0-11")
-  @DisplayName("a completion vector that the device has")
-  void vector() {
+  void completionVectorIsSetAndChecked() {
     try (PacketPort port = PacketPort.on(device, 1).vector(1).open()) {
       assertEquals(4, port.context().completionVectors());
     }
@@ -230,8 +222,7 @@ class PacketPortTest {
 
   @Test
   @Tag("S0-15")
-  @DisplayName("a failure carries the errno, and leaves nothing open")
-  void failures() {
+  void failureHasTheErrnoAndLeavesNothingOpen() {
     PacketPortBuilder tooMuch = PacketPort.on(device, 1).sendSges(33).receiveSges(1);
     VerbsException e = assertThrows(VerbsException.class, tooMuch::open);
     assertEquals(Errno.EINVAL, e.errno());
@@ -249,7 +240,6 @@ class PacketPortTest {
 
   @Test
   @Tag("S0-01")
-  @DisplayName("devices and processes that may not have raw packets are told what to do")
   void invalidArgumentsThrow() {
     provider.play(new Refusal(Errno.EOPNOTSUPP));
     VerbsException none = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
@@ -276,8 +266,7 @@ class PacketPortTest {
   @Tag("S0-16")
   @Tag("S0-17")
   @Tag("S0-18")
-  @DisplayName("flags of both kinds, which take different queries")
-  void capabilities() {
+  void capabilitiesOfBothKindsAreRead() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       DeviceAttributes can = port.context().deviceAttributes();
       assertTrue(can.has(DeviceCapability.RAW_IP_CSUM));
@@ -293,8 +282,7 @@ class PacketPortTest {
   @Test
   @Tag("S0-21")
   @Tag("S0-36")
-  @DisplayName("receives are posted first, then the queue pair is made ready")
-  void receivesBeforeReady() {
+  void receivesArePostedBeforeReadyToReceive() {
     try (PacketPort port = PacketPort.on(device, 1).receives(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
       NotReady refusal = new NotReady();
@@ -319,8 +307,7 @@ class PacketPortTest {
   @Test
   @Tag("S0-21")
   @Tag("S0-33")
-  @DisplayName("ready to send before sends are posted; at or past a state is fine")
-  void readyBeforeSends() {
+  void portIsReadyBeforeSendsArePosted() {
     try (PacketPort port = PacketPort.on(device, 1).sends(4).receives(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
       port.startReceiving(packets.receives(2));
@@ -336,8 +323,7 @@ class PacketPortTest {
 
   @Test
   @Tag("S0-21")
-  @DisplayName("from RESET too; a queue pair that failed is reset first")
-  void afterAFailure() throws InterruptedException {
+  void portRecoversFromResetAndErr() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 1).sends(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
       port.queuePair().fail();

@@ -18,7 +18,6 @@ import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
@@ -36,8 +35,7 @@ class PacketsOnDeviceTest {
   @DeviceTest
   @Tag("S0-01")
   @Tag("S0-15")
-  @DisplayName("Soft-RoCE has no raw packets, and is closed again")
-  void noRawPackets() {
+  void softRoceHasNoRawPackets() {
     Rig.softRoceOnly();
     Device device = Rig.a();
     VerbsException e = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
@@ -64,8 +62,7 @@ class PacketsOnDeviceTest {
   @Tag("S0-21")
   @Tag("S0-28")
   @Tag("S0-37")
-  @DisplayName("datagrams in fragments, by a ring that sleeps")
-  void datagramsInFragments() throws InterruptedException {
+  void datagramsAreReceivedInFragments() throws InterruptedException {
     try (PacketPort here = datagrams(Rig.a()).open();
         PacketPort there = datagrams(Rig.b()).open();
         PacketBuffers out = here.packets(4).fragment(64, 0).create();

@@ -3,7 +3,6 @@ package dev.verbena.soak;
 import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
-import org.junit.jupiter.api.DisplayName;
 import org.opentest4j.TestAbortedException;
 
 /** Many rounds of each kind of object; {@link Soak} makes more of them. */
@@ -13,7 +12,6 @@ class SoakTest {
 
   @DeviceTest
   @AnyKernel
-  @DisplayName("2,000 objects of each kind, 1,000 connections: nothing grows (here fewer of them)")
   void nothingGrows() {
     String output =
         new ForkedJvm()

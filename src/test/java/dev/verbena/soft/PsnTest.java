@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 /** Packet sequence numbers have 24 bits and wrap. */
 class PsnTest {
   @Test
-  void wraps() {
+  void numbersWrap() {
     assertEquals(0, Psn.plus(0xffffff, 1));
     assertEquals(0xffffff, Psn.plus(0, -1));
     assertEquals(4, Psn.plus(0xfffffe, 6));

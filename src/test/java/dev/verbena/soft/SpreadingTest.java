@@ -191,7 +191,7 @@ class SpreadingTest {
   }
 
   @Test
-  void keyOfAnotherLengthIsRefused() {
+  void keyOfAnotherLengthThrows() {
     WorkQueue work = b.domain.workQueue().completions(b.completions).create();
     ReceiveIndirectionTable table = b.context.createReceiveIndirectionTable(List.of(work));
     VerbsException e =

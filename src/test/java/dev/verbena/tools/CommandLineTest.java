@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.verbena.verbs.FlowType;
 import dev.verbena.verbs.Verbena;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -67,7 +66,6 @@ class CommandLineTest {
   @ValueSource(
       strings = {"rc-example -i -1", "rc-example -g -1", "rc-example one two", "rc-example --jump"})
   @Tag("S2-X01")
-  @DisplayName("wrong usage of this program is 1, as in C, which knows 0 and 1")
   void wrongUsageOfTheManualsProgramIsOne(String line) {
     Run run = Run.of(line.split(" "));
     assertEquals(1, run.status(), run.out());
@@ -85,7 +83,6 @@ class CommandLineTest {
 
   @Test
   @Tag("S2-X01")
-  @DisplayName("a server that does not answer; --verbose tells where")
   void rcExamplePrintsItsError() {
     String port = Ports.free();
     Run quiet = Run.of("rc-example", "-p", port, "localhost");
@@ -133,8 +130,6 @@ class CommandLineTest {
         "srq -s -a 127.0.0.1",
         "apm -s"
       })
-  @DisplayName(
-      "where there is no RDMA, every program says so, with exit status 3 and no stack trace")
   void withoutRdmaIsThree(String line) {
     assumeFalse(Verbena.isSupported(), "this machine has RDMA");
     Run run = Run.of(line.split(" "));

@@ -29,7 +29,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.DisplayName;
 
 /**
  * Connections, {@code rping} and {@code perf} over a network that loses, doubles, reorders and
@@ -178,7 +177,6 @@ class FaultyNetworkTest {
   // Faults of the network
 
   @DeviceTest
-  @DisplayName("loss of 5 %, duplication, reordering, 50 ms: messages arrive once and in order")
   void messagesArriveInOrder() throws Exception {
     List<String> faults =
         List.of("loss 5%", "duplicate 20%", "delay 5ms reorder 25% 50%", "delay 50ms");
@@ -188,7 +186,6 @@ class FaultyNetworkTest {
   }
 
   @DeviceTest
-  @DisplayName("rping and perf end well over a network with all of these faults")
   void programsEndWell() throws Exception {
     under(
         "delay 50ms 20ms loss 5% duplicate 5%",
@@ -201,8 +198,7 @@ class FaultyNetworkTest {
   // Faults of the peer
 
   @DeviceTest
-  @DisplayName("perf that nobody answers leaves nothing behind")
-  void nobodyAnswers() {
+  void perfWithoutAnswerEnds() {
     assertNotEquals(0, Run.of(perfClient(Ports.free(), 1)).status());
   }
 
@@ -242,8 +238,7 @@ class FaultyNetworkTest {
   }
 
   @DeviceTest
-  @DisplayName("a peer that is killed: who waits for it gets an error")
-  void killedPeer() throws Exception {
+  void peersOfAKilledProgramGetAnError() throws Exception {
     String port = Ports.free();
     try (Program peer = echo(port)) {
       peer.says(EchoMain.READY);
@@ -281,8 +276,7 @@ class FaultyNetworkTest {
   }
 
   @DeviceTest
-  @DisplayName("a peer that is stopped: each wait has an end of its own, and goes on after it")
-  void stoppedPeer() throws Exception {
+  void waitsForAStoppedPeerEndAndContinue() throws Exception {
     String port = Ports.free();
     try (Program peer = echo(port)) {
       peer.says(EchoMain.READY);
@@ -308,8 +302,7 @@ class FaultyNetworkTest {
   }
 
   @DeviceTest
-  @DisplayName("rping and perf whose peer is stopped end by their own patience or an interrupt")
-  void programsWithStoppedPeer() throws Exception {
+  void programsWithAStoppedPeerEnd() throws Exception {
     String port = Ports.free();
     assertEndsThoughStopped(Program.start(rpingServer(port)), rpingClient(port, 0));
     assertEndsThoughStopped(tool(perfServer(port)), perfClient(port, 1_000_000));

@@ -10,7 +10,6 @@ import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -25,8 +24,7 @@ class ManualProgramsTest {
   @DeviceTest
   @Tag("P-05")
   @Tag("S2-X05")
-  @DisplayName("srq to srq, line for line")
-  void srqToSrq() throws InterruptedException {
+  void srqServesSrq() throws InterruptedException {
     String[] sizes = {"-c", "10", "-l", "5000", "-q", "3", "-w", "4"};
     CompletableFuture<Run> server = Run.inBackground(srq(Words.of("-s", sizes)));
     Run client = Run.untilConnected(srq(sizes)).succeeded();
@@ -93,8 +91,7 @@ class ManualProgramsTest {
 
   @DeviceTest
   @Tag("S2-X05")
-  @DisplayName("with the manual's defaults")
-  void srqWithDefaults() throws InterruptedException {
+  void srqRunsWithTheDefaultsOfTheManual() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s"));
     Run client = Run.untilConnected(srq()).succeeded();
     assertTrue(client.out().endsWith("recv count: 2\n"), client.out());
@@ -103,7 +100,6 @@ class ManualProgramsTest {
 
   @DeviceTest
   @Tag("S2-X05")
-  @DisplayName("a client that leaves too early is noticed")
   void srqDetectsTheEndOfTheClient() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s", "-c", "5", "-w", "4"));
     Run client = Run.untilConnected(srq("-c", "4", "-w", "4"));
@@ -116,7 +112,6 @@ class ManualProgramsTest {
   @DeviceTest
   @Tag("P-03")
   @Tag("S2-X03")
-  @DisplayName("where connections cannot migrate, apm says so and stops, at both ends")
   void apmReportsMissingPathMigration() {
     String address = Rig.addressB().getHostAddress();
     Run client = Run.of("apm", "-a", address, "-w", "10", "-m", "3");
@@ -155,7 +150,6 @@ class ManualProgramsTest {
   @Test
   @Tag("S2-X03")
   @Tag("S2-X05")
-  @DisplayName("wrong usage")
   void wrongUsageIsTwo() {
     assertAll(
         () -> assertWrong("server address required (use -a)!", "srq"),
@@ -183,7 +177,6 @@ class ManualProgramsTest {
   @Test
   @Tag("S2-X03")
   @Tag("D-07")
-  @DisplayName("the alternate LID travels as two bytes of four, and short data is refused")
   void alternateLidIsSentInFourBytes() {
     byte[] data = new AlternatePort(2, 0xabcd).privateData();
     assertEquals(4, data.length);

@@ -11,7 +11,6 @@ import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -30,8 +29,7 @@ class MulticastProgramsTest {
   @DeviceTest
   @Tag("P-02")
   @Tag("S2-X02")
-  @DisplayName("mckey to mckey, line for line")
-  void mckeyToMckey() throws InterruptedException {
+  void mckeySendsToMckey() throws InterruptedException {
     CompletableFuture<Run> receiver =
         Run.inBackground(mckey(Rig.addressB(), "239.9.1.1", "-t", "60", "-c", "2"));
     Run sender = sendUntilDone(receiver, mckey(Rig.addressA(), "239.9.1.1", "-s"));
@@ -74,8 +72,7 @@ class MulticastProgramsTest {
   @DeviceTest
   @Tag("P-02")
   @Tag("S2-X02")
-  @DisplayName("mckey sends to C's mckey")
-  void mckeyToC() throws Exception {
+  void mckeySendsToMckeyOfC() throws Exception {
     try (Program c = Program.start(mckey(Rig.addressB(), "239.9.1.2"))) {
       Thread.sleep(2000);
       for (int attempt = 0; attempt < ATTEMPTS && c.process().isAlive(); attempt++) {
@@ -89,8 +86,7 @@ class MulticastProgramsTest {
   @DeviceTest
   @Tag("P-02")
   @Tag("S2-X02")
-  @DisplayName("mckey receives from C's mckey")
-  void mckeyFromC() throws Exception {
+  void mckeyReceivesFromMckeyOfC() throws Exception {
     CompletableFuture<Run> receiver =
         Run.inBackground(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
     Thread.sleep(2000);
@@ -105,7 +101,6 @@ class MulticastProgramsTest {
 
   @DeviceTest
   @Tag("S2-X02")
-  @DisplayName("a message that is larger than the MTU, and a group that cannot be")
   void mckeyReportsErrors() {
     Run large = Run.of(mckey(Rig.addressA(), "239.9.1.4", "-S", "5000"));
     Run ipv6 = Run.of(mckey(Rig.address6A(), "ff05::7"));
@@ -124,8 +119,7 @@ class MulticastProgramsTest {
 
   @DeviceTest
   @Tag("S2-X02")
-  @DisplayName("nothing to send is joining and leaving")
-  void mckeyWithoutMessages() {
+  void mckeyWithoutMessagesJoinsAndLeaves() {
     Run run = Run.of(mckey(Rig.addressA(), "239.9.1.5", "-S", "0")).succeeded();
     assertEquals(
         """
@@ -141,8 +135,7 @@ class MulticastProgramsTest {
   @DeviceTest
   @Tag("P-04")
   @Tag("S2-X04")
-  @DisplayName("mc to mc, line for line")
-  void mcToMc() throws InterruptedException {
+  void mcSendsToMc() throws InterruptedException {
     CompletableFuture<Run> receiver =
         Run.inBackground(mc(Rig.addressB(), "239.9.2.1", "-t", "60", "-c", "3"));
     Run sender = sendUntilDone(receiver, mc(Rig.addressA(), "239.9.2.1", "-s", "-c", "3"));
@@ -167,7 +160,6 @@ class MulticastProgramsTest {
 
   @DeviceTest
   @Tag("S2-X04")
-  @DisplayName("mc says what is wrong")
   void mcReportsErrors() {
     Run large = Run.of(mc(Rig.addressA(), "239.9.2.2", "-l", "5000"));
     Run alone = Run.of(mc(Rig.addressA(), "239.9.2.3", "-t", "1"));

@@ -29,7 +29,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -100,8 +99,7 @@ class PacketProgramsTest {
   @Tag("P-07")
   @Tag("P-08")
   @Tag("S0-29")
-  @DisplayName("exactly N packets, with checksums by the device")
-  void exactlyN() throws Exception {
+  void exactlyNPacketsAreReceived() throws Exception {
     FutureTask<Run> receiver =
         receiver("-n 100 -r 100 -t 30 --dmac " + MAC + " --dport 4000 --header 42");
     Run sender = run("packets send --dmac " + MAC + " -n 100 -s 200 --offload");
@@ -125,8 +123,7 @@ class PacketProgramsTest {
   @Test
   @Tag("P-07")
   @Tag("S0-29")
-  @DisplayName("no more than N are posted, whatever else is sent")
-  void neverMoreThanN() throws Exception {
+  void noMoreThanNReceivesArePosted() throws Exception {
     FutureTask<Run> receiver = receiver("-n 10 -r 4 -t 30 --dport 4000");
     for (int i = 0; i < 8; i++) {
       run("packets send --dmac " + MAC).succeeded();
@@ -140,8 +137,7 @@ class PacketProgramsTest {
   @Test
   @Tag("P-07")
   @Tag("S0-29")
-  @DisplayName("not all of N come in time")
-  void missingPacketsAreAFailure() throws Exception {
+  void missingPacketsFailTheCommand() throws Exception {
     FutureTask<Run> receiver = receiver("-n 4 -t 4 --sport 4000");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
     Run run = receiver.get();
@@ -154,8 +150,7 @@ class PacketProgramsTest {
   @Tag("P-07")
   @Tag("P-08")
   @Tag("S0-28")
-  @DisplayName("a stream through few receives and few sends, until a timeout")
-  void streaming() throws Exception {
+  void streamIsReceivedUntilATimeout() throws Exception {
     FutureTask<Run> receiver = receiver("-t 5 -r 16 --rule sniffer");
     for (int i = 0; i < 20; i++) {
       awaitReceives(16); // What comes when nothing is posted is lost.
@@ -182,8 +177,7 @@ class PacketProgramsTest {
   @Tag("S0-41")
   @Tag("S0-42")
   @Tag("S0-43")
-  @DisplayName("selectors that match")
-  void selected(String options) throws Exception {
+  void matchingSelectorsReceive(String options) throws Exception {
     FutureTask<Run> receiver = receiver(options + " -t 30 -n 3");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
     assertTrue(receiver.get().succeeded().out().contains("\n3 packets, 192 bytes"));
@@ -196,8 +190,7 @@ class PacketProgramsTest {
   @Tag("S0-41")
   @Tag("S0-42")
   @Tag("S0-43")
-  @DisplayName("selectors that do not match")
-  void notSelected() throws Exception {
+  void otherSelectorsReceiveNothing() throws Exception {
     String[] options = {
       "--dmac 02:00:00:00:00:0b",
       "--smac 02:00:00:00:00:0a",
@@ -231,7 +224,6 @@ class PacketProgramsTest {
   @Tag("P-08")
   @Tag("S0-30")
   @Tag("S0-32")
-  @DisplayName("what is sent, byte for byte, numbered, with both checksums")
   void sentFramesAreComplete() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 2).receives(8).open();
         PacketBuffers packets = port.packets(8).fragment(100, 0).create();
@@ -266,8 +258,7 @@ class PacketProgramsTest {
 
   @Test
   @Tag("S0-32")
-  @DisplayName("the checksum of IPv4 as RFC 1071 has it, carries included")
-  void checksum() throws UnknownHostException {
+  void checksumIsThatOfRfc1071() throws UnknownHostException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment frame = arena.allocate(64);
       MacAddress mac = MacAddress.parse(MAC);
@@ -305,7 +296,6 @@ class PacketProgramsTest {
       })
   @Tag("P-07")
   @Tag("P-08")
-  @DisplayName("wrong usage")
   void wrongUsageIsTwo(String line) {
     Run run = run("packets " + line);
     assertEquals(2, run.status(), run.err());
@@ -315,7 +305,6 @@ class PacketProgramsTest {
   @DeviceTest
   @Tag("P-07")
   @Tag("P-08")
-  @DisplayName("where there are no raw packets, one line says so, and the status is 3")
   void deviceWithoutRawPacketsIsReported() {
     Rig.softRoceOnly();
     Run receive = Run.of("packets", "receive", "-d", Rig.a().name(), "--rule", "sniffer");

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -16,7 +15,6 @@ class PatienceTest {
   }
 
   @Test
-  @DisplayName("perf bw -s 67108864: a batch takes Soft-RoCE 16 s, and slower devices longer")
   void timeoutGrowsWithTheSize() {
     PerfTask task = new PerfTask(PerfTask.Operation.WRITE, 1 << 26, 0, 16);
     assertTrue(task.patience().compareTo(Duration.ofSeconds(60)) > 0, "" + task.patience());
@@ -26,7 +24,6 @@ class PatienceTest {
 
   @Test
   @Tag("D-07")
-  @DisplayName("apm's pause between sends comes on top")
   void pauseOfThePeerIsAdded() {
     assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
   }

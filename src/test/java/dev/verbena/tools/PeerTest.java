@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -19,8 +18,7 @@ import org.junit.jupiter.api.Timeout;
 class PeerTest {
   @Test
   @Tag("D-06")
-  @DisplayName("bytes that come one by one arrive whole")
-  void shortReads() throws Exception {
+  void bytesThatArriveSinglyAreAssembled() throws Exception {
     byte[] record = {1, 2, 3, 4, 5, 6, 7, 8};
     try (ServerSocket server = new ServerSocket(0)) {
       CompletableFuture<byte[]> received =

@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -86,7 +85,7 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  void latencyOfEveryOperation() throws InterruptedException, IOException {
+  void latencyOfEveryOperationIsMeasured() throws InterruptedException, IOException {
     for (String operation : OPERATIONS) {
       Path chart = folder.resolve(operation + ".svg");
       String[] task = {
@@ -99,8 +98,7 @@ class PerfProgramTest {
 
   @DeviceTest
   @Tag("S2-C13")
-  @DisplayName("latency of every operation, connected by RDMA CM")
-  void latencyByConnectionManager() throws InterruptedException {
+  void latencyOverRdmaCmIsMeasured() throws InterruptedException {
     for (String operation : OPERATIONS) {
       assertLatency(
           overCm("lat", "-o", operation, "-n", "30", "-w", "10", "--json").out(), operation);
@@ -108,7 +106,7 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  void bandwidthOfEveryOperation() throws InterruptedException {
+  void bandwidthOfEveryOperationIsMeasured() throws InterruptedException {
     for (String operation : OPERATIONS) {
       String size = operation.equals("atomic") ? "8 B" : "4 KiB";
       Run run = overTcp("bw", "-o", operation, "-n", "60", "-w", "16", "-s", "4096");
@@ -122,8 +120,7 @@ class PerfProgramTest {
 
   @DeviceTest
   @Tag("S2-C13")
-  @DisplayName("bandwidth of every operation, connected by RDMA CM")
-  void bandwidthByConnectionManager() throws InterruptedException, IOException {
+  void bandwidthOverRdmaCmIsMeasured() throws InterruptedException, IOException {
     for (String operation : OPERATIONS) {
       Path chart = folder.resolve(operation + ".svg");
       String[] task = {

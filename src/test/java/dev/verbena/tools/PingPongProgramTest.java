@@ -14,7 +14,6 @@ import dev.verbena.verbs.QueuePairAddress;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -73,59 +72,50 @@ class PingPongProgramTest {
 
   @DeviceTest
   @Tag("P-16")
-  @DisplayName("RC, client of ibv_rc_pingpong")
-  void reliableClientOfC() throws Exception {
+  void rcClientTalksToIbvRcPingpong() throws Exception {
     visitC("rc");
   }
 
   @DeviceTest
   @Tag("P-16")
-  @DisplayName("RC, server of ibv_rc_pingpong")
-  void reliableServerOfC() throws Exception {
+  void rcServerTalksToIbvRcPingpong() throws Exception {
     serveC("rc");
   }
 
   @DeviceTest
   @Tag("P-14")
-  @DisplayName("UC, client of ibv_uc_pingpong")
-  void unreliableClientOfC() throws Exception {
+  void ucClientTalksToIbvUcPingpong() throws Exception {
     visitC("uc");
   }
 
   @DeviceTest
   @Tag("P-14")
-  @DisplayName("UC, server of ibv_uc_pingpong")
-  void unreliableServerOfC() throws Exception {
+  void ucServerTalksToIbvUcPingpong() throws Exception {
     serveC("uc");
   }
 
   @DeviceTest
-  @DisplayName("UD, client of ibv_ud_pingpong")
-  void datagramClientOfC() throws Exception {
+  void udClientTalksToIbvUdPingpong() throws Exception {
     visitC("ud");
   }
 
   @DeviceTest
-  @DisplayName("UD, server of ibv_ud_pingpong")
-  void datagramServerOfC() throws Exception {
+  void udServerTalksToIbvUdPingpong() throws Exception {
     serveC("ud");
   }
 
   @DeviceTest
-  @DisplayName("SRQ, client of ibv_srq_pingpong")
-  void sharedClientOfC() throws Exception {
+  void srqClientTalksToIbvSrqPingpong() throws Exception {
     visitC("srq", "-q", "4");
   }
 
   @DeviceTest
-  @DisplayName("SRQ, server of ibv_srq_pingpong")
-  void sharedServerOfC() throws Exception {
+  void srqServerTalksToIbvSrqPingpong() throws Exception {
     serveC("srq", "-q", "4");
   }
 
   @DeviceTest
-  @DisplayName("every service against itself")
-  void againstItself() throws InterruptedException {
+  void everyServiceTalksToItself() throws InterruptedException {
     for (String service : List.of("--rc", "--uc", "--ud", "--srq")) {
       String port = Ports.free();
       CompletableFuture<Run> server =
@@ -139,7 +129,6 @@ class PingPongProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("more exchanges than receives are posted at a time")
   void receivesArePostedAgain() throws InterruptedException {
     for (String service : List.of("--rc", "--srq")) {
       String port = Ports.free();
@@ -153,9 +142,7 @@ class PingPongProgramTest {
   }
 
   @Test
-  @DisplayName(
-      "ibv_srq_pingpong's exchange has 256 lines, of which those without queue pair are zero")
-  void theSharedExchangeHasALineForEveryPossibleQueuePair() {
+  void srqExchangeHasALineForEveryPossibleQueuePair() {
     QueuePairAddress address =
         QueuePairAddress.of(0x11, Gid.parse("::1")).withPsn(0xabcdef).withLid(1);
     byte[] bytes = new PingPongExchange(List.of(address, address), 256, Mtu.MTU_1024).bytes();

@@ -12,7 +12,6 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -41,7 +40,6 @@ class ProgramsTest {
 
   @DeviceTest
   @Tag("P-09")
-  @DisplayName("devinfo shows device, port and GIDs")
   void devinfoShowsAll() {
     Run text = Run.of("devinfo", "-d", here());
     Run json = Run.of("devinfo", "-d", here(), "--json");
@@ -64,7 +62,6 @@ class ProgramsTest {
   @Tag("P-18")
   @Tag("S2-V53")
   @Tag("S2-E19")
-  @DisplayName("an address that comes and goes is an event of the port")
   void eventsAreShown() throws Exception {
     assumeTrue(Rig.labGuest().isPresent(), "only the lab's network may be changed");
     CompletableFuture<Run> watch = Run.inBackground("events", "-d", here(), "-n", "1", "-t", "60");
@@ -94,8 +91,7 @@ class ProgramsTest {
   @DeviceTest
   @Tag("P-06")
   @Tag("S3-F35")
-  @DisplayName("two writes, one completion, and the number 0x1234 at the other end")
-  void batchOfTheManualPage() {
+  void batchSendsTheExampleOfTheManualPage() {
     Run run = Run.of("batch", "-d", here(), "--peer-dev", there()).succeeded();
     assertEquals(
         """
@@ -110,8 +106,7 @@ class ProgramsTest {
 
   @Test
   @Tag("D-03")
-  @DisplayName("there is one default port, and the help names it")
-  void rcExampleNamesItsPort() {
+  void helpOfRcExampleNamesTheDefaultPort() {
     assertTrue(Run.of("rc-example", "--help").out().contains("19875"));
   }
 
@@ -119,7 +114,6 @@ class ProgramsTest {
   @Tag("P-01")
   @Tag("S2-X01")
   @Tag("D-05")
-  @DisplayName("both ends, line for line, and no message cut short")
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);
@@ -133,7 +127,6 @@ class ProgramsTest {
 
   @DeviceTest
   @Tag("S2-X01")
-  @DisplayName("both ends say at which point the TCP connection was lost")
   void rcExampleReportsTheFailedStep() throws Exception {
     Map<Integer, String> lines =
         Map.of(
@@ -167,8 +160,7 @@ class ProgramsTest {
 
   @DeviceTest
   @Tag("S2-X01")
-  @DisplayName("a port that the device has not")
-  void rcExampleNamesThePort() throws Exception {
+  void rcExampleNamesAPortThatTheDeviceDoesNotHave() throws Exception {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port, "-i", "9");
     try (CutWire wire = new CutWire(port, 0)) {

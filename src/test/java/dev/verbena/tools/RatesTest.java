@@ -13,7 +13,7 @@ class RatesTest {
   private long now = 77;
 
   @Test
-  void messagesAndBytesPerSecond() {
+  void ratesAreMessagesAndBytesPerSecond() {
     Rates rates = new Rates(4096, () -> now);
     now += 100L * MILLISECOND;
     rates.at(100);

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.verbs.Gid;
 import java.util.HexFormat;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -24,7 +23,6 @@ class RcExchangeTest {
   @Test
   @Tag("P-01")
   @Tag("S2-X01")
-  @DisplayName("the record is written and read as 34 bytes")
   void theRecordHasThirtyFourBytes() {
     byte[] bytes = HexFormat.of().parseHex(RECORD);
     assertEquals(34, bytes.length);

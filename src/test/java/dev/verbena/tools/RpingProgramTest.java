@@ -31,7 +31,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -56,15 +55,13 @@ class RpingProgramTest {
 
   @DeviceTest
   @Tag("P-12")
-  @DisplayName("rping's client against C's server, over IPv4")
-  void clientOfC() throws Exception {
+  void clientTalksToRpingOfC() throws Exception {
     visitsC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
   @Tag("P-12")
-  @DisplayName("rping's client against C's server, over IPv6")
-  void clientOfCOverIpv6() throws Exception {
+  void clientTalksToRpingOfCOverIpv6() throws Exception {
     visitsC(Rig.address6A(), Rig.address6B());
   }
 
@@ -79,15 +76,13 @@ class RpingProgramTest {
 
   @DeviceTest
   @Tag("P-12")
-  @DisplayName("rping's server against C's client, over IPv4")
-  void serverOfC() throws Exception {
+  void serverTalksToRpingOfC() throws Exception {
     servesC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
   @Tag("P-12")
-  @DisplayName("rping's server against C's client, over IPv6")
-  void serverOfCOverIpv6() throws Exception {
+  void serverTalksToRpingOfCOverIpv6() throws Exception {
     servesC(Rig.address6A(), Rig.address6B());
   }
 
@@ -101,7 +96,6 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("rping's client sends what C's client sends")
   void textIsThatOfC() throws Exception {
     CompletableFuture<Run> first = Run.inBackground(server(Rig.addressB(), "-v"));
     Program.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70"));
@@ -111,7 +105,6 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("rping -P serves one client after the other until it is interrupted")
   void servesManyClients() throws InterruptedException {
     AtomicReference<Run> server = new AtomicReference<>();
     Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v", "-d"))));
@@ -127,7 +120,6 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("rping -P says in one line what is wrong with a client, and serves the others")
   void failedClientDoesNotAffectOthers() throws Exception {
     AtomicReference<Run> server = new AtomicReference<>();
     Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v"))));
@@ -188,7 +180,6 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName("rping -V notices that other bytes come back; without it nobody does")
   void receivedDataIsCompared() throws Exception {
     InetSocketAddress here = new InetSocketAddress(Rig.addressB(), Integer.parseInt(port));
     String[] once = client(Rig.addressA(), Rig.addressB(), "-C", "1");
@@ -226,8 +217,6 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @DisplayName(
-      "rping's server ends well if the client leaves before its device took the last message")
   void theClientMayLeaveEarly() throws Exception {
     CompletableFuture<Run> server = Run.inBackground(server(Rig.addressB(), "-v"));
     try (Endpoint client = connectRaw();

@@ -12,7 +12,6 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.OptionalInt;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Address handles, datagrams and multicast, as rdma-core's test_addr.py tests them. */
@@ -28,7 +27,6 @@ class AddrTest {
   @Tag("S2-V36")
   @Tag("S2-V37")
   @Tag("S2-K17")
-  @DisplayName("made from a path")
   void createsAnAddressHandle() {
     try (Pair pair = new Pair()) {
       AddressHandle handle = pair.a.domain.createAddressHandle(pathToB(pair));
@@ -41,7 +39,7 @@ class AddrTest {
   }
 
   @DeviceTest
-  void refusesAPathWithoutRoute() {
+  void pathWithoutRouteThrows() {
     try (Pair pair = new Pair()) {
       var thrown =
           assertThrows(
@@ -68,7 +66,6 @@ class AddrTest {
   @Tag("S2-V49")
   @Tag("S2-K18")
   @Tag("S2-T32")
-  @DisplayName("a datagram is answered by way of its completion")
   void answersADatagram() {
     try (Pair pair = new Pair(QueuePairType.UD)) {
       pair.a.queuePair.activate();
@@ -136,7 +133,6 @@ class AddrTest {
   @DeviceTest
   @Tag("S2-V50")
   @Tag("S2-V51")
-  @DisplayName("attached twice, still one copy; detached, none")
   void receivesFromAMulticastGroup() {
     Gid group = Gid.parse("ff0e::ffff:239.0.0.7");
     try (Pair pair = new Pair(QueuePairType.UD)) {

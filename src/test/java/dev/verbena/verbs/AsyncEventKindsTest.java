@@ -3,7 +3,6 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.time.Duration;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -35,7 +34,6 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
   @Tag("S2-E19")
   @Tag("S2-T31")
   @Tag("S2-K20")
-  @DisplayName("each names the object that it concerns")
   void eventHasTheObjectItConcerns(AsyncEventType type) throws InterruptedException {
     CompletionQueue cq = context.createCompletionQueue(4);
     SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);

@@ -22,7 +22,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -128,7 +127,6 @@ class AsyncEventsTest {
   @Tag("P-18")
   @Tag("S2-E06")
   @Tag("S2-Q06")
-  @DisplayName("from RTS to SQD, and the event when it is drained")
   void drainedEventHasTheQueuePair() throws InterruptedException {
     try (Loop loop = new Loop()) {
       loop.qp.drainWithEvent();

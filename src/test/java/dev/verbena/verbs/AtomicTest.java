@@ -8,7 +8,6 @@ import dev.verbena.testing.DeviceTest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.TreeSet;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Atomics, as rdma-core's test_atomic.py tests them. */
@@ -24,7 +23,6 @@ class AtomicTest {
 
   @DeviceTest
   @Tag("S2-K08")
-  @DisplayName("swaps if the value is the expected one, and tells the value before")
   void comparesAndSwaps() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -45,7 +43,6 @@ class AtomicTest {
 
   @DeviceTest
   @Tag("S2-K07")
-  @DisplayName("adds, and tells the value before")
   void fetchesAndAdds() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -65,7 +62,6 @@ class AtomicTest {
 
   @DeviceTest
   @Tag("P-15")
-  @DisplayName("two peers count on one counter, and no value is told twice")
   void countsForTwoPeers() {
     try (Pair first = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = first.b.page(ATOMIC).register();
@@ -101,7 +97,7 @@ class AtomicTest {
   }
 
   @DeviceTest
-  void theQueuePairMustAllowIt() {
+  void queuePairWithoutAtomicAccessRejectsTheRequest() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
       pair.b.queuePair.setup().access(AccessFlag.REMOTE_WRITE);
@@ -113,8 +109,7 @@ class AtomicTest {
 
   @DeviceTest
   @Tag("S2-W11")
-  @DisplayName("the region must allow it")
-  void theRegionMustAllowIt() {
+  void regionWithoutAtomicAccessRejectsTheRequest() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(AccessFlag.LOCAL_WRITE).register();
       pair.a.run(add(pair, counter, counter.rkey()), CompletionStatus.REM_ACCESS_ERR);
@@ -124,8 +119,7 @@ class AtomicTest {
 
   @DeviceTest
   @Tag("S2-E04")
-  @DisplayName("an address that is not divisible by 8 is not sent at all")
-  void theAddressMustBeAligned() {
+  void unalignedAddressThrows() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
       SendRequest request = new SendList(1, 1).fetchAndAdd(0, 3);
@@ -140,8 +134,7 @@ class AtomicTest {
   @DeviceTest
   @Tag("S2-W05")
   @Tag("S2-K24")
-  @DisplayName("a wrong lkey")
-  void theLocalKeyMustBeRight() {
+  void wrongLocalKeyFailsTheRequest() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
       SendList list = add(pair, counter, counter.rkey());
@@ -153,8 +146,7 @@ class AtomicTest {
   @DeviceTest
   @Tag("S2-W11")
   @Tag("S2-K24")
-  @DisplayName("a wrong rkey")
-  void theRemoteKeyMustBeRight() {
+  void wrongRemoteKeyFailsTheRequest() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
       pair.a.run(add(pair, counter, counter.rkey() + 1), CompletionStatus.REM_ACCESS_ERR);

@@ -11,7 +11,6 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -61,7 +60,6 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   @Tag("S2-K16")
-  @DisplayName("a domain closes with a window of type 1, older than its region")
   void aWindowOfType1GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
@@ -75,7 +73,6 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   @Tag("S2-K16")
-  @DisplayName("a domain closes with a window of type 2, older than its region")
   void aWindowOfType2GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
@@ -88,7 +85,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a queue pair closes after the windows of type 2 that are bound through it")
   void aWindowOfType2GoesBeforeItsQueuePair() {
     CompletionQueue cq = context.createCompletionQueue(4);
     QueuePair first = pd.queuePair(QueuePairType.RC).completions(cq).create();
@@ -109,7 +105,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a context or domain closes its windows first, noted as bound or not")
   void windowsAreClosedFirst() {
     for (boolean all : new boolean[] {false, true}) {
       ProtectionDomain domain = context.allocateProtectionDomain();
@@ -181,7 +176,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-V50")
   @Tag("S2-V51")
-  @DisplayName("a queue pair leaves its groups before it is destroyed")
   void aQueuePairLeavesItsGroups() {
     QueuePair qp = queuePair(QueuePairType.UD);
     qp.attachMulticast(GROUP, 0);
@@ -208,7 +202,6 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @DeviceTest
   @Tag("S2-V50")
-  @DisplayName("a context closes with a queue pair in a multicast group")
   void aContextClosesWithItsGroups() {
     Context device = Rig.a().open();
     QueuePair qp =
@@ -226,7 +219,6 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @DeviceTest
   @Tag("P-21")
-  @DisplayName("a domain closes with windows of both types, older and newer than the region")
   void aDomainClosesWithItsWindows() {
     try (Loop loop = new Loop()) {
       MemoryWindow[] windows = new MemoryWindow[4];

@@ -40,7 +40,7 @@ class BufTest {
   }
 
   @DeviceTest
-  void badSizesAreRefused() {
+  void invalidSizesThrow() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       assertThrows(IllegalArgumentException.class, () -> pd.allocateBuffer(0));

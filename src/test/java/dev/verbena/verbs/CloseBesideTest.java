@@ -64,7 +64,7 @@ class CloseBesideTest {
   }
 
   @Test
-  void aPolledQueue() throws Exception {
+  void closeWaitsForPoll() throws Exception {
     for (int i = 0; i < ROUNDS; i++) {
       Completions completions = new Completions(4);
       closedBeside(context.completionQueue(8).create(), polled -> polled.poll(completions));
@@ -72,14 +72,14 @@ class CloseBesideTest {
   }
 
   @Test
-  void aQueueThatIsPolledForAHandler() throws Exception {
+  void closeWaitsForTheHandlerOfAPoll() throws Exception {
     for (int i = 0; i < ROUNDS; i++) {
       closedBeside(context.completionQueue(8).create(), polled -> polled.poll((batch, n) -> {}, 4));
     }
   }
 
   @Test
-  void aQueueWhoseNotificationIsRequested() throws Exception {
+  void closeWaitsForARequestOfNotification() throws Exception {
     for (int i = 0; i < ROUNDS; i++) {
       closedBeside(
           context.completionQueue(8).channel(channel).create(),
@@ -88,7 +88,7 @@ class CloseBesideTest {
   }
 
   @Test
-  void aQueuePairThatSends() throws Exception {
+  void closeWaitsForPostSend() throws Exception {
     SendList list = new SendList(1, 1);
     list.send(0).local(region, 0, 8);
     for (int i = 0; i < ROUNDS; i++) {
@@ -101,7 +101,7 @@ class CloseBesideTest {
   }
 
   @Test
-  void aQueuePairThatReceives() throws Exception {
+  void closeWaitsForPostRecv() throws Exception {
     ReceiveList list = new ReceiveList(1, 1);
     for (int i = 0; i < ROUNDS; i++) {
       closedBeside(
@@ -113,7 +113,7 @@ class CloseBesideTest {
   }
 
   @Test
-  void aSharedReceiveQueue() throws Exception {
+  void closeWaitsForPostSrqRecv() throws Exception {
     ReceiveList list = new ReceiveList(1, 1);
     for (int i = 0; i < ROUNDS; i++) {
       closedBeside(
@@ -125,7 +125,7 @@ class CloseBesideTest {
   }
 
   @Test
-  void anAddressHandleThatRequestsName() throws Exception {
+  void closeWaitsForPostsThatNameTheAddressHandle() throws Exception {
     QueuePair posted = queuePair(QueuePairType.UD);
     SendList list = new SendList(1, 1);
     for (int i = 0; i < ROUNDS; i++) {

@@ -23,7 +23,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -83,8 +82,7 @@ class CompletionCursorTest {
   @Tag("S2-T28")
   @Tag("S2-T29")
   @Tag("S2-T30")
-  @DisplayName("every value is read by its own function")
-  void everyValue() {
+  void everyValueIsReadByItsFunction() {
     List<Field> fields =
         List.of(
             new Field("read_opcode", rdma_h.IBV_WC_RECV(), c -> c.opcode().code(), 128),
@@ -202,7 +200,6 @@ class CompletionCursorTest {
   }
 
   @Test
-  @DisplayName("a cursor that a thread left open at its end is closed by others")
   void aCursorOfAThreadThatEndedIsClosed() throws InterruptedException {
     List<Executable> others =
         List.of(
@@ -222,7 +219,6 @@ class CompletionCursorTest {
   @Test
   @Tag("S2-V17")
   @Tag("S2-V18")
-  @DisplayName("what takes the queue's lock is refused while this thread keeps it")
   void callsThatNeedTheLockThrowDuringPolling() {
     ProtectionDomain domain = device.context.allocateProtectionDomain();
     Completions completions = new Completions(4);

@@ -13,7 +13,6 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** The warning of a completion queue that its queue pairs can overrun. */
@@ -53,7 +52,6 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a queue that its queue pairs can overrun is reported once")
   void aQueueThatIsTooSmallIsReported() {
     CompletionQueue queue = context.createCompletionQueue(64);
     QueuePair first = queuePair(queue, 16);
@@ -75,7 +73,6 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("what was requested counts, though the provider reports one entry less")
   void aRequestedCapacityIsEnough() {
     CompletionQueue queue = context.createCompletionQueue(32);
     MemorySegment struct = Memory.at(queue.segment().address(), ibv_cq.sizeof());
@@ -92,14 +89,12 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("the warning is suppressed where somebody insists")
   void warningCanBeDisabled() {
     queuePair(context.completionQueue(4).withoutCapacityWarning().create(), 16);
     assertEquals(List.of(), messages);
   }
 
   @Test
-  @DisplayName("receives of a shared receive queue are not counted for each queue pair")
   void sharedReceivesAreNotCounted() {
     SharedReceiveQueue shared = pd.createSharedReceiveQueue(16);
     CompletionQueue queue = context.createCompletionQueue(32);

@@ -13,7 +13,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -106,7 +105,6 @@ class CompletionWaiterTest {
   }
 
   @Test
-  @DisplayName("an announcement of what was polled already is not taken for a completion")
   void staleCompletionEventsAreSkipped() throws InterruptedException {
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
     for (int i = 0; i < 3; i++) {
@@ -182,7 +180,6 @@ class CompletionWaiterTest {
   }
 
   @Test
-  @DisplayName("a waiter that falls asleep while its queue is closed wakes")
   void closingRacesWithFallingAsleep() throws Exception {
     for (int i = 0; i < 200; i++) {
       CompletionChannel own = context.createCompletionChannel();
@@ -226,8 +223,7 @@ class CompletionWaiterTest {
 
   @DeviceTest
   @Tag("P-16")
-  @DisplayName("spinning and sleeping over a device")
-  void overADevice() throws InterruptedException {
+  void spinsAndSleepsOnADevice() throws InterruptedException {
     try (Context opened = Rig.a().open()) {
       Loop loop = new Loop(opened, opened.createCompletionChannel());
       CompletionWaiter waiter = new CompletionWaiter(loop.cq, Duration.ofNanos(200_000));

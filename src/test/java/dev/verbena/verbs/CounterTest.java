@@ -129,7 +129,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesCountersWithReason() {
+  void softRoceHasNoCounters() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Refusal.of(context::createFlowCounters, "does not support flow counters");
@@ -141,7 +141,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesWorkQueuesWithReason() {
+  void softRoceHasNoWorkQueues() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
@@ -157,7 +157,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesFlowRulesWithReason() {
+  void softRoceHasNoFlowRules() {
     Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       assertThrows(IllegalArgumentException.class, () -> loop.qp.flowRule(0));
@@ -168,7 +168,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesFlowActionsWithReason() {
+  void softRoceHasNoFlowActions() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));

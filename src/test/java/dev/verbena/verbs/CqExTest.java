@@ -12,7 +12,6 @@ import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
@@ -60,7 +59,7 @@ class CqExTest {
   }
 
   @DeviceTest
-  void tooManyEntriesAndWrongVectorsAreRefused() {
+  void tooManyEntriesAndWrongVectorsThrow() {
     try (Context context = Rig.a().open()) {
       int tooMany = context.deviceAttributes().maxCompletionQueueEntries() + 1;
       var builder = context.completionQueue(tooMany);
@@ -73,7 +72,6 @@ class CqExTest {
   }
 
   @DeviceTest
-  @DisplayName("ibv_start_poll to ibv_end_poll: every value of a message's completions")
   void readsCompletionsOfMessages() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = standard(pair.a.context);
@@ -110,7 +108,6 @@ class CqExTest {
   @Timeout(60)
   @Tag("S2-V17")
   @Tag("S2-V18")
-  @DisplayName("polling or resizing under the cursor is refused, and hangs nobody")
   void callsThatNeedTheLockThrowDuringPolling() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = standard(pair.a.context);
@@ -134,7 +131,6 @@ class CqExTest {
   }
 
   @DeviceTest
-  @DisplayName("ibv_next_poll: many datagrams in one polling, with what only they tell")
   void readsCompletionsOfDatagrams() {
     int count = 8;
     try (Pair pair = new Pair()) {
@@ -177,7 +173,6 @@ class CqExTest {
   }
 
   @DeviceTest
-  @DisplayName("A failed request is told with its status, and what was not asked for not at all")
   void readsFailedCompletions() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = pair.a.context.completionQueue(4).createExtended();

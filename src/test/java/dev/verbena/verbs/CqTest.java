@@ -61,7 +61,7 @@ class CqTest {
   }
 
   @DeviceTest
-  void refusesBadArguments() {
+  void invalidArgumentsThrow() {
     try (Context context = Rig.a().open();
         Context other = Rig.a().open()) {
       assertThrows(IllegalArgumentException.class, () -> context.createCompletionQueue(0));
@@ -146,7 +146,7 @@ class CqTest {
   }
 
   @DeviceTest
-  void moderationIsRefusedWithReason() {
+  void softRoceHasNoModeration() {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = context.createCompletionQueue(1);
       assertThrows(
@@ -202,7 +202,7 @@ class CqTest {
   }
 
   @DeviceTest
-  void extendedQueuesWithoutTimestampsAreRefusedWithReason() {
+  void softRoceHasNoTimestamps() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       for (CompletionField field :

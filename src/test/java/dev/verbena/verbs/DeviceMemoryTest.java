@@ -84,7 +84,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesItWithReason() {
+  void softRoceHasNoDeviceMemory() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(0));

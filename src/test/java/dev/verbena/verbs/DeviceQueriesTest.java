@@ -14,7 +14,6 @@ import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.OptionalInt;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** What devices and ports say, as rdma-core's test_device.py asks them. */
@@ -25,7 +24,6 @@ class DeviceQueriesTest {
   @Tag("S2-V04")
   @Tag("S2-V05")
   @Tag("S2-V06")
-  @DisplayName("found by name, GUID, index and IP address")
   void isFound() throws Exception {
     Device device = Rig.a();
     assertEquals(device.name(), Device.named(device.name()).name());
@@ -51,7 +49,6 @@ class DeviceQueriesTest {
   @DeviceTest
   @Tag("S2-V08")
   @Tag("S2-V09")
-  @DisplayName("the texts of rdma-core")
   void hasTheTextsOfTheLibrary() {
     var verbs = Provider.system().verbs();
     for (NodeType type : NodeType.values()) {
@@ -66,7 +63,6 @@ class DeviceQueriesTest {
   @Tag("S2-V10")
   @Tag("S2-T05")
   @Tag("S0-16")
-  @DisplayName("device attributes, basic and extended")
   void hasAttributes() {
     try (Context context = Rig.a().open()) {
       DeviceAttributes device = context.deviceAttributes();
@@ -96,7 +92,6 @@ class DeviceQueriesTest {
   @DeviceTest
   @Tag("S2-V11")
   @Tag("S2-T08")
-  @DisplayName("port attributes")
   void hasPortAttributes() {
     try (Context context = Rig.a().open()) {
       assertEquals(1, context.ports().size());
@@ -130,7 +125,6 @@ class DeviceQueriesTest {
 
   @DeviceTest
   @Tag("S2-V12")
-  @DisplayName("GIDs one by one and as a table")
   void hasGids() throws Exception {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);
@@ -168,7 +162,6 @@ class DeviceQueriesTest {
   @DeviceTest
   @Tag("S2-V13")
   @Tag("S2-K25")
-  @DisplayName("P_Keys")
   void hasPartitionKeys() {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);

@@ -67,7 +67,7 @@ class DmahTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesThem() {
+  void softRoceHasNoDmaHandles() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       DmaHandle.Builder builder = context.dmaHandle();

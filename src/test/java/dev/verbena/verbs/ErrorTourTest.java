@@ -8,7 +8,6 @@ import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Every failure that software can provoke, and the way back into use through RESET. */
@@ -73,8 +72,7 @@ class ErrorTourTest {
   @DeviceTest
   @Tag("S2-W03")
   @Tag("S2-W12")
-  @DisplayName("a receive that is too short is a bad receive to Soft-RoCE")
-  void aReceiveThatIsTooShort() {
+  void tooShortReceiveFails() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       receive(pair.b, 8, pair.b.memory.lkey());
@@ -88,8 +86,7 @@ class ErrorTourTest {
   @DeviceTest
   @Tag("S2-W03")
   @Tag("S2-W05")
-  @DisplayName("an lkey of no region: Soft-RoCE reports another status than LOC_PROT_ERR")
-  void aWrongLocalKey() {
+  void wrongLocalKeyFails() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       pair.b.receive(1);
@@ -103,8 +100,7 @@ class ErrorTourTest {
   @DeviceTest
   @Tag("S2-W03")
   @Tag("S2-W12")
-  @DisplayName("a receive whose lkey is none, for receiver and sender")
-  void aReceiveWithAWrongKey() {
+  void receiveWithAWrongLocalKeyFailsAtBothEnds() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       receive(pair.b, 64, pair.b.memory.lkey() + 1);
@@ -116,8 +112,7 @@ class ErrorTourTest {
 
   @DeviceTest
   @Tag("S2-W11")
-  @DisplayName("an rkey that is none, and memory outside the region")
-  void aWrongRemoteKey() {
+  void wrongRemoteKeyFails() {
     try (Pair pair = impatient()) {
       MemoryRegion target = pair.b.memory;
       SendList list = new SendList(1, 1);
@@ -132,8 +127,7 @@ class ErrorTourTest {
 
   @DeviceTest
   @Tag("S2-W07")
-  @DisplayName("a window that is bound already")
-  void aWindowThatIsBoundAlready() {
+  void bindingABoundWindowFails() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       MemoryRegion region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).register();
@@ -152,8 +146,7 @@ class ErrorTourTest {
   @DeviceTest
   @Tag("S2-W14")
   @Tag("S2-K13")
-  @DisplayName("nobody posts a receive")
-  void noReceive() {
+  void sendWithoutReceiveExceedsTheRnrRetryCount() {
     try (Pair pair = impatient()) {
       pair.a.run(send(pair, 8), CompletionStatus.RNR_RETRY_EXC_ERR);
       recovers(pair);
@@ -164,8 +157,7 @@ class ErrorTourTest {
   @Tag("S2-W13")
   @Tag("S2-W06")
   @Tag("D-04")
-  @DisplayName("the peer is gone; what is posted after it is flushed")
-  void noPeer() {
+  void sendWithoutPeerExceedsTheRetryCount() {
     try (Pair pair = impatient()) {
       pair.b.queuePair.reset();
       pair.a.run(send(pair, 8), CompletionStatus.RETRY_EXC_ERR);
@@ -179,7 +171,6 @@ class ErrorTourTest {
 
   @DeviceTest
   @Tag("S2-K22")
-  @DisplayName("after the first failure all other requests of the queue are flushed")
   void otherRequestsAreFlushed() {
     try (Pair pair = impatient()) {
       pair.b.receive(1);
@@ -200,7 +191,6 @@ class ErrorTourTest {
 
   @DeviceTest
   @Tag("S1-10")
-  @DisplayName("a failed completion is described in words, with advice")
   void failuresAreDescribed() {
     try (Pair pair = impatient()) {
       assertEquals(1, pair.a.queuePair.post(send(pair, 8)));

@@ -22,7 +22,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -89,7 +88,6 @@ class EventFileTest {
 
   @Test
   @Tag("S2-V44")
-  @DisplayName("an event that is dropped between poll and read is no event")
   void droppedEventIsNotDelivered() throws Exception {
     EventFile<Long> file =
         file(
@@ -120,8 +118,7 @@ class EventFileTest {
   }
 
   @Test
-  @DisplayName("a wait that meets a close ends in \"closed\", and uses no closed descriptor")
-  void waitingAgainstClosing() throws Exception {
+  void waitThatRacesWithCloseUsesNoClosedDescriptor() throws Exception {
     class Closed extends Resource {
       final EventFile<Long> events;
 
@@ -183,7 +180,6 @@ class EventFileTest {
 
   @DeviceTest
   @Tag("S2-V45")
-  @DisplayName("C does not wait for completion events that are gone")
   void completionEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
@@ -205,7 +201,6 @@ class EventFileTest {
 
   @DeviceTest
   @Tag("S2-V52")
-  @DisplayName("C does not wait for asynchronous events that are gone")
   void asynchronousEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {

@@ -242,7 +242,7 @@ class FlowTest {
   }
 
   @Test
-  void ipv6() throws UnknownHostException {
+  void ipv6HeadersAreWritten() throws UnknownHostException {
     String none = "00".repeat(16);
     assertSpec(
         "31000000 5800 0000|"
@@ -260,13 +260,13 @@ class FlowTest {
   }
 
   @Test
-  void ports() {
+  void tcpAndUdpPortsAreWritten() {
     assertSpec("41000000 1000 |0fa0 0000 |ffff 0000 |0000", FlowMatch.udp().destination(4000));
     assertSpec("40000000 1000 |0000 0050 |0000 ffff |0000", FlowMatch.tcp().source(80));
   }
 
   @Test
-  void tunnels() {
+  void tunnelHeadersAreWritten() {
     assertSpec("50000000 1000 0000|00000007|ffffffff", FlowMatch.vxlan().network(7));
     assertSpec(
         "34000000 1800 0000|00000001 00000002|ffffffff ffffffff",
@@ -302,7 +302,7 @@ class FlowTest {
   }
 
   @Test
-  void badFieldsAreRefused() {
+  void invalidFieldsThrow() {
     assertThrows(
         IllegalArgumentException.class, () -> FlowMatch.ethernet().destination(new byte[5]));
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ethernet().type(0x10000));

@@ -13,7 +13,6 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
 import java.util.List;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,8 +35,7 @@ class ForkTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-V01")
   @Tag("S1-06")
-  @DisplayName("to be initialised before anything else, and told so")
-  void isInitialized() {
+  void forkSupportIsInitializedFirst() {
     assertEquals(Fork.Status.DISABLED, Fork.status(provider));
     Fork.initialize(provider);
     assertEquals(Fork.Status.ENABLED, Fork.status(provider));
@@ -50,8 +48,7 @@ class ForkTest extends FakeDeviceFixture {
   @DeviceTest
   @Tag("S2-V01")
   @Tag("S1-06")
-  @DisplayName("initialised, or not needed")
-  void isSafe() throws Exception {
+  void forkIsSafe() throws Exception {
     try (Pair pair = new Pair()) {
       assertNotEquals(Fork.Status.ENABLED, Fork.status(), "nobody asked for it");
       // A child of this process, as ProcessBuilder makes it, leaves the registered memory alone.
@@ -65,7 +62,6 @@ class ForkTest extends FakeDeviceFixture {
   @DeviceTest
   @Tag("S2-V01")
   @Tag("P-23")
-  @DisplayName("initialised first; a child process later traffic goes on")
   void trafficGoesOnBesideAChild() {
     String said = jvm().run(Forking.class, "initialize").succeeded();
     assertTrue(said.contains("went on, fork "), said);
@@ -76,7 +72,6 @@ class ForkTest extends FakeDeviceFixture {
   @Tag("S2-N01")
   @Tag("S2-N02")
   @Tag("S2-N03")
-  @DisplayName("variables of the environment ask for the same")
   void environmentVariableEnablesIt() {
     // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.
     ForkedJvm both =

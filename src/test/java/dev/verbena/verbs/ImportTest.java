@@ -76,7 +76,7 @@ class ImportTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesIt() {
+  void softRoceDoesNotImport() {
     Rig.softRoceOnly();
     try (Context real = Rig.a().open()) {
       Refusal.of(() -> Device.importContext(real.commandDescriptor()));

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -40,7 +39,6 @@ class MakingTest extends FakeDeviceFixture {
 
   @Test
   @Tag("S1-05")
-  @DisplayName("a context is not closed while C makes something on it")
   void contextIsNotClosedWhileAnObjectIsCreated() throws Exception {
     FutureTask<ThreadDomain> made = new FutureTask<>(context::allocateThreadDomain);
     Thread.ofPlatform().daemon().start(made);

@@ -8,7 +8,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.MulticastSocket;
 import java.time.Duration;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Multicast by verbs alone: the host joins, the queue pair is attached. */
@@ -21,7 +20,6 @@ class McastTest {
   @Tag("S2-V50")
   @Tag("S2-V51")
   @Tag("S2-K12")
-  @DisplayName("attached twice, one copy arrives; detached, none")
   void attachedTwiceOneCopyArrives() throws Exception {
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(GROUP), 0);
     Gid group = Gid.parse("::ffff:" + GROUP);

@@ -19,7 +19,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -65,7 +64,6 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("registered memory outlives a context that was forgotten")
   void unreachableRegionKeepsItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
     WeakReference<Context> forgotten = forget(freed);
@@ -88,7 +86,6 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("memory is let go once its region is closed, or has other memory")
   void closedRegionReleasesItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
     pd.registerMemory(automatic(freed)).close();
@@ -106,7 +103,6 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a forgotten context is found even if an arena was to close its region")
   void arenaDoesNotKeepAnUnreachableContext() {
     WeakReference<Context> forgotten = forgetWithArena();
     while (forgotten.get() != null) {
@@ -124,8 +120,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a region is not left to an arena that is never closed")
-  void anArenaThatIsNeverClosedIsRefused() {
+  void arenaThatIsNeverClosedThrows() {
     for (Arena endless : new Arena[] {Arena.ofAuto(), Arena.global()}) {
       MemoryRegistration registration = pd.memory(endless.allocate(64));
       var thrown =
@@ -139,8 +134,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("memory of a region is whole pages, and freed after its deregistration")
-  void allocatedMemory() {
+  void allocatedMemoryIsWholePages() {
     MemoryRegion region = pd.allocateMemory(5000, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
     MemorySegment memory = region.memory();
     assertEquals(5000, memory.byteSize());
@@ -174,8 +168,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a region closes while a thread reads into its memory, which is freed later")
-  void memoryInUseIsFreedLater() throws Exception {
+  void memoryInUseIsFreedAfterItsUse() throws Exception {
     Pipe pipe = Pipe.open();
     MemoryRegion region = pd.allocateMemory(64, AccessFlag.LOCAL_WRITE);
     MemorySegment memory = region.memory();

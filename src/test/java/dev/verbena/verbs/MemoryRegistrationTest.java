@@ -15,7 +15,6 @@ import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.ibv_sge;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Registrations as C gets them, and what its refusals are turned into. */
@@ -90,7 +89,6 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a list that was validated is validated again after its region was changed")
   void aChangedRegionIsValidatedAgain() {
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     QueuePair pair =

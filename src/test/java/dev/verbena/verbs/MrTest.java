@@ -275,7 +275,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void changingARegionIsRefusedWithReason() {
+  void softRoceDoesNotChangeRegions() {
     Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
@@ -294,7 +294,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void nullRegionsAreRefusedWithReason() {
+  void softRoceHasNoNullRegions() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Refusal.of(context.allocateProtectionDomain()::allocateNullRegion, "null memory regions");
@@ -302,7 +302,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void zeroBasedRegionsAreRefusedWithReason() {
+  void softRoceHasNoZeroBasedRegions() {
     Rig.softRoceOnly();
     Assumptions.assumeFalse(
         Rig.labGuest().equals(Optional.of("bookworm")), "kernel 6.1 does not look at the flag");
@@ -314,7 +314,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void dmaBuffersAreRefusedWithReason() {
+  void softRoceDoesNotRegisterDmaBuffers() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(-1, 0, 4096));
@@ -326,7 +326,7 @@ class MrTest {
   }
 
   @DeviceTest
-  void adviceOnPinnedMemoryIsRefused() {
+  void adviceOnPinnedMemoryFails() {
     try (Loop loop = new Loop()) {
       var thrown =
           assertThrows(

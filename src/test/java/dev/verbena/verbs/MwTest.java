@@ -13,7 +13,6 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -206,7 +205,6 @@ class MwTest {
   }
 
   @DeviceTest
-  @DisplayName("a context closes at once with a window of type 2 that is bound")
   void aBoundWindowDoesNotDelayClosing() {
     for (boolean noted : new boolean[] {true, false}) {
       for (int closed = 0; closed < 3; closed++) {

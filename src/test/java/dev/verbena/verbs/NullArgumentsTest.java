@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.time.Duration;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -16,8 +15,7 @@ class NullArgumentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("null is refused by the method that it is passed to, with its name")
-  void nullIsRefused() {
+  void nullThrowsWithItsName() {
     QueuePair qp =
         pd.queuePair(QueuePairType.RAW_PACKET)
             .completions(context.createCompletionQueue(4))
@@ -31,8 +29,7 @@ class NullArgumentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("the longest duration is a wait without end, or refused with what is possible")
-  void hugeDurations() {
+  void longestDurationIsUnlimitedOrThrows() {
     Duration longest = Duration.ofSeconds(Long.MAX_VALUE, 999_999_999);
     Duration shortest = Duration.ofSeconds(Long.MIN_VALUE);
     CompletionQueue queue =

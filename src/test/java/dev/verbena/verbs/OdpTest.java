@@ -15,7 +15,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.opentest4j.TestAbortedException;
 
@@ -79,7 +78,7 @@ class OdpTest {
   }
 
   @DeviceTest
-  void aKernelWithoutPagingRefusesTheFlag() {
+  void kernelWithoutOnDemandPagingRejectsTheFlag() {
     try (Pair pair = new Pair()) {
       OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
       if (capabilities.supported()) {
@@ -93,8 +92,7 @@ class OdpTest {
   }
 
   @DeviceTest
-  @DisplayName("Soft-RoCE never takes the whole address space as one region")
-  void theAddressSpaceIsNoRegion() {
+  void softRoceHasNoImplicitRegion() {
     try (Pair pair = new Pair()) {
       var thrown =
           assertThrows(
@@ -106,7 +104,6 @@ class OdpTest {
 
   @DeviceTest
   @Tag("S4-09")
-  @DisplayName("IBV_ACCESS_ON_DEMAND, sends and receives")
   void carriesMessages() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       sendAndReceive(pair, paged(pair.a), paged(pair.b));
@@ -229,7 +226,7 @@ class OdpTest {
   }
 
   @DeviceTest
-  void receivesOfASharedQueue() {
+  void receivesIntoTheQueueOfSeveralQueuePairs() {
     Pair unsure = new Pair();
     try (Pair pair = requires(unsure, OdpCapabilities::rc, OdpOperation.SRQ_RECV)) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(4);
@@ -254,7 +251,6 @@ class OdpTest {
   }
 
   @DeviceTest
-  @DisplayName("ibv_advise_mr: pages are brought in before, at once or in the background")
   void isPrefetched() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       MemoryRegion from = paged(pair.a);

@@ -154,7 +154,7 @@ class ParentDomainTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesThemWithReason() {
+  void softRoceHasNoParentDomains() {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();

@@ -12,7 +12,6 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** What a port tells while its network interface changes: on a device of the test's own. */
@@ -26,7 +25,6 @@ class PortEventsTest {
   @Tag("S2-E10")
   @Tag("S2-E11")
   @Tag("S2-E19")
-  @DisplayName("port down, port up, another address")
   void reportsLinkAndAddressChanges() throws Exception {
     Assumptions.assumeTrue(Rig.labGuest().isPresent(), "needs a machine to make devices on");
     run("ip link add " + INTERFACE + " type veth peer name " + PEER);

@@ -11,7 +11,6 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.OptionalLong;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** What libraries of different ages tell of ports. */
@@ -50,7 +49,6 @@ class PortQueriesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("an unused index of the GID table is named, with those that are used")
   void anUnusedGidIndexIsNamed() {
     var thrown = assertThrows(VerbsException.class, () -> context.port(1).gidEntry(7));
     assertEquals(Errno.ENODATA, thrown.errno());

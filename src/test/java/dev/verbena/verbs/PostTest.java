@@ -17,7 +17,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -130,7 +129,6 @@ class PostTest {
   }
 
   @Test
-  @DisplayName("A slot that changes its operation keeps nothing of the one before")
   void staleFieldsAreCleared() {
     SendList sends = new SendList(1, 1);
     sends.compareAndSwap(0, -1, -1).id(5).local(region, 0, 8).remote(-8, -1).signaled();
@@ -237,7 +235,6 @@ class PostTest {
   }
 
   @Test
-  @DisplayName("A full queue takes what it can and says how many; the list can be posted again")
   void postReturnsTheNumberPostedOnFullQueue() {
     SendList sends = new SendList(4, 0);
     for (int i = 0; i < 4; i++) {
@@ -284,7 +281,6 @@ class PostTest {
   @Tag("S2-Q02")
   @Tag("S2-Q03")
   @Tag("S2-Q04")
-  @DisplayName("what comes too early is no full queue, as mlx5 calls it")
   void sendBeforeRtsThrows(QueuePairState state) {
     SendList sends = new SendList(2, 0);
     sends.send(0);
@@ -307,7 +303,6 @@ class PostTest {
 
   @Test
   @Tag("S2-V41")
-  @DisplayName("receives are taken from INIT on")
   void receiveBeforeInitThrows() {
     ReceiveList receives = new ReceiveList(1, 0);
     device.room = 0;
@@ -352,7 +347,7 @@ class PostTest {
   }
 
   @Test
-  void settersThatDoNotFitTheOperationAreRefused() {
+  void settersThatDoNotFitTheOperationThrow() {
     SendList sends = new SendList(2, 1);
     sends.send(0);
     assertThrows(IllegalArgumentException.class, () -> sends.remote(0, 0, 0));
@@ -437,7 +432,6 @@ class PostTest {
 
   @Test
   @Tag("S2-V36")
-  @DisplayName("an address handle, a window and its region of another domain")
   void addressHandlesAndWindowsOfAnotherDomainThrow() {
     ProtectionDomain stranger = device.context.allocateProtectionDomain();
     AddressHandle handle = stranger.createAddressHandle(AddressVector.local(1, 1));
@@ -459,7 +453,6 @@ class PostTest {
   }
 
   @Test
-  @DisplayName("One domain of C has several owners: librdmacm gives it to every identifier")
   void aDomainThatIsBorrowedTwiceIsOne() {
     ProtectionDomain again = ProtectionDomain.of(device.context, device.context, domain.segment());
     SendList sends = new SendList(1, 1);
@@ -470,8 +463,7 @@ class PostTest {
   @ParameterizedTest
   @EnumSource(Receiver.class)
   @Tag("S3-F28")
-  @DisplayName("what is made on a parent domain takes regions of it and of its base")
-  void receiversOfAParentDomain(Receiver receiver) {
+  void objectsOfAParentDomainAcceptRegionsOfItsBase(Receiver receiver) {
     ParentDomain parent = domain.parentDomain().create();
     ReceiveQueue queue = receiver.on(parent, completions);
     ReceiveList receives = new ReceiveList(3, 1);

@@ -21,7 +21,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -79,8 +78,7 @@ class PostingTest {
   @Test
   @Tag("S3-F35")
   @Tag("P-06")
-  @DisplayName("a write and a write with immediate, posted together")
-  void twoRequestsOfTheManualsExample() {
+  void twoRequestsArePostedTogether() {
     try (Posting posting = rc.startPosting()) {
       posting.id(1).write(0x1000, 5).local(region, 8, 16);
       posting.id(2).signaled().writeWithImmediate(0x2000, 5, 0x1234).local(region, 24, 32);
@@ -111,8 +109,7 @@ class PostingTest {
   @Tag("S3-F14")
   @Tag("S4-10")
   @Tag("P-10")
-  @DisplayName("every request arrives with its values")
-  void everyRequest() {
+  void everyRequestArrivesWithItsValues() {
     MemorySegment header = arena.allocate(54);
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     try (Posting posting = rc.startPosting()) {
@@ -168,8 +165,7 @@ class PostingTest {
   @Tag("S3-F16")
   @Tag("S3-F17")
   @Tag("S3-F18")
-  @DisplayName("data as one entry, as a list, inline, inline from several places")
-  void everyWayToGiveData() {
+  void dataIsGivenAsAnSgeAListOrInline() {
     MemorySegment more = arena.allocate(8);
     try (Posting posting = rc.startPosting()) {
       posting.send().local(region, 0, 8).local(region, 16, 8);
@@ -186,8 +182,7 @@ class PostingTest {
   @Test
   @Tag("S3-F19")
   @Tag("S3-F20")
-  @DisplayName("the targets of datagrams and of extended reliable connections")
-  void targets() {
+  void datagramsAndXrcRequestsHaveTheirTargets() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
     try (Posting posting = ud.startPosting()) {
@@ -211,7 +206,6 @@ class PostingTest {
 
   @Test
   @Tag("S3-F25")
-  @DisplayName("a request without data says so, which completes it on mlx5 and ionic")
   void requestWithoutDataThrows() {
     MemorySegment header = arena.allocate(54);
     QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TSO);
@@ -240,8 +234,7 @@ class PostingTest {
   @Test
   @Tag("S3-F06")
   @Tag("S3-F07")
-  @DisplayName("requests that have no data of their own are told of none")
-  void someRequestsNeedNoData() {
+  void requestsWithoutDataHaveNoSge() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
     try (Posting posting = rc.startPosting()) {
@@ -264,8 +257,7 @@ class PostingTest {
   @Test
   @Tag("S3-F04")
   @Tag("S3-F05")
-  @DisplayName("an atomic without an entry has no place for what it finds")
-  void atomicsNeedAnEntry() {
+  void atomicWithoutSgeThrows() {
     try (Posting posting = rc.startPosting()) {
       posting.fetchAndAdd(8, 1, 1);
       assertTrue(message(IllegalStateException.class, posting::complete).contains("no SGE"));
@@ -279,8 +271,7 @@ class PostingTest {
   @Test
   @Tag("S3-F19")
   @Tag("S3-F20")
-  @DisplayName("a request that goes to the peer has one target")
-  void oneTarget() {
+  void secondTargetThrows() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     AddressHandle foreign =
         device.context.allocateProtectionDomain().createAddressHandle(AddressVector.local(1, 7));
@@ -315,8 +306,7 @@ class PostingTest {
   @Tag("S3-F32")
   @Tag("S3-F33")
   @Tag("S3-F34")
-  @DisplayName("the flags are those of the next request alone")
-  void flags() {
+  void flagsAreThoseOfTheNextRequestOnly() {
     try (Posting posting = rc.startPosting()) {
       posting.signaled().fenced().solicited().checksum().send();
       posting.send();
@@ -334,8 +324,7 @@ class PostingTest {
 
   @Test
   @Tag("S3-F03")
-  @DisplayName("what is not completed is dropped")
-  void closingAborts() {
+  void closeAborts() {
     try (Posting posting = rc.startPosting()) {
       posting.send();
     }
@@ -351,8 +340,7 @@ class PostingTest {
 
   @Test
   @Tag("S3-F02")
-  @DisplayName("a full queue takes none, any other failure is told, and the posting is over")
-  void failures() {
+  void fullQueuePostsNothingAndOtherFailuresThrow() {
     calls.returning("wr_complete", Errno.ENOMEM, -Errno.ENOMEM, Errno.ENOSPC, Errno.EINVAL);
     for (int i = 0; i < 3; i++) {
       try (Posting posting = rc.startPosting()) {
@@ -371,7 +359,6 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("libmlx5 replaces ibv_wr_complete when the queue pair reaches RTS or leaves it")
   void theProviderReplacesAFunction() {
     long[] address = {0};
     calls.noting(
@@ -390,7 +377,6 @@ class PostingTest {
 
   @Test
   @Tag("S2-V42")
-  @DisplayName("a posting before RTS is no full queue")
   void postingBeforeRtsThrows() {
     calls.returning("wr_complete", Errno.EINVAL, Errno.ENOMEM);
     for (QueuePairState state : List.of(QueuePairState.INIT, QueuePairState.RTR)) {
@@ -460,7 +446,6 @@ class PostingTest {
   }
 
   @Test
-  @DisplayName("a posting that a thread left open at its end is aborted by others")
   void aPostingOfAThreadThatEndedIsAborted() throws InterruptedException {
     SendList list = new SendList(1, 1);
     list.send(0);
@@ -482,7 +467,6 @@ class PostingTest {
 
   @Test
   @Tag("S3-F26")
-  @DisplayName("what takes the send queue's lock is refused while this thread keeps it")
   void callsThatNeedTheLockThrowDuringAPosting() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));

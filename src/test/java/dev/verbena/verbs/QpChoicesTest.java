@@ -20,7 +20,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -96,8 +95,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("IBV_QP_INIT_ATTR_CREATE_FLAGS, also together with IBV_QP_CREATE_SOURCE_QPN")
-  void flags() {
+  void createFlagsAreWritten() {
     builder(QueuePairType.UD)
         .flags(QueuePairFlag.BLOCK_SELF_MCAST_LB, QueuePairFlag.PCI_WRITE_END_PADDING)
         .create();
@@ -120,8 +118,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("IBV_QP_INIT_ATTR_MAX_TSO_HEADER")
-  void headersOfSegments() {
+  void maximumTsoHeaderIsWritten() {
     builder(QueuePairType.RAW_PACKET).maxTsoHeader(0xfffe).create();
     assertEquals((short) 0xfffe, ibv_qp_init_attr_ex.max_tso_header(attr));
     assertEquals(
@@ -130,8 +127,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("IBV_QP_INIT_ATTR_IND_TABLE, IBV_QP_INIT_ATTR_RX_HASH: no completion queue needed")
-  void spreadingOverWorkQueues() {
+  void indirectionTableAndHashAreWritten() {
     WorkQueue queue = pd.workQueue().completions(context.createCompletionQueue(4)).create();
     ReceiveIndirectionTable table = context.createReceiveIndirectionTable(List.of(queue));
     QueuePair qp = pd.queuePair(QueuePairType.RAW_PACKET).receiveSideScaling(table, HASH).create();
@@ -166,8 +162,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("ibv_query_ece, ibv_set_ece: what the peer told is handed to the provider")
-  void enhancedConnections() {
+  void eceOptionsAreQueriedAndSet() {
     QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
     assertEquals(new EnhancedConnectionEstablishment(0x15b3, 3), qp.enhancedConnection());
     qp.enhancedConnection(new EnhancedConnectionEstablishment(0x15b3, 1));
@@ -175,8 +170,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("ibv_modify_qp_rate_limit")
-  void rates() {
+  void rateLimitIsModified() {
     QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
     qp.limitRate(
         RateLimit.ofKilobitsPerSecond(0xffff_ffffL)
@@ -195,8 +189,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("ibv_query_qp_data_in_order: by processor and device, or by the device alone")
-  void orderOfData() {
+  void dataInOrderIsQueried() {
     QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
     order = 3;
     assertEquals(
@@ -214,7 +207,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  void softRoceRefusesThem() {
+  void softRoceDoesNotSupportThem() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       CompletionQueue queue = pair.a.completionQueue;

@@ -13,7 +13,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /**
@@ -61,7 +60,6 @@ class QpExTest {
   @DeviceTest
   @Tag("S3-F11")
   @Tag("S3-F15")
-  @DisplayName("ibv_wr_send, ibv_wr_set_sge")
   void sends() {
     try (Pair pair = rc(SendOperation.SEND)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -81,7 +79,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F12")
-  @DisplayName("ibv_wr_send_imm completes a receive with the immediate value")
   void sendsWithImmediate() {
     try (Pair pair = rc(SendOperation.SEND_WITH_IMM)) {
       pair.b.receive(1);
@@ -97,7 +94,6 @@ class QpExTest {
   @DeviceTest
   @Tag("S3-F11")
   @Tag("S3-F19")
-  @DisplayName("ibv_wr_set_ud_addr says where a datagram goes")
   void sendsDatagrams() {
     try (Pair pair = ud(SendOperation.SEND)) {
       datagram(pair, SIZE, Optional.empty());
@@ -113,7 +109,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F12")
-  @DisplayName("a datagram with an immediate value")
   void sendsDatagramsWithImmediate() {
     try (Pair pair = ud(SendOperation.SEND_WITH_IMM)) {
       datagram(pair, SIZE, Optional.of(0x1234));
@@ -140,7 +135,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F13")
-  @DisplayName("ibv_wr_send_inv takes a window from the peer before its receive completes")
   void sendsWithInvalidate() {
     try (Pair pair =
         rc(SendOperation.SEND_WITH_INV, SendOperation.BIND_MW, SendOperation.RDMA_WRITE)) {
@@ -179,7 +173,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F09")
-  @DisplayName("ibv_wr_rdma_write")
   void writes() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -205,7 +198,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F10")
-  @DisplayName("ibv_wr_rdma_write_imm completes a receive as RECV_RDMA_WITH_IMM")
   void writesWithImmediate() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM)) {
       pair.a.memory.memory().fill((byte) 7);
@@ -227,7 +219,6 @@ class QpExTest {
   @Tag("S3-F10")
   @Tag("S3-F12")
   @Tag("S3-F25")
-  @DisplayName("immediate values alone, without any data, one after another")
   void sendsImmediateValuesAlone() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM, SendOperation.SEND_WITH_IMM)) {
       MemoryRegion target = pair.b.memory;
@@ -250,7 +241,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F08")
-  @DisplayName("ibv_wr_rdma_read")
   void reads() {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -278,7 +268,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F04")
-  @DisplayName("ibv_wr_atomic_cmp_swp")
   void comparesAndSwaps() {
     try (Pair pair = rc(SendOperation.ATOMIC_CMP_AND_SWP)) {
       MemorySegment counter = pair.b.memory.memory();
@@ -297,7 +286,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F05")
-  @DisplayName("ibv_wr_atomic_fetch_add")
   void fetchesAndAdds() {
     try (Pair pair = rc(SendOperation.ATOMIC_FETCH_AND_ADD)) {
       MemorySegment counter = pair.b.memory.memory();
@@ -315,7 +303,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("ibv_wr_atomic_write, which kernel 6.1 does not know and rdma-core 44 does")
   void writesAtomically() {
     try (Pair pair = rc(SendOperation.ATOMIC_WRITE)) {
       boolean known = !Rig.labGuest().equals(Optional.of("bookworm"));
@@ -357,7 +344,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("ibv_wr_flush of a range and of a region")
   void flushes() {
     flushing()
         .ifPresent(
@@ -380,7 +366,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @DisplayName("A flush for what the region was not registered for is refused by the peer")
   void flushesOnlyWhatTheRegionAllows() {
     flushing()
         .ifPresent(
@@ -399,7 +384,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F06")
-  @DisplayName("ibv_wr_bind_mw; what the window does not allow is refused")
   void bindsAWindow() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.BIND_MW)) {
       MemoryRegion region = pair.b.page(bindable()).register();
@@ -416,7 +400,6 @@ class QpExTest {
   @DeviceTest
   @Tag("S3-F07")
   @Tag("S3-F31")
-  @DisplayName("ibv_wr_local_inv, fenced behind a read")
   void invalidatesAKeyOfItsOwn() {
     try (Pair pair =
         rc(
@@ -442,7 +425,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F02")
-  @DisplayName("a posting that the send queue cannot hold is not taken, and no error")
   void fullSendQueueRejectsThePosting() {
     try (Pair pair = rc(SendOperation.SEND)) {
       int room = pair.a.queuePair.query(QueuePairAttribute.CAP).capacity().sendRequests();
@@ -463,7 +445,6 @@ class QpExTest {
   @DeviceTest
   @Tag("S3-F35")
   @Tag("P-06")
-  @DisplayName("a write and a write with immediate in one section, one completion")
   void postsABatch() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.RDMA_WRITE_WITH_IMM)) {
       MemoryRegion target = pair.b.memory;
@@ -487,7 +468,6 @@ class QpExTest {
   @Tag("S3-F16")
   @Tag("S3-F17")
   @Tag("S3-F18")
-  @DisplayName("lists of entries, inline data, lists of inline data")
   void gathersData() {
     try (Pair pair =
         Pair.inUse(
@@ -533,7 +513,6 @@ class QpExTest {
   @Tag("S3-F03")
   @Tag("S3-F26")
   @Tag("S3-F27")
-  @DisplayName("what is aborted is not done; ibv_post_send is free again")
   void abortedPostingIsDropped() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       MemoryRegion target = pair.b.memory;
@@ -552,7 +531,6 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S3-F22")
-  @DisplayName("operations that the queue pair's type does not have are refused at creation")
   void operationsOfOtherTypesThrow() {
     try (Pair pair = new Pair()) {
       for (SendOperation operation :
@@ -569,8 +547,7 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S2-V41")
-  @DisplayName("no receive is taken in state RESET")
-  void receivesNeedAState() {
+  void receiveInResetThrows() {
     try (Pair pair = ud(SendOperation.SEND)) {
       pair.b.queuePair.reset();
       ReceiveList list = new ReceiveList(1, 1);
@@ -582,8 +559,7 @@ class QpExTest {
 
   @DeviceTest
   @Tag("S2-V42")
-  @DisplayName("no send is taken in state RESET")
-  void sendsNeedAState() {
+  void sendInResetThrows() {
     try (Pair pair = ud(SendOperation.SEND)) {
       AddressHandle handle = pair.handleToB();
       QueuePairAddress b = pair.b.queuePair.localAddress();

@@ -15,7 +15,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Queue pairs: made, moved, asked; as rdma-core's test_qp.py tests them. */
@@ -33,7 +32,6 @@ class QpTest {
   @DeviceTest
   @Tag("S2-V23")
   @Tag("S2-Q01")
-  @DisplayName("a new queue pair is in RESET and holds what was asked for")
   void createsQueuePairs() {
     for (QueuePairType type : TYPES) {
       with(
@@ -54,7 +52,6 @@ class QpTest {
 
   @DeviceTest
   @Tag("S3-F21")
-  @DisplayName("the extended form, with operations for ibv_wr_*")
   void createsExtendedQueuePairs() {
     try (Pair pair = new Pair()) {
       for (QueuePairType type : TYPES) {
@@ -68,8 +65,7 @@ class QpTest {
 
   @DeviceTest
   @Tag("S2-V24")
-  @DisplayName("closed with its domain, and only once")
-  void closes() {
+  void closesOnceWithItsDomain() {
     QueuePair qp;
     try (Pair pair = new Pair(QueuePairType.RC)) {
       qp = pair.a.queuePair;
@@ -123,7 +119,6 @@ class QpTest {
   @Tag("S2-Q02")
   @Tag("S2-Q03")
   @Tag("S2-Q04")
-  @DisplayName("one builder for each move, of a reliable connection")
   void makesEachTransition() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       QueuePair qp = pair.a.queuePair;
@@ -159,7 +154,6 @@ class QpTest {
   @Tag("S2-Q02")
   @Tag("S2-Q03")
   @Tag("S2-Q04")
-  @DisplayName("datagrams")
   void makesTransitionsOfUd() {
     with(
         QueuePairType.UD,
@@ -193,7 +187,6 @@ class QpTest {
 
   @DeviceTest
   @Tag("S2-V38")
-  @DisplayName("what the kernel refuses as an invalid argument is explained")
   void explainsErrorsOfTheKernel() {
     with(
         QueuePairType.RC,
@@ -256,7 +249,6 @@ class QpTest {
 
   @DeviceTest
   @Tag("S2-Q07")
-  @DisplayName("after an error, through RESET, into use again")
   void recoversThroughReset() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       pair.b.receive(1);
@@ -307,7 +299,7 @@ class QpTest {
   }
 
   @DeviceTest
-  void setupRefusesValuesOutOfRange() {
+  void setupWithValuesOutOfRangeThrows() {
     with(
         QueuePairType.RC,
         qp -> {
@@ -336,7 +328,6 @@ class QpTest {
 
   @DeviceTest
   @Tag("S2-Q06")
-  @DisplayName("RTS to SQD and back")
   void drainsAndResumes() throws InterruptedException {
     try (Pair pair = new Pair()) {
       QueuePair qp = pair.a.builder(QueuePairType.UD).create();
@@ -353,8 +344,7 @@ class QpTest {
 
   @DeviceTest
   @Tag("S2-V39")
-  @DisplayName("what is asked for can be read, the rest cannot")
-  void queries() {
+  void requestedAttributesAreQueried() {
     with(
         QueuePairType.UD,
         qp -> {
@@ -405,7 +395,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("A Q_Key whose highest bit is set is for privileged users, as tests in the lab are")
   void takesAPrivilegedQueueKey() {
     try (Pair pair = new Pair()) {
       for (var builder :
@@ -422,7 +411,6 @@ class QpTest {
   @DeviceTest
   @Tag("S2-Q03")
   @Tag("S2-Q04")
-  @DisplayName("at least as many reads and atomics at once as were asked for")
   void allowsManyReadsAtOnce() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       pair.a.queuePair.setup().reads(12);
@@ -435,7 +423,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @DisplayName("ibv_query_qp_data_in_order: Soft-RoCE promises no order, for no operation")
   void hasNoDataOrderGuarantee() {
     with(
         QueuePairType.UD,
@@ -454,7 +441,6 @@ class QpTest {
 
   @DeviceTest
   @Tag("S2-V39")
-  @DisplayName("what was asked for can be read back, of each type")
   void hasTheRequestedAttributes() {
     for (QueuePairType type : TYPES) {
       with(

@@ -51,7 +51,7 @@ class QueuePairAddressTest {
         "qpn=1,psn=0,lid=0,gid=::,mtu=1024,reads=256,qkey=0",
         "qpn=one,psn=0,lid=0,gid=::,mtu=1024,reads=1,qkey=0",
       })
-  void refusesOtherTexts(String text) {
+  void invalidTextThrows(String text) {
     assertThrows(IllegalArgumentException.class, () -> QueuePairAddress.parse(text));
   }
 

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.testing.DeviceTest;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -14,8 +13,7 @@ class RateTest {
   @Test
   @Tag("S1-08")
   @Tag("S1-09")
-  @DisplayName("multiples of 2.5 Gbit/s, there and back")
-  void multiples() {
+  void ratesAreMultiplesOf2500Megabits() {
     assertEquals(2, Rate.GBPS_5.multiple());
     assertEquals(Rate.GBPS_120, Rate.ofMultiple(48));
     assertEquals(Rate.MAX, Rate.ofMultiple(5));
@@ -23,7 +21,7 @@ class RateTest {
   }
 
   @Test
-  void megabits() {
+  void ratesHaveMegabits() {
     assertEquals(5000, Rate.GBPS_5.megabitsPerSecond());
     assertEquals(Rate.GBPS_100, Rate.ofMegabitsPerSecond(103_125));
     assertEquals(Rate.MAX, Rate.ofMegabitsPerSecond(1));

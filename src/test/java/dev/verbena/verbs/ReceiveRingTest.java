@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -127,7 +126,7 @@ class ReceiveRingTest {
   }
 
   @Test
-  void nothingMayBeNull() {
+  void nullThrows() {
     ReceiveList list = requests(1);
     assertThrows(NullPointerException.class, () -> new ReceiveRing(null, list));
     assertThrows(NullPointerException.class, () -> new ReceiveRing(pair, null));
@@ -173,8 +172,7 @@ class ReceiveRingTest {
 
   @DeviceTest
   @Tag("S0-28")
-  @DisplayName("a stream of messages through four receives")
-  void aStreamOverADevice() {
+  void streamOfMessagesIsReceived() {
     try (Loop loop = new Loop()) {
       CompletionQueue received = loop.context.createCompletionQueue(16);
       QueuePair sender = pair(loop, loop.cq, loop.cq);

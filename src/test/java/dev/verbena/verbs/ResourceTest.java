@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -351,7 +350,6 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName("a maker that closes a parent, or what that belongs to, is refused")
   void aMakerCannotCloseItsParents() {
     Thing context = thing("context");
     Thing domain = thing("domain", context);
@@ -379,7 +377,6 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName("a release action that closes its object or a parent is refused")
   void aReleaseActionCannotCloseItsObjectOrAParent() {
     Thing context = thing("context");
     for (boolean parent : List.of(true, false)) {
@@ -398,7 +395,6 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName("a release action that closes a parent in another thread's closing is refused")
   void aReleaseActionCannotCloseAParentThatAnotherThreadCloses() throws InterruptedException {
     CountDownLatch inside = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
@@ -428,7 +424,6 @@ class ResourceTest {
   }
 
   @Test
-  @DisplayName("I17: an object that is closed is not searched for among the others")
   void closingDoesNotSearch() {
     AtomicInteger comparisons = new AtomicInteger();
     class Counted extends Resource {

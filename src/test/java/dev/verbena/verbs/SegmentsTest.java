@@ -107,7 +107,7 @@ class SegmentsTest {
   }
 
   @TestFactory
-  Stream<DynamicTest> unusableMemoryIsRefused() {
+  Stream<DynamicTest> unusableMemoryThrows() {
     return Stream.concat(ofMemory().entrySet().stream(), ofObjects().entrySet().stream())
         .map(method -> DynamicTest.dynamicTest(method.getKey(), () -> refuses(method.getValue())));
   }
@@ -127,7 +127,7 @@ class SegmentsTest {
   }
 
   @TestFactory
-  Stream<DynamicTest> nullPointersAndShortBuffersAreRefused() {
+  Stream<DynamicTest> nullPointersAndShortBuffersThrow() {
     Stream<Map.Entry<String, Consumer<MemorySegment>>> pointers = ofObjects().entrySet().stream();
     Stream<Map.Entry<String, Consumer<MemorySegment>>> headers =
         ofMemory().entrySet().stream().filter(e -> e.getKey().matches("pathTo.*|create.*"));

@@ -11,7 +11,6 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.Optional;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Shared receive queues, as rdma-core's test_srq.py tests them. */
@@ -19,7 +18,6 @@ class SrqTest {
   @DeviceTest
   @Tag("S2-V25")
   @Tag("S2-V40")
-  @DisplayName("holds at least what was asked for")
   void createsAndQueries() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).maxSges(3).create();
@@ -36,7 +34,6 @@ class SrqTest {
 
   @DeviceTest
   @Tag("S2-V43")
-  @DisplayName("one queue serves two queue pairs")
   void servesTwoQueuePairs() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -66,8 +63,7 @@ class SrqTest {
 
   @DeviceTest
   @Tag("S2-V26")
-  @DisplayName("resized")
-  void resizes() {
+  void queueIsResized() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
       srq.resize(200);
@@ -82,7 +78,6 @@ class SrqTest {
   @DeviceTest
   @Tag("S2-V26")
   @Tag("S2-E16")
-  @DisplayName("the limit event, once")
   void raisesTheLimitEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -142,7 +137,6 @@ class SrqTest {
   @DeviceTest
   @Tag("S2-V28")
   @Tag("S2-V29")
-  @DisplayName("no XRC and no tag matching here")
   void unsupportedTypesThrow() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
@@ -168,7 +162,6 @@ class SrqTest {
   @Tag("S2-V40")
   @Tag("S2-E16")
   @Tag("S2-V26")
-  @DisplayName("the limit is armed again after its event, and the queue is resized")
   void theLimitIsArmedAgain() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -200,7 +193,6 @@ class SrqTest {
 
   @DeviceTest
   @Tag("S2-V27")
-  @DisplayName("C does not destroy a queue in use; closing closes its queue pairs first")
   void isNotDestroyedInUse() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -216,7 +208,6 @@ class SrqTest {
 
   @DeviceTest
   @Tag("S2-E17")
-  @DisplayName("a failed queue pair of a shared queue says that it takes nothing more")
   void raisesTheLastWqeEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);

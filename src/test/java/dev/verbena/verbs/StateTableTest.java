@@ -14,7 +14,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,8 +22,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class StateTableTest {
   @Test
   @Tag("S2-Q02")
-  @DisplayName("RESET to INIT")
-  void resetToInit() {
+  void resetToInitHasItsAttributes() {
     assertEquals(
         Set.of(PKEY_INDEX, PORT, ACCESS_FLAGS), StateTable.required(QueuePairType.RC, RESET, INIT));
     assertEquals(
@@ -35,8 +33,7 @@ class StateTableTest {
   @Test
   @Tag("S2-Q03")
   @Tag("S2-Q05")
-  @DisplayName("INIT to RTR")
-  void initToReadyToReceive() {
+  void initToRtrHasItsAttributes() {
     Set<QueuePairAttribute> unreliable = Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN);
     Set<QueuePairAttribute> reliable =
         Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN, MAX_DEST_RD_ATOMIC, MIN_RNR_TIMER);
@@ -52,8 +49,7 @@ class StateTableTest {
 
   @Test
   @Tag("S2-Q04")
-  @DisplayName("RTR to RTS")
-  void readyToReceiveToReadyToSend() {
+  void rtrToRtsHasItsAttributes() {
     Set<QueuePairAttribute> reliable =
         Set.of(TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_QP_RD_ATOMIC);
     assertEquals(reliable, StateTable.required(QueuePairType.RC, RTR, RTS));
@@ -67,7 +63,6 @@ class StateTableTest {
   @ParameterizedTest
   @EnumSource(names = "UNKNOWN", mode = EnumSource.Mode.EXCLUDE)
   @Tag("S2-Q07")
-  @DisplayName("every state can be left for RESET, and all but RESET for ERR")
   void resetAndErrorAreAlwaysReached(QueuePairState from) {
     assertTrue(StateTable.isTransition(from, RESET));
     assertEquals(from != RESET, StateTable.isTransition(from, ERR));

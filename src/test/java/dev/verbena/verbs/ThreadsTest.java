@@ -21,7 +21,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** Many threads on one object, and objects that another thread closed. */
@@ -33,7 +32,6 @@ class ThreadsTest {
   @DeviceTest
   @Tag("S1-05")
   @Tag("S3-F28")
-  @DisplayName("threads share a queue pair and its queue, and nothing is lost")
   void threadsShareAQueuePair() throws Exception {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
@@ -76,7 +74,6 @@ class ThreadsTest {
 
   @DeviceTest
   @Tag("S1-05")
-  @DisplayName("what one thread closes throws for all that are using it, and crashes nobody")
   void aClosedObjectThrows() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
     // The rule of the house: nobody is inside a call on an object while it is closed.
@@ -105,8 +102,7 @@ class ThreadsTest {
 
   @DeviceTest
   @Tag("S1-05")
-  @DisplayName("a queue is closed while other threads post to it and poll it")
-  void aQueueIsClosedBesidePostAndPoll() throws Exception {
+  void queueIsClosedDuringPostAndPoll() throws Exception {
     for (int round = 0; round < 20; round++) {
       try (Pair pair = Pair.connected(QueuePairType.RC);
           ExecutorService threads = Executors.newCachedThreadPool()) {
@@ -189,7 +185,6 @@ class ThreadsTest {
 
   @DeviceTest
   @Tag("S1-05")
-  @DisplayName("when many threads close an object, each comes back when it is closed")
   void manyThreadsClose() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
     CyclicBarrier together = new CyclicBarrier(THREADS);

@@ -19,7 +19,6 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -44,8 +43,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T02")
   @Tag("S2-T03")
   @Tag("S1-01")
-  @DisplayName("kinds of nodes and of transports, IB and iWARP among them")
-  void nodesAndTransports() {
+  void nodeAndTransportTypesHaveTheirCodes() {
     assertCodes(NodeType.values(), 1, 2, 3, 4);
     assertEquals(4, NodeType.RNIC.code());
     assertSame(NodeType.UNKNOWN, Codes.of(NodeType.class, -1, NodeType.UNKNOWN));
@@ -57,8 +55,7 @@ class TypesTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-T04")
   @Tag("S2-T09")
-  @DisplayName("states of ports, and MTUs whose bytes are 1 << (mtu + 7)")
-  void ports() {
+  void portStatesAndMtusHaveTheirCodes() {
     assertCodes(PortState.values(), 0, 1, 2, 3, 4, 5);
     assertCodes(Mtu.values(), 1, 2, 3, 4, 5);
     for (Mtu mtu : Mtu.values()) {
@@ -70,8 +67,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T06")
   @Tag("S0-17")
   @Tag("S2-T07")
-  @DisplayName("what devices can do, and how far atomics reach")
-  void capabilities() {
+  void capabilitiesHaveTheirBits() {
     int bit = 1;
     DeviceCapability[] all = DeviceCapability.values();
     for (int i = 0; i < 15; i++) {
@@ -88,8 +84,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T22")
   @Tag("S2-T23")
   @Tag("D-02")
-  @DisplayName("types, states and migration of queue pairs")
-  void queuePairs() {
+  void queuePairTypesAndStatesHaveTheirCodes() {
     assertEquals(2, QueuePairType.RC.code());
     assertEquals(3, QueuePairType.UC.code());
     assertEquals(4, QueuePairType.UD.code());
@@ -105,8 +100,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T21")
   @Tag("S2-T27")
   @Tag("S2-T30")
-  @DisplayName("masks and flags")
-  void masks() {
+  void flagsHaveTheirBits() {
     assertEquals(1, rdma_h.IBV_SRQ_MAX_WR());
     assertEquals(2, rdma_h.IBV_SRQ_LIMIT());
     int[] bits = new int[21];
@@ -125,8 +119,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T26")
   @Tag("S4-10")
   @Tag("S2-T29")
-  @DisplayName("operations and their completions")
-  void operations() {
+  void operationsHaveTheirCodes() {
     assertCodes(WorkRequestOpcode.values(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15);
     assertCodes(CompletionOpcode.values(), 0, 1, 2, 3, 4, 5);
     assertEquals(1 << 7, CompletionOpcode.RECV.code());
@@ -135,8 +128,7 @@ class TypesTest extends FakeDeviceFixture {
 
   @Test
   @Tag("S4-11")
-  @DisplayName("every operation has a text of its own, which no library exports")
-  void operationsHaveTexts() {
+  void operationsHaveTheirTexts() {
     Set<String> texts = new HashSet<>();
     for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {
       assertFalse(opcode.text().isBlank());
@@ -155,8 +147,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-V05")
   @Tag("S2-V06")
   @Tag("S2-V07")
-  @DisplayName("what a device says of itself before it is open")
-  void devices() {
+  void closedDeviceHasItsAttributes() {
     Device device = Device.list(provider).getFirst();
     assertEquals("memory0", device.name());
     assertEquals("soft-memory0", device.deviceName());
@@ -172,8 +163,7 @@ class TypesTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-T12")
   @Tag("S2-K15")
-  @DisplayName("a region's address, length, keys and domain")
-  void regions() {
+  void regionHasItsAddressLengthAndKeys() {
     MemorySegment memory = arena.allocate(64);
     MemoryRegion region = pd.registerMemory(memory, AccessFlag.LOCAL_WRITE);
     assertSame(pd, region.domain());
@@ -190,8 +180,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T15")
   @Tag("S4-12")
   @Tag("S4-13")
-  @DisplayName("what queue pairs are made with, a shared queue too")
-  void attributesOfCreation() {
+  void queuePairAttributesOfCreationAreWritten() {
     CompletionQueue sends = context.createCompletionQueue(4);
     CompletionQueue receives = context.createCompletionQueue(4);
     SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
@@ -237,8 +226,7 @@ class TypesTest extends FakeDeviceFixture {
 
   @Test
   @Tag("S2-T16")
-  @DisplayName("what shared receive queues are made with")
-  void attributesOfSharedQueues() {
+  void sharedReceiveQueueAttributesAreWritten() {
     SharedReceiveQueueAttributes attributes = new SharedReceiveQueueAttributes(5, 6, 7);
     MemorySegment struct = arena.allocate(ibv_srq_attr.layout());
     attributes.writeTo(struct);
@@ -252,8 +240,7 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S2-T19")
   @Tag("S2-T10")
   @Tag("S2-K17")
-  @DisplayName("paths, with and without a global route")
-  void paths() {
+  void addressVectorsAreWrittenWithAndWithoutGrh() {
     MemorySegment struct = arena.allocate(ibv_ah_attr.layout());
     GlobalRoute route =
         new GlobalRoute(Gid.parse("fd00::1"), 3).withFlowLabel(0xabcde).withTrafficClass(0x60);
@@ -278,8 +265,7 @@ class TypesTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-T20")
   @Tag("S2-Q08")
-  @DisplayName("every attribute of a queue pair, the alternate path among them")
-  void attributesOfQueuePairs() {
+  void queuePairAttributesAreWritten() {
     AddressVector path = AddressVector.local(1, 5);
     AddressVector other = AddressVector.local(2, 6);
     QueuePairAttributes attributes =

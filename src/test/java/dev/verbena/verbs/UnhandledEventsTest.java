@@ -20,7 +20,6 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -77,7 +76,6 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   @EnumSource(
       value = AsyncEventType.class,
       names = {"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "SRQ_ERR", "DEVICE_FATAL"})
-  @DisplayName("a fatal event is logged, with the object that it concerns")
   void aFatalEventIsLogged(AsyncEventType type) throws InterruptedException {
     CompletionQueue queue = context.createCompletionQueue(4);
     SharedReceiveQueue shared = pd.createSharedReceiveQueue(4);
@@ -100,7 +98,6 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a program that begins to read later gets the events that were logged")
   void whatWasLoggedIsReadLater() throws InterruptedException {
     CompletionQueue first = context.createCompletionQueue(4);
     CompletionQueue second = context.createCompletionQueue(4);
@@ -121,7 +118,6 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("the latest events are kept")
   void theLatestEventsAreKept() throws InterruptedException {
     int number = UnhandledEvents.KEPT + 9;
     for (int i = 0; i < number; i++) {
@@ -145,7 +141,6 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("logging needs no thread for each context, and is closed with the context")
   void noThreadPerContext() {
     Set<Thread> before = Thread.getAllStackTraces().keySet();
     for (int i = 0; i < 50; i++) {
@@ -169,8 +164,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("a context that nobody closed is not kept reachable by the logging")
-  void aForgottenContextIsCollected() throws InterruptedException {
+  void unreachableContextIsCollected() throws InterruptedException {
     WeakReference<Context> forgotten = new WeakReference<>(context.device().open());
     long address = forgotten.get().segment().address();
     for (int i = 0; i < 1000 && forgotten.get() != null; i++) {
@@ -182,8 +176,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @DisplayName("-Ddev.verbena.logAsyncEvents=false leaves the events to the program")
-  void theLoggingCanBeSwitchedOff() {
+  void loggingCanBeDisabled() {
     String on = new ForkedJvm().withNativeAccess().run(UnhandledEventsMain.class).succeeded();
     assertContains(on, "waits: true", "taken: CQ_ERR");
     String off =

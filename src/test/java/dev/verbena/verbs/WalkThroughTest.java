@@ -10,7 +10,6 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 
 /** The application of the manuals, from the list of devices to the clean-up, and its rules. */
@@ -21,8 +20,7 @@ class WalkThroughTest {
   @Tag("S1-11")
   @Tag("S4-03")
   @Tag("S4-04")
-  @DisplayName("ten steps, and the clean-up in their reverse")
-  void tenSteps() {
+  void tenStepsConnectTwoQueuePairs() {
     Device device =
         Device.list().stream().filter(d -> d.guid() == Rig.a().guid()).findFirst().orElseThrow();
     Context context = device.open();
@@ -66,8 +64,7 @@ class WalkThroughTest {
   @Tag("S2-K04")
   @Tag("S2-K05")
   @Tag("S2-K06")
-  @DisplayName("a send, a read and a write on one pair")
-  void sendReadWrite() {
+  void sendReadAndWriteUseOnePair() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemorySegment server = pair.a.memory.memory();
       MemorySegment client = pair.b.memory.memory();
@@ -103,7 +100,6 @@ class WalkThroughTest {
 
   @DeviceTest
   @Tag("S2-K10")
-  @DisplayName("a reliable connection delivers all, in order, once")
   void deliversInOrder() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       SendList list = new SendList(1, 1);
@@ -121,7 +117,6 @@ class WalkThroughTest {
   @DeviceTest
   @Tag("S2-K21")
   @Tag("S2-T24")
-  @DisplayName("what is gathered from entries is scattered over others")
   void gathersAndScatters() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemorySegment from = pair.a.memory.memory();
@@ -142,7 +137,6 @@ class WalkThroughTest {
 
   @DeviceTest
   @Tag("S2-K19")
-  @DisplayName("objects of different protection domains do not work together")
   void domainsDoNotMix() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         Arena arena = Arena.ofShared()) {
@@ -162,7 +156,6 @@ class WalkThroughTest {
   @DeviceTest
   @Tag("S4-08")
   @Tag("S2-K01")
-  @DisplayName("what the device may be asked for is found before it is asked")
   void queriesTheDevice() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();

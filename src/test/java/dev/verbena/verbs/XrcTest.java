@@ -24,7 +24,6 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -125,7 +124,6 @@ class XrcTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-V28")
   @Tag("S2-V30")
-  @DisplayName("a domain of its own, or of the processes that open one file")
   void domainsAreOpened() {
     XrcDomain own = context.openXrcDomain();
     assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
@@ -150,7 +148,6 @@ class XrcTest extends FakeDeviceFixture {
 
   @Test
   @Tag("S2-V29")
-  @DisplayName("shared receive queues of the domain have numbers that senders name")
   void sharedReceiveQueuesAreNumbered() {
     XrcDomain domain = context.openXrcDomain();
     CompletionQueue completions = context.createCompletionQueue(4);
@@ -175,7 +172,6 @@ class XrcTest extends FakeDeviceFixture {
   @Tag("S2-V32")
   @Tag("S2-V35")
   @Tag("S2-Q05")
-  @DisplayName("the receiving end is moved by the masks of XRC")
   void receivingEndIsModifiedAndQueried() {
     QueuePair receiver = context.openXrcDomain().createQueuePair();
     assertSame(QueuePairType.XRC_RECV, receiver.type());
@@ -215,7 +211,6 @@ class XrcTest extends FakeDeviceFixture {
   @Test
   @Tag("S2-V33")
   @Tag("S2-V34")
-  @DisplayName("another process opens the receiving end by its number")
   void theReceivingEndIsOpenedAgain() {
     XrcDomain domain = context.openXrcDomain(7);
     QueuePair receiver = domain.openQueuePair(0x99);
@@ -236,7 +231,6 @@ class XrcTest extends FakeDeviceFixture {
   @Test
   @Tag("S3-F20")
   @Tag("S2-T25")
-  @DisplayName("each message names the queue that it is for")
   void sendersNameTheQueue() {
     CompletionQueue completions = context.createCompletionQueue(4);
     QueuePair sender =
@@ -264,8 +258,7 @@ class XrcTest extends FakeDeviceFixture {
   @Tag("S2-V33")
   @Tag("S2-V34")
   @Tag("S2-V35")
-  @DisplayName("Soft-RoCE has no XRC, and says so")
-  void softRoceRefusesIt() {
+  void softRoceHasNoXrc() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       Refusal.of(pair.a.context::openXrcDomain, "does not support XRC");

@@ -105,7 +105,7 @@ class FlightEventsTest {
   }
 
   @Test
-  void transitionsOfQueuePairs() throws Exception {
+  void transitionsOfQueuePairsAreRecorded() throws Exception {
     int[] numbers = new int[1];
     List<RecordedEvent> events =
         recorded(
@@ -128,7 +128,7 @@ class FlightEventsTest {
   }
 
   @Test
-  void registrationsWithTheirSize() throws Exception {
+  void registrationsAreRecordedWithTheirSize() throws Exception {
     RecordedEvent event = recorded("MemoryRegistration", () -> Pair.connected().close()).getFirst();
     assertEquals("soft0", event.getString("device"));
     assertEquals(8192, event.getLong("length"));
@@ -137,7 +137,7 @@ class FlightEventsTest {
   }
 
   @Test
-  void failedCompletions() throws Exception {
+  void failedCompletionsAreRecorded() throws Exception {
     List<RecordedEvent> events =
         recorded(
             "FailedCompletion",
@@ -175,7 +175,7 @@ class FlightEventsTest {
   }
 
   @Test
-  void asynchronousEvents() throws Exception {
+  void asynchronousEventsAreRecorded() throws Exception {
     List<RecordedEvent> events =
         recorded(
             "AsynchronousEvent",
@@ -191,7 +191,7 @@ class FlightEventsTest {
   }
 
   @Test
-  void waitsOnChannels() throws Exception {
+  void waitsOnChannelsAreRecorded() throws Exception {
     List<RecordedEvent> events =
         recorded(
             "ChannelWait",
@@ -207,7 +207,7 @@ class FlightEventsTest {
   }
 
   @Test
-  void controlCallsWithTheirFailure() throws Exception {
+  void controlCallsAreRecordedWithTheirFailure() throws Exception {
     List<RecordedEvent> events = recorded("ControlCall", () -> Pair.connected().close());
     assertTrue(
         events.stream().anyMatch(event -> event.getString("function").equals("ibv_modify_qp")),

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Arguments are refused where they are given, not where they are used. */
-class RefusedArgumentsTest {
+class InvalidArgumentsTest {
   private static final Duration LONGEST = Duration.ofSeconds(Long.MAX_VALUE);
   private static final Duration MOST_NEGATIVE = Duration.ofSeconds(Long.MIN_VALUE);
 
@@ -60,7 +60,7 @@ class RefusedArgumentsTest {
   }
 
   @Test
-  void listsWithMoreEntriesThanAnArrayHolds() {
+  void listsWithMoreEntriesThanAnArrayHoldsThrow() {
     int many = Integer.MAX_VALUE;
     assertThrows(IllegalArgumentException.class, () -> new SendList(many, 2));
     assertThrows(IllegalArgumentException.class, () -> new ReceiveList(2, many));
