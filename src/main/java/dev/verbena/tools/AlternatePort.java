@@ -4,43 +4,52 @@ import dev.verbena.verbs.AddressVector;
 import dev.verbena.verbs.AlternatePath;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.DeviceCapability;
+import dev.verbena.verbs.GidChoice;
+import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.LinkLayer;
 import dev.verbena.verbs.MigrationState;
-import dev.verbena.verbs.PortAttributes;
+import dev.verbena.verbs.Port;
 import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAttribute;
 import dev.verbena.verbs.QueuePairAttributes;
-import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
  * The port of the alternate path of a connection.
  *
  * @param number the port; 0 if there is none
- * @param lid its LID
+ * @param gidIndex the index of its GID, where GIDs are used
+ * @param address its address
  */
-record AlternatePort(int number, int lid) {
-  /**
-   * The size of the private data in the C program: four bytes, of which two hold the LID in network
-   * order.
-   */
-  private static final int DATA_SIZE = 4;
+record AlternatePort(int number, int gidIndex, AlternateAddress address) {
+  private static final AlternatePort NONE = ofNumber(0);
+
+  /** Returns a port whose address the peer knows. */
+  static AlternatePort ofNumber(int number) {
+    return new AlternatePort(number, 0, AlternateAddress.NONE);
+  }
 
   /** Returns an active port of the device other than the one in use. */
   static AlternatePort of(Context context, int used) {
     require(context);
     return context.ports().stream()
-        .filter(port -> port.number() != used)
-        .map(port -> of(port.number(), port.attributes()))
-        .filter(found -> found.number() != 0)
+        .filter(port -> port.number() != used && port.attributes().state() == PortState.ACTIVE)
+        .map(AlternatePort::of)
         .findFirst()
-        .orElse(new AlternatePort(0, 0));
+        .orElse(NONE);
   }
 
-  private static AlternatePort of(int number, PortAttributes attributes) {
-    boolean active = attributes.state() == PortState.ACTIVE;
-    return new AlternatePort(active ? number : 0, attributes.lid());
+  static AlternatePort of(Port port) {
+    if (isInfiniBand(port)) {
+      return new AlternatePort(port.number(), 0, AlternateAddress.ofLid(port.attributes().lid()));
+    }
+    GidChoice gid = port.chooseGid();
+    return new AlternatePort(port.number(), gid.index(), new AlternateAddress(0, gid.gid()));
+  }
+
+  private static boolean isInfiniBand(Port port) {
+    return port.attributes().linkLayer() == LinkLayer.INFINIBAND;
   }
 
   /** Throws if a device does not support path migration. */
@@ -61,33 +70,24 @@ record AlternatePort(int number, int lid) {
   }
 
   /**
-   * Returns whether a device supports path migration. Some devices report the capability, but have
-   * no LIDs to migrate between.
+   * Returns whether a device supports path migration. Soft-RoCE reports the capability, but has one
+   * port and no LIDs to migrate between.
    */
   private static boolean isSupported(Context context) {
+    List<Port> ports = context.ports();
     return context.deviceAttributes().has(DeviceCapability.AUTO_PATH_MIG)
-        && context.ports().stream()
-            .anyMatch(port -> port.attributes().linkLayer() == LinkLayer.INFINIBAND);
+        && (ports.size() > 1 || ports.stream().anyMatch(AlternatePort::isInfiniBand));
   }
 
-  byte[] privateData() {
-    return ByteBuffer.allocate(DATA_SIZE).putShort((short) lid).array();
-  }
-
-  static int lidOf(byte[] privateData) {
-    if (privateData.length < DATA_SIZE) {
-      throw new Failure("unexpected private data len: " + privateData.length);
-    }
-    return Short.toUnsignedInt(ByteBuffer.wrap(privateData).getShort());
-  }
-
-  /** Loads the alternate path of a queue pair: from this port to another LID of the peer. */
-  void load(QueuePair queuePair, int remoteLid) {
+  /** Loads the alternate path of a queue pair: from this port to another port of the peer. */
+  void load(QueuePair queuePair, AlternateAddress remote) {
     QueuePairAttributes now =
         queuePair.query(
             QueuePairAttribute.AV, QueuePairAttribute.PKEY_INDEX, QueuePairAttribute.TIMEOUT);
-    AddressVector path = now.path().orElseThrow();
-    AddressVector alternate = path.withPort(number).withLid(remoteLid);
+    AddressVector alternate =
+        remote.gid().isZero()
+            ? now.path().orElseThrow().withPort(number).withLid(remote.lid())
+            : AddressVector.global(number, new GlobalRoute(remote.gid(), gidIndex));
     queuePair.modify(
         QueuePairAttributes.builder()
             .alternatePath(new AlternatePath(alternate, now.pkeyIndex(), now.ackTimeout()))

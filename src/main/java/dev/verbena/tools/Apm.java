@@ -21,7 +21,8 @@ import picocli.CommandLine.Spec;
  * The manual's example of automatic path migration: a connection migrates to another port, on
  * request or because the link of the port goes down.
  *
- * <p>Requires an InfiniBand adapter with two ports on the same subnet at one end.
+ * <p>Requires an InfiniBand adapter with two ports on the same subnet at one end, or devices with
+ * two ports at both ends.
  */
 @Command(
     name = "apm",
@@ -67,7 +68,10 @@ final class Apm implements Callable<Integer> {
   private PrintWriter out;
 
   @Override
-  public Integer call() throws InterruptedException {
+  public Integer call() throws Exception {
+    if (options.bothEnds()) {
+      return options.runBothEnds();
+    }
     out = spec.commandLine().getOut();
     if (!options.isServer() && options.address() == null) {
       throw usage(spec, "server address must be specified for client mode");
@@ -112,12 +116,13 @@ final class Apm implements Callable<Integer> {
     AlternatePort.requireAny(Contexts.list());
     out.println("rdma_listen");
     try (Listener listener = Listener.open(options.listening())) {
+      BothEnds.serverIsReady();
       out.println("rdma_get_request");
       try (Endpoint request = listener.take();
           MigratingConnection client = new MigratingConnection(request, length, pause, out)) {
         AlternatePort own = ownPort(client);
         out.println("rdma_accept");
-        load(own, client, client.accept(own.privateData()));
+        load(own, client, client.accept(own.address().privateData()));
         for (int i = 0; i < options.count(); i++) {
           receive(client, i);
           Thread.sleep(pause);
@@ -133,7 +138,7 @@ final class Apm implements Callable<Integer> {
         MigratingConnection server = new MigratingConnection(way, length, pause, out)) {
       AlternatePort own = ownPort(server);
       out.println("rdma_connect");
-      load(own, server, server.connect(own.privateData()));
+      load(own, server, server.connect(own.address().privateData()));
       for (int i = 0; i < options.count(); i++) {
         if (i == migrateAfter) {
           AlternatePort.migrate(server.queuePair());
@@ -146,20 +151,21 @@ final class Apm implements Callable<Integer> {
   }
 
   private AlternatePort ownPort(MigratingConnection connection) {
-    return alternatePort == 0 ? connection.alternatePort() : new AlternatePort(alternatePort, 0);
+    return alternatePort == 0 ? connection.alternatePort() : AlternatePort.ofNumber(alternatePort);
   }
 
   /**
    * Loads the alternate path, unless this end has no other port and that of the peer is unknown.
    */
   private void load(AlternatePort own, MigratingConnection connection, byte[] privateData) {
-    int lid = alternateLid == 0 ? AlternatePort.lidOf(privateData) : alternateLid;
-    if (own.number() == 0 && lid == 0) {
+    AlternateAddress remote =
+        alternateLid == 0 ? AlternateAddress.of(privateData) : AlternateAddress.ofLid(alternateLid);
+    if (own.number() == 0 && remote.isNone()) {
       return;
     }
-    int number = own.number() == 0 ? connection.portNumber() : own.number();
-    out.println("loading alt path - local port: " + number + ", dlid: " + lid);
-    new AlternatePort(number, own.lid()).load(connection.queuePair(), lid);
+    AlternatePort port = own.number() == 0 ? connection.currentPort() : own;
+    out.println("loading alt path - local port: " + port.number() + ", " + remote);
+    port.load(connection.queuePair(), remote);
   }
 
   private void send(MigratingConnection connection, int number) throws InterruptedException {

@@ -2,10 +2,19 @@ package dev.verbena.tools;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
 
 /** The options for the role in a multicast group. */
 final class GroupOptions {
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
+
+  @Mixin private BothEnds bothEnds;
+
   @Option(names = "-s", description = "Send.")
   private boolean sender;
 
@@ -20,6 +29,18 @@ final class GroupOptions {
       paramLabel = "SECONDS",
       description = "Fail if no message arrives within this time; default: unlimited.")
   private long patience = Long.MAX_VALUE;
+
+  boolean bothEnds() {
+    return bothEnds.wanted();
+  }
+
+  /** Runs both ends; the receiver is the server. */
+  int runBothEnds() throws Exception {
+    return BothEnds.run(
+        command,
+        BothEnds.arguments(command, "-b", BothEnds.SERVER_ADDRESS),
+        BothEnds.arguments(command, "-s", "-b", BothEnds.CLIENT_ADDRESS));
+  }
 
   boolean isSender() {
     return sender;

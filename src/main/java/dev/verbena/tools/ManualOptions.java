@@ -2,10 +2,19 @@ package dev.verbena.tools;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
 
 /** The common options of the manual's examples of connections. */
 final class ManualOptions {
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
+
+  @Mixin private BothEnds bothEnds;
+
   @Option(names = "-s", description = "Server.")
   private boolean server;
 
@@ -17,6 +26,17 @@ final class ManualOptions {
 
   @Option(names = "-c", paramLabel = "N", description = "Messages; default: ${DEFAULT-VALUE}.")
   private int count = 100;
+
+  boolean bothEnds() {
+    return bothEnds.wanted();
+  }
+
+  int runBothEnds() throws Exception {
+    return BothEnds.run(
+        command,
+        BothEnds.arguments(command, "-s", "-a", BothEnds.SERVER_ADDRESS),
+        BothEnds.arguments(command, "-a", BothEnds.SERVER_ADDRESS));
+  }
 
   boolean isServer() {
     return server;

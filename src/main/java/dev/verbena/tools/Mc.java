@@ -60,7 +60,10 @@ final class Mc implements Callable<Integer> {
   private PrintWriter out;
 
   @Override
-  public Integer call() throws InterruptedException {
+  public Integer call() throws Exception {
+    if (options.bothEnds()) {
+      return options.runBothEnds();
+    }
     out = spec.commandLine().getOut();
     if (group == null) {
       throw usage(spec, "multicast address must be specified with -m");
@@ -80,6 +83,7 @@ final class Mc implements Callable<Integer> {
       if (options.isSender()) {
         send(member);
       } else {
+        BothEnds.serverIsReady();
         out.println("waiting for messages...");
         member.receive(
             count, options.patience(), number -> out.println("received message " + number));

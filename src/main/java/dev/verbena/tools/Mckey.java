@@ -94,7 +94,10 @@ final class Mckey implements Callable<Integer> {
   private PrintWriter out;
 
   @Override
-  public Integer call() throws InterruptedException {
+  public Integer call() throws Exception {
+    if (options.bothEnds()) {
+      return options.runBothEnds();
+    }
     out = spec.commandLine().getOut();
     PortSpace space = space();
     if (connections < 1 || count < 0 || size < 0) {
@@ -116,6 +119,7 @@ final class Mckey implements Callable<Integer> {
       out.println("mckey: joining");
       List<GroupMember> members = join(channel, space, arena);
       watch(channel);
+      BothEnds.serverIsReady();
       Thread.sleep(PAUSE);
       transfer(members);
       members.forEach(this::leave);

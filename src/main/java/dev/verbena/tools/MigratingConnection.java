@@ -76,8 +76,13 @@ final class MigratingConnection implements AutoCloseable {
     return AlternatePort.of(endpoint.id().context(), portNumber());
   }
 
-  int portNumber() {
+  private int portNumber() {
     return endpoint.id().portNumber();
+  }
+
+  /** The port of the primary path. */
+  AlternatePort currentPort() {
+    return AlternatePort.of(endpoint.id().context().port(portNumber()));
   }
 
   QueuePair queuePair() {

@@ -93,6 +93,7 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
         FlowRule rule = selectors.rule(port)) {
       posted = receives;
       ReceiveRing ring = port.startReceiving(memory.receives(receives));
+      BothEnds.serverIsReady();
       out.println("receiving on " + port + " by a " + rule);
       run(port, ring);
     }

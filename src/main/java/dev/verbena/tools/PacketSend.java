@@ -8,7 +8,9 @@ import java.io.PrintWriter;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -26,6 +28,8 @@ final class PacketSend implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Mixin private PortOptions device;
+
+  @Mixin private BothEnds bothEnds;
 
   @Option(
       names = "--dmac",
@@ -97,9 +101,12 @@ final class PacketSend implements Callable<Integer> {
   private boolean inactive;
 
   @Override
-  public Integer call() throws InterruptedException {
-    PrintWriter out = spec.commandLine().getOut();
+  public Integer call() throws Exception {
     check();
+    if (bothEnds.wanted()) {
+      return runBothEnds();
+    }
+    PrintWriter out = spec.commandLine().getOut();
     int sends = (int) Math.min(depth, count);
     UdpFrame frame =
         new UdpFrame(
@@ -128,6 +135,25 @@ final class PacketSend implements Callable<Integer> {
           count, count * size, offload ? "the device" : "Java");
     }
     return 0;
+  }
+
+  /** The server is a program that receives the packets. */
+  private int runBothEnds() throws Exception {
+    List<String> receive = List.of("packets", "receive", "-d", BothEnds.SERVER_DEVICE);
+    List<String> selected =
+        List.of("--dmac", destinationMac.toString(), "--dport", Integer.toString(destinationPort));
+    List<String> amount =
+        List.of(
+            "-n",
+            Long.toString(count),
+            "-s",
+            Integer.toString(size),
+            "-t",
+            PATIENCE.toSeconds() + "");
+    return BothEnds.run(
+        spec,
+        Stream.of(receive, selected, amount).flatMap(List::stream).toList(),
+        BothEnds.arguments(spec, "-d", BothEnds.CLIENT_DEVICE));
   }
 
   private void check() {

@@ -32,6 +32,7 @@ final class Peer implements AutoCloseable {
     try (ServerSocket server = new ServerSocket()) {
       server.setReuseAddress(true);
       server.bind(new InetSocketAddress(port), 1);
+      BothEnds.serverIsReady();
       return new Peer(server.accept());
     }
   }

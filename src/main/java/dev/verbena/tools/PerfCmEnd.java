@@ -25,6 +25,7 @@ final class PerfCmEnd extends PerfEnd {
 
   static PerfEnd serve(InetSocketAddress local) throws InterruptedException {
     try (Listener listener = Listener.open(local)) {
+      BothEnds.serverIsReady();
       Endpoint client = listener.take();
       try {
         PerfTask task = PerfTask.of(client.request().orElseThrow().privateData());

@@ -31,7 +31,10 @@ final class PerfLatency implements Callable<Integer> {
   @Mixin private PerfOptions options;
 
   @Override
-  public Integer call() throws IOException, InterruptedException {
+  public Integer call() throws Exception {
+    if (options.bothEnds()) {
+      return options.runBothEnds();
+    }
     if (options.isServer()) {
       try (PerfEnd end = options.serve()) {
         serve(end);

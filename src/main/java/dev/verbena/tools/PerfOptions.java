@@ -25,6 +25,8 @@ final class PerfOptions {
 
   @Mixin private DeviceOptions device;
 
+  @Mixin private BothEnds bothEnds;
+
   @Option(
       names = {"-R", "--cm"},
       description = "Connect by RDMA CM, at both ends: HOST is an address of an RDMA device.")
@@ -75,6 +77,22 @@ final class PerfOptions {
 
   @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
   private String host;
+
+  boolean bothEnds() {
+    return bothEnds.wanted();
+  }
+
+  int runBothEnds() throws Exception {
+    return cm
+        ? BothEnds.run(
+            command,
+            BothEnds.arguments(command, "--from", BothEnds.SERVER_ADDRESS),
+            BothEnds.arguments(command, "--from", BothEnds.CLIENT_ADDRESS, BothEnds.SERVER_ADDRESS))
+        : BothEnds.run(
+            command,
+            BothEnds.arguments(command, "-d", BothEnds.SERVER_DEVICE),
+            BothEnds.arguments(command, "-d", BothEnds.CLIENT_DEVICE, BothEnds.TCP_HOST));
+  }
 
   boolean isServer() {
     return host == null;

@@ -2,7 +2,6 @@ package dev.verbena.tools;
 
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.QueuePairAddress;
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
@@ -26,12 +25,17 @@ final class PingPong implements Callable<Integer> {
 
   @Mixin private PingPongOptions options;
 
+  @Mixin private BothEnds bothEnds;
+
   @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
   private String host;
 
   @Override
-  public Integer call() throws IOException, InterruptedException {
+  public Integer call() throws Exception {
     options.check();
+    if (bothEnds.wanted()) {
+      return runBothEnds();
+    }
     PrintWriter out = spec.commandLine().getOut();
     try (Arena arena = Arena.ofConfined();
         Context context = options.open()) {
@@ -52,6 +56,16 @@ final class PingPong implements Callable<Integer> {
       report(System.nanoTime() - start, out);
     }
     return 0;
+  }
+
+  /** The server sleeps: if both ends polled, two cores had nothing left for the devices. */
+  private int runBothEnds() throws Exception {
+    return BothEnds.run(
+        spec,
+        options.events()
+            ? BothEnds.arguments(spec, "-d", BothEnds.SERVER_DEVICE)
+            : BothEnds.arguments(spec, "-d", BothEnds.SERVER_DEVICE, "-e"),
+        BothEnds.arguments(spec, "-d", BothEnds.CLIENT_DEVICE, BothEnds.TCP_HOST));
   }
 
   private static void print(String label, List<QueuePairAddress> addresses, PrintWriter out) {

@@ -58,6 +58,8 @@ final class RcExample implements Callable<Integer> {
 
   @Mixin private DeviceOptions options;
 
+  @Mixin private BothEnds bothEnds;
+
   @Option(
       names = {"-p", "--port"},
       paramLabel = "PORT",
@@ -71,7 +73,10 @@ final class RcExample implements Callable<Integer> {
 
   /** Returns 0 or 1, like the manual's program, and prints it. */
   @Override
-  public Integer call() throws IOException {
+  public Integer call() throws Exception {
+    if (bothEnds.wanted()) {
+      return runBothEnds();
+    }
     out = spec.commandLine().getOut();
     int result = Main.FAILED;
     try {
@@ -85,6 +90,13 @@ final class RcExample implements Callable<Integer> {
       out.println("test result is " + result);
     }
     return result;
+  }
+
+  private int runBothEnds() throws Exception {
+    return BothEnds.run(
+        spec,
+        BothEnds.arguments(spec, "-d", BothEnds.SERVER_DEVICE),
+        BothEnds.arguments(spec, "-d", BothEnds.CLIENT_DEVICE, BothEnds.TCP_HOST));
   }
 
   private boolean isServer() {

@@ -33,6 +33,9 @@ final class Rping implements Callable<Integer> {
 
   private static final int MAX_SIZE = 65535;
 
+  /** The number of pings between two ends in this process, unless one is given. */
+  private static final int PINGS = 10;
+
   @Spec private CommandSpec spec;
 
   @ArgGroup(multiplicity = "1")
@@ -45,6 +48,9 @@ final class Rping implements Callable<Integer> {
 
     @Option(names = "-c", required = true, description = "Client.")
     private boolean client;
+
+    @Option(names = BothEnds.OPTION, required = true, description = BothEnds.DESCRIPTION)
+    private boolean both;
   }
 
   @Option(
@@ -70,7 +76,12 @@ final class Rping implements Callable<Integer> {
   @Option(
       names = "-C",
       paramLabel = "N",
-      description = "Client: the number of pings; default: unlimited.")
+      description =
+          "Client: the number of pings; default: unlimited, with "
+              + BothEnds.OPTION
+              + " "
+              + PINGS
+              + ".")
   private int count;
 
   @Option(names = "-P", description = "Server: serve clients without end, also concurrently.")
@@ -86,7 +97,10 @@ final class Rping implements Callable<Integer> {
   private boolean debug;
 
   @Override
-  public Integer call() throws IOException, InterruptedException {
+  public Integer call() throws Exception {
+    if (role.both) {
+      return runBothEnds();
+    }
     if (size < MIN_SIZE || size > MAX_SIZE) {
       throw usage(
           spec, "Invalid size %d (valid range is %d to %d)".formatted(size, MIN_SIZE, MAX_SIZE));
@@ -111,6 +125,16 @@ final class Rping implements Callable<Integer> {
     return 0;
   }
 
+  private int runBothEnds() throws Exception {
+    return BothEnds.run(
+        spec,
+        BothEnds.arguments(spec, "-s", "-a", BothEnds.SERVER_ADDRESS),
+        count == 0
+            ? BothEnds.arguments(
+                spec, "-c", "-a", BothEnds.SERVER_ADDRESS, "-C", Integer.toString(PINGS))
+            : BothEnds.arguments(spec, "-c", "-a", BothEnds.SERVER_ADDRESS));
+  }
+
   private ConnectionSettings settings() {
     ConnectionSettings settings =
         ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2);
@@ -129,6 +153,7 @@ final class Rping implements Callable<Integer> {
     InetSocketAddress here =
         address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
     try (Listener listener = Listener.open(here)) {
+      BothEnds.serverIsReady();
       if (persistent) {
         serveAll(listener);
       } else {

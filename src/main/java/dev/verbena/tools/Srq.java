@@ -46,7 +46,10 @@ final class Srq implements Callable<Integer> {
   private PrintWriter out;
 
   @Override
-  public Integer call() throws InterruptedException {
+  public Integer call() throws Exception {
+    if (options.bothEnds()) {
+      return options.runBothEnds();
+    }
     out = spec.commandLine().getOut();
     if (options.address() == null) {
       throw usage(spec, "server address required (use -a)!");
@@ -65,6 +68,7 @@ final class Srq implements Callable<Integer> {
   /** Receives messages of all connections, and answers each batch over the first one. */
   private void serve() throws InterruptedException {
     try (Listener listener = Listener.open(PortSpace.TCP, options.listening(), connections)) {
+      BothEnds.serverIsReady();
       out.println("waiting for connection from client...");
       try (Endpoint first = listener.take();
           SharedReceives end = new SharedReceives(first.id().context(), depth, length)) {

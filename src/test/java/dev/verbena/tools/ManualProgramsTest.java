@@ -178,10 +178,10 @@ class ManualProgramsTest {
   @Tag("S2-X03")
   @Tag("D-07")
   void alternateLidIsSentInFourBytes() {
-    byte[] data = new AlternatePort(2, 0xabcd).privateData();
+    byte[] data = AlternateAddress.ofLid(0xabcd).privateData();
     assertEquals(4, data.length);
-    assertEquals(0xabcd, AlternatePort.lidOf(data));
-    Failure failure = assertThrows(Failure.class, () -> AlternatePort.lidOf(new byte[2]));
+    assertEquals(AlternateAddress.ofLid(0xabcd), AlternateAddress.of(data));
+    Failure failure = assertThrows(Failure.class, () -> AlternateAddress.of(new byte[2]));
     assertEquals("unexpected private data len: 2", failure.getMessage());
   }
 }

@@ -1,0 +1,145 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertAll;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The programs with {@code --both-ends}: server and client in one JVM, on software devices. */
+@Tag("host")
+class BothEndsTest {
+  private static final String GROUP = "239.1.2.3";
+
+  /** A run of both ends, which ends well and reports its kind of device. */
+  private static Run run(String line, String... more) {
+    Run run = Run.of(Words.of(Words.of(line.split(" "), "--both-ends"), more)).succeeded();
+    assertEquals(
+        "Both ends run in this process, on software devices: the server on soft0, the client on"
+            + " soft1.",
+        run.err().lines().findFirst().orElseThrow());
+    return run;
+  }
+
+  /** A run of both ends that meet on a TCP port. */
+  private static Run runByTcp(String line) {
+    return run(line, "-p", Ports.free());
+  }
+
+  private static void assertPrints(Run run, String... lines) {
+    List<String> printed = run.out().lines().toList();
+    assertAll(
+        List.of(lines).stream()
+            .map(line -> () -> assertTrue(printed.contains(line), line + " in " + run.out())));
+  }
+
+  @Test
+  void rcExample() {
+    assertPrints(
+        runByTcp("rc-example"),
+        "Message is: 'SEND operation      '",
+        "Contents of server's buffer: 'RDMA read operation '",
+        "server: Contents of server buffer: 'RDMA write operation'",
+        "server: test result is 0",
+        "test result is 0");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"--rc", "--uc", "--ud", "--srq", "--rc -e"})
+  void pingpong(String service) {
+    String out = runByTcp("pingpong -n 20 " + service).out();
+    assertTrue(out.contains("\n20 iters in "), out);
+    assertTrue(out.contains("\nserver: 20 iters in "), out);
+  }
+
+  @Test
+  void pingpongOverXrc() {
+    assertPrints(runByTcp("pingpong --xrc -n 20"), "success", "server: success");
+  }
+
+  @Test
+  void rping() {
+    List<String> pings =
+        run("rping -v").out().lines().filter(line -> line.startsWith("ping data: ")).toList();
+    assertEquals(10, pings.size());
+    assertEquals(3, run("rping -v -V -C 3").out().split("\nping data: ", -1).length - 1);
+  }
+
+  @Test
+  void mckey() {
+    assertPrints(
+        run("mckey -C 3 -m " + GROUP),
+        "mckey: starting client",
+        "server: mckey: starting server",
+        "return status 0",
+        "server: return status 0");
+  }
+
+  @Test
+  void mc() {
+    assertPrints(run("mc -c 3 -m " + GROUP), "sent message 3", "server: received message 3");
+  }
+
+  @Test
+  void srq() {
+    assertPrints(run("srq -c 4"), "recv count: 1", "server: send count: 1");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"send", "write", "read", "atomic"})
+  void latency(String operation) {
+    String out = runByTcp("perf lat -n 20 -w 0 -o " + operation).out();
+    assertTrue(out.startsWith(operation), out);
+  }
+
+  @Test
+  void bandwidthOverRdmaCm() {
+    String out = run("perf bw --cm --json -n 20 -w 0").out();
+    assertTrue(out.startsWith("{"), out);
+  }
+
+  @Test
+  void packets() {
+    assertPrints(
+        run("packets send --dmac 02:00:00:00:00:0a -n 20 --offload"),
+        "20 packets, 1280 bytes; checksums by the device",
+        "server: 20 packets, 1280 bytes; 20 with good checksums");
+  }
+
+  @Test
+  void apmMigrates() {
+    Run run = run("apm -c 20 -m 1 -w 20 -l 1000");
+    assertPrints(
+        run,
+        "loading alt path - local port: 2, dgid: ::ffff:198.51.100.1",
+        "recv: 19",
+        "QP path migrated",
+        "server: QP path migrated");
+  }
+
+  @Test
+  void failureOfTheServerEndsTheRun() {
+    Run run = Run.of("perf", "lat", "--both-ends", "-i", "7", "-p", Ports.free());
+    assertEquals(Main.FAILED, run.status());
+  }
+
+  @Test
+  void failureOfTheClientEndsTheServer() {
+    Run run = Run.of("rping", "--both-ends", "-P");
+    assertEquals(2, run.status());
+    assertTrue(run.err().contains("-P is an option of the server"), run.err());
+  }
+
+  @Test
+  void wrongUsageIsFoundByTheServer() {
+    Run run = Run.of("rping", "--both-ends", "-S", "1");
+    assertFalse(run.out().contains("ping data"), run.out());
+    assertTrue(run.err().contains("server: "), run.err());
+    assertTrue(run.err().contains("Invalid size 1"), run.err());
+  }
+}
