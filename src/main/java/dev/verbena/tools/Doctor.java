@@ -46,6 +46,7 @@ final class Doctor implements Callable<Integer> {
     checks.put("Kernel", new KernelChecks(machine).run());
     checks.put("Limits", new LimitChecks(machine).run());
     checks.put("Devices", DeviceChecks.run(machine.names("/sys/class/infiniband")));
+    checks.put("Choices", new DeviceChoices(machine).run());
     return checks;
   }
 

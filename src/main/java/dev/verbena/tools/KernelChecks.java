@@ -7,7 +7,8 @@ import java.util.List;
 
 /** Checks the kernel modules and the permissions of this process. */
 final class KernelChecks {
-  private static final String SOFTWARE =
+  /** How to create a Soft-RoCE device. */
+  static final String SOFTWARE =
       "sudo modprobe rdma_rxe && sudo rdma link add rxe0 type rxe netdev NAME (package iproute2)";
 
   private final Machine machine;
@@ -49,14 +50,10 @@ final class KernelChecks {
     }
     return Check.problem(
         "the kernel lists no RDMA device",
-        "load the driver of the network card; without such a card: "
-            + (canHaveSoftRoce()
-                ? SOFTWARE
-                : "this kernel does not include Soft-RoCE; ./verbena demo --lab runs it in a"
-                    + " virtual machine"));
+        "load the driver of the NIC; without a NIC: see Choices below");
   }
 
-  private boolean canHaveSoftRoce() {
+  boolean canHaveSoftRoce() {
     String folder =
         "/lib/modules/"
             + machine.firstLine("/proc/sys/kernel/osrelease").orElse("?")

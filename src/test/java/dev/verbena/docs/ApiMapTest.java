@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.soft.SoftFunctions;
 import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
 import java.io.IOException;
@@ -48,8 +49,11 @@ class ApiMapTest {
 
       - **kernel**: tested on a kernel (Soft-RoCE, in the lab).
       - **fake**: not tested there, because Soft-RoCE does not support it or a newer function is called where available; \
-      tested with a fake, many also on the software device.
+      tested with a fake.
       - **Java**: implemented in Java; needs no device.
+
+      The last column tells which functions the [software device](soft-device.md) implements: those with a method in its \
+      classes, and inline functions with a device test that runs on it.
 
       """;
 
@@ -104,30 +108,53 @@ class ApiMapTest {
         .collect(Collectors.toMap(row -> row[0], row -> row[1]));
   }
 
+  /** The device tests that do not run on software devices, as {@code Class.method}. */
+  private static Set<String> skippedOnSoft() throws IOException {
+    return Files.readAllLines(Path.of("src/lab/gaps/soft")).stream()
+        .filter(line -> !line.startsWith("#"))
+        .map(line -> line.split(" ")[0].replaceFirst("^!", ""))
+        .collect(Collectors.toSet());
+  }
+
+  /** A test without its package. */
+  private static String className(String test) {
+    return test.substring(test.indexOf('.') + 1);
+  }
+
   private static String page() throws IOException {
     ApiMap map = ApiMap.ofSources();
     Map<String, String> untraced = untraced();
     Set<String> seen = new TreeSet<>(Files.readAllLines(SEEN));
+    SoftFunctions soft = SoftFunctions.read();
+    Set<String> skipped = skippedOnSoft();
     Map<String, List<String>> rows = new TreeMap<>();
     int kernel = 0;
+    int software = 0;
     for (CFunction function : CFunction.all()) {
       String mark = untraced.getOrDefault(function.name(), "");
+      String test = mark;
+      String onSoft = "";
       if (!mark.equals(IN_JAVA)) {
         boolean isSeen = !mark.isEmpty() || isSeen(function.name(), seen);
         kernel += isSeen ? 1 : 0;
         mark = isSeen ? "kernel" : "fake";
+        boolean has =
+            soft.has(function.name()) || (!test.isEmpty() && !skipped.contains(className(test)));
+        software += has ? 1 : 0;
+        onSoft = has ? "yes" : "no";
       }
       rows.computeIfAbsent(function.library(), library -> new ArrayList<>())
-          .add(row(function.name(), map.of(function.name()), mark));
+          .add(row(function.name(), map.of(function.name()), mark, onSoft));
     }
     StringBuilder page = new StringBuilder(HEAD);
     page.append(
-        "%d functions, %d of them tested on a kernel.%n".formatted(CFunction.all().size(), kernel));
+        "%d functions, %d of them tested on a kernel, %d implemented by the software device.%n"
+            .formatted(CFunction.all().size(), kernel, software));
     rows.forEach(
         (library, lines) ->
             page.append("\n## ")
                 .append(library)
-                .append("\n\n| C | Java | tested on |\n|---|---|---|\n")
+                .append("\n\n| C | Java | tested on | software device |\n|---|---|---|---|\n")
                 .append(String.join("", lines)));
     return page.toString();
   }
@@ -137,11 +164,11 @@ class ApiMapTest {
     return Stream.of("", "_", "__", "___").anyMatch(prefix -> seen.contains(prefix + function));
   }
 
-  private static String row(String function, List<String> members, String mark) {
+  private static String row(String function, List<String> members, String mark, String onSoft) {
     String java =
         members.stream()
             .map(member -> "`" + member.replace(".<init>", "") + "`")
             .collect(Collectors.joining(", "));
-    return "| `%s` | %s | %s |\n".formatted(function, java, mark);
+    return "| `%s` | %s | %s | %s |\n".formatted(function, java, mark, onSoft);
   }
 }

@@ -76,6 +76,35 @@ class DoctorTest {
   }
 
   @Test
+  void withoutRdmaTheSoftwareDeviceIsAChoice() {
+    List<Check> choices = new DeviceChoices(new Machine(root)).run();
+    assertEquals(4, choices.size());
+    assertEquals("NIC: none", choices.get(0).finding());
+    assertTrue(choices.get(1).finding().endsWith("not included in this kernel"));
+    assertTrue(choices.get(2).finding().startsWith("the lab"));
+    assertEquals(Verdict.OK, choices.get(3).verdict());
+    assertTrue(choices.get(3).finding().contains("-Ddev.verbena.soft=2"));
+  }
+
+  @Test
+  void moduleOfSoftRoceIsAChoice() throws IOException {
+    write("/sys/module/rdma_rxe/refcnt", "0");
+    Check softRoce = new DeviceChoices(new Machine(root)).run().get(1);
+    assertEquals(Verdict.NOTE, softRoce.verdict());
+    assertTrue(softRoce.advice().contains("rdma link add"), softRoce.advice());
+  }
+
+  @Test
+  void nicAndSoftRoceAreToldApart() throws IOException {
+    write("/sys/class/infiniband/mlx5_0/node_type", "1: CA");
+    write("/sys/class/infiniband/rxe0/parent", "eth0");
+    List<Check> choices = new DeviceChoices(new Machine(root)).run();
+    assertEquals("NIC: mlx5_0", choices.get(0).finding());
+    assertEquals("Soft-RoCE, the kernel's software device: rxe0", choices.get(1).finding());
+    assertEquals(Verdict.OK, choices.get(1).verdict());
+  }
+
+  @Test
   void releaseIsReadFromTheFileName() {
     List<String> maps =
         List.of(
