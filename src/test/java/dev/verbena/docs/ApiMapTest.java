@@ -1,12 +1,12 @@
 package dev.verbena.docs;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftFunctions;
 import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,10 +24,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/**
- * Every C function has a Java member, and docs/api-map.md says which. With {@code
- * -Dverbena.apiMap=write} the page is written anew.
- */
+/** Every C function has a Java member, and docs/api-map.md says which. */
 @Tag("host")
 class ApiMapTest {
   private static final Path PAGE = Path.of("docs/api-map.md");
@@ -45,7 +42,7 @@ class ApiMapTest {
       # C functions and their Java members
 
       Generated from the javadoc by `ApiMapTest`, which fails for a function without a member: \
-      `mvn verify -Dtest=ApiMapTest -Dverbena.apiMap=write`.
+      `mvn test -Dgroups=generated -Dverbena.generated=write`.
 
       - **kernel**: tested on a kernel (Soft-RoCE, in the lab).
       - **fake**: not tested there, because Soft-RoCE does not support it or a newer function is called where available; \
@@ -73,12 +70,9 @@ class ApiMapTest {
   }
 
   @Test
+  @Tag(GeneratedFile.TAG)
   void theDocumentedMapIsThisOne() throws IOException {
-    String page = page();
-    if (System.getProperty("verbena.apiMap", "").equals("write")) {
-      Files.writeString(PAGE, page);
-    }
-    assertEquals(page, Files.readString(PAGE), "out of date: -Dverbena.apiMap=write renews it");
+    GeneratedFile.check(PAGE, page());
   }
 
   @TestFactory

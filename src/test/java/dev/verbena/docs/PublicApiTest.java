@@ -2,6 +2,7 @@ package dev.verbena.docs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.GeneratedFile;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -21,7 +22,6 @@ import org.junit.jupiter.api.Test;
 
 /**
  * The public API is the one of src/build/public-api.txt, so that a change of it is seen in review.
- * With {@code -Dverbena.publicApi=write} the list is written anew.
  */
 @Tag("host")
 class PublicApiTest {
@@ -37,13 +37,9 @@ class PublicApiTest {
           "dev/verbena/soft");
 
   @Test
+  @Tag(GeneratedFile.TAG)
   void theListIsThePublicApi() throws Exception {
-    String api = String.join("", listings().values());
-    if (System.getProperty("verbena.publicApi", "").equals("write")) {
-      Files.writeString(LIST, api);
-    }
-    assertEquals(
-        Files.readString(LIST), api, "the public API changed: -Dverbena.publicApi=write lists it");
+    GeneratedFile.check(LIST, String.join("", listings().values()));
   }
 
   /** The listing of each public class, by its name. */

@@ -3,6 +3,7 @@ package dev.verbena.internal;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemoryLayout;
@@ -25,8 +26,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * The metadata for GraalVM's native-image lists the shape of every call that the seam makes: a
- * native image can make no other. With {@code -Dverbena.nativeImage=write} the file is written
- * anew. The software device, which consists of upcalls, is not covered.
+ * native image can make no other. The software device, which consists of upcalls, is not covered.
  */
 @Tag("host")
 class NativeImageTest {
@@ -42,14 +42,9 @@ class NativeImageTest {
       List.of(Call.class, Downcall.class, EventFile.class, ProcessMemory.class, Upcalls.class);
 
   @Test
+  @Tag(GeneratedFile.TAG)
   void theMetadataListsEveryCallOfTheSeam() throws Exception {
-    String metadata = metadata();
-    if (System.getProperty("verbena.nativeImage", "").equals("write")) {
-      Files.createDirectories(FILE.getParent());
-      Files.writeString(FILE, metadata);
-    }
-    assertEquals(
-        metadata, Files.readString(FILE), "out of date: -Dverbena.nativeImage=write renews it");
+    GeneratedFile.check(FILE, metadata());
   }
 
   @Test
