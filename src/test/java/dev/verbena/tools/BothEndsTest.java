@@ -18,7 +18,7 @@ class BothEndsTest {
 
   /** A run of both ends, which ends well and reports its kind of device. */
   private static Run run(String line, String... more) {
-    Run run = Run.of(Words.of(Words.of(line.split(" "), "--both-ends"), more)).succeeded();
+    Run run = Run.of(Words.of(line.split(" ", -1), "--both-ends", more)).succeeded();
     assertEquals(
         "Both ends run in this process, on software devices: the server on soft0, the client on"
             + " soft1.",
