@@ -36,6 +36,7 @@ import picocli.CommandLine.Spec;
       Doctor.class,
       DevInfo.class,
       Events.class,
+      Top.class,
       RcExample.class,
       PingPong.class,
       Rping.class,
