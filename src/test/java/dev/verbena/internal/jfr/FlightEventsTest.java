@@ -2,9 +2,15 @@ package dev.verbena.internal.jfr;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.EventType;
+import dev.verbena.soft.SoftHosts;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.verbs.AccessFlag;
@@ -21,6 +27,7 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -204,6 +211,68 @@ class FlightEventsTest {
             });
     assertEquals("completion channel of soft0", events.getFirst().getString("channel"));
     assertFalse(events.getFirst().getBoolean("found"));
+  }
+
+  @Test
+  void establishedConnectionsAreRecordedAtBothEnds() throws Exception {
+    List<RecordedEvent> events =
+        recorded(
+            "ConnectionEstablished",
+            () -> {
+              try (SoftHosts hosts = SoftHosts.create()) {
+                hosts.client().send(new byte[1]);
+                assertNotNull(hosts.server().receive());
+              }
+            });
+    assertEquals(2, events.size(), events::toString);
+    for (RecordedEvent event : events) {
+      assertTrue(event.getString("connection").matches(".*/.+:\\d+ to /.+:\\d+"), event::toString);
+      assertTrue(event.getString("queuePair").startsWith("queue pair 0x"), event::toString);
+    }
+  }
+
+  @Test
+  void endsOfConnectionsAreRecordedWithTheReason() throws Exception {
+    List<RecordedEvent> events =
+        recorded(
+            "ConnectionEnded",
+            () -> {
+              try (SoftHosts hosts = SoftHosts.create()) {
+                Connection server = hosts.server();
+                hosts.client().close();
+                assertNull(server.receive());
+              }
+            });
+    assertTrue(
+        events.stream()
+            .anyMatch(
+                event ->
+                    event.getString("event").equals("DISCONNECTED")
+                        && event.getInt("status") == 0
+                        && event.getString("reason").equals(EventType.DISCONNECTED.meaning())),
+        events::toString);
+  }
+
+  @Test
+  void rejectedConnectionsAreRecordedWithTheReason() throws Exception {
+    List<RecordedEvent> events =
+        recorded(
+            "ConnectionEnded",
+            () -> {
+              try (SoftHosts hosts = SoftHosts.create()) {
+                var nobody = new InetSocketAddress(hosts.serverAddress(), 4711);
+                assertThrows(
+                    ConnectionException.class, () -> hosts.call(() -> Connection.connect(nobody)));
+              }
+            });
+    RecordedEvent rejected =
+        events.stream()
+            .filter(event -> event.getString("event").equals("REJECTED"))
+            .findAny()
+            .orElseThrow();
+    assertTrue(rejected.getString("connection").endsWith(":4711"), rejected::toString);
+    assertEquals(8, rejected.getInt("status"));
+    assertEquals("rejected: no listener on the port", rejected.getString("reason"));
   }
 
   @Test

@@ -1,0 +1,113 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Predicate;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The recordings that docs/observability.md shows are those of the commands that it names. */
+class RecordingsTest {
+  @TempDir private Path folder;
+
+  /** A command whose events are recorded. */
+  private interface Command {
+    void run() throws Exception;
+  }
+
+  /** Records a command, and prints the events as {@code jfr print} does, in their order. */
+  private List<String> recorded(Command command, Predicate<RecordedEvent> chosen) throws Exception {
+    Path file = folder.resolve("recording.jfr");
+    try (Recording recording = new Recording()) {
+      for (String name :
+          List.of("MemoryRegistration", "QueuePairTransition", "ConnectionEnded", "ChannelWait")) {
+        recording.enable("dev.verbena." + name).withoutThreshold().withoutStackTrace();
+      }
+      recording.start();
+      command.run();
+      recording.stop();
+      recording.dump(file);
+    }
+    return RecordingFile.readAllEvents(file).stream()
+        .filter(chosen)
+        .sorted(Comparator.comparing(RecordedEvent::getEndTime))
+        .map(event -> constant(event.toString()))
+        .toList();
+  }
+
+  /** The events that a section of the page shows. */
+  private static List<String> documented(String section) throws IOException {
+    String page = Files.readString(Path.of("docs/observability.md"));
+    String text = page.substring(page.indexOf("\n## " + section + "\n"));
+    String block = text.split("\n```\n", 3)[1];
+    return Arrays.stream(block.split("\n\n")).map(RecordingsTest::constant).toList();
+  }
+
+  /** What is the same in each run, on each device. */
+  private static String constant(String event) {
+    return event
+        .strip()
+        .replaceAll("(?m)^( *(startTime|duration|device|queuePair|eventThread) = ).*$", "$1...")
+        .replaceAll("(?m)^( *channel = \"RDMA CM event channel ).*$", "$1...")
+        .replaceAll("[0-9a-f.:]+(:\\d+)? to /[0-9a-f.:]+", "... to /...");
+  }
+
+  @DeviceTest
+  void recordingOfAPingPongIsThatOfThePage() throws Exception {
+    String port = Ports.free();
+    String here = Rig.a().name();
+    Command both =
+        () -> {
+          String[] common = Words.of("pingpong", "-g", "1", "-n", "100", "-p", port);
+          CompletableFuture<Run> server = Run.inBackground(Words.of(common, "-d", Rig.b().name()));
+          Run.untilConnected(Words.of(common, "-d", here, "127.0.0.1")).succeeded();
+          server.join().succeeded();
+        };
+    assertEndAsDocumented(
+        "A ping-pong",
+        recorded(
+            both, event -> event.hasField("device") && event.getString("device").equals(here)));
+  }
+
+  @DeviceTest
+  void recordingOfAFailedConnectionIsThatOfThePage() throws Exception {
+    String[] command =
+        Words.of(
+            "rping",
+            "-c",
+            "-a",
+            Rig.addressB().getHostAddress(),
+            "-I",
+            Rig.addressA().getHostAddress(),
+            "-p",
+            Ports.free());
+    assertEndAsDocumented(
+        "A failed connection",
+        recorded(
+            () -> assertNotEquals(0, Run.of(command).status()),
+            event -> !event.hasField("found") || event.getBoolean("found")));
+  }
+
+  /**
+   * Compares the last events with those of the page. Before them are attempts to connect while the
+   * server does not listen yet, and waits below the threshold.
+   */
+  private static void assertEndAsDocumented(String section, List<String> events)
+      throws IOException {
+    List<String> expected = documented(section);
+    int first = Math.max(0, events.size() - expected.size());
+    assertEquals(expected, events.subList(first, events.size()));
+  }
+}
