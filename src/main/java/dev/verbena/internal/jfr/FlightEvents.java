@@ -3,6 +3,7 @@ package dev.verbena.internal.jfr;
 import dev.verbena.VerbsException;
 import java.util.Set;
 import java.util.stream.Collectors;
+import jdk.jfr.FlightRecorder;
 
 /**
  * Records what happens as events of JDK Flight Recorder. Where the module {@code jdk.jfr} is
@@ -15,6 +16,14 @@ public final class FlightEvents {
   private static final boolean PRESENT = isPresent();
 
   private FlightEvents() {}
+
+  /**
+   * Returns whether there is, or was, a recording in this JVM. The first event of a class registers
+   * it, which initializes much of Flight Recorder: tens of milliseconds of start-up time.
+   */
+  private static boolean isActive() {
+    return PRESENT && FlightRecorder.isInitialized();
+  }
 
   private static boolean isPresent() {
     try {
@@ -31,7 +40,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endCall}
    */
   public static Object beginCall() {
-    return PRESENT ? ControlCallEvent.begun() : null;
+    return isActive() ? ControlCallEvent.begun() : null;
   }
 
   /**
@@ -53,7 +62,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endRegistration}
    */
   public static Object beginRegistration() {
-    return PRESENT ? MemoryRegistrationEvent.begun() : null;
+    return isActive() ? MemoryRegistrationEvent.begun() : null;
   }
 
   /**
@@ -83,7 +92,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endTransition}
    */
   public static Object beginTransition() {
-    return PRESENT ? QueuePairTransitionEvent.begun() : null;
+    return isActive() ? QueuePairTransitionEvent.begun() : null;
   }
 
   /**
@@ -123,7 +132,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endWait}
    */
   public static Object beginWait() {
-    return PRESENT ? ChannelWaitEvent.begun() : null;
+    return isActive() ? ChannelWaitEvent.begun() : null;
   }
 
   /**
@@ -147,7 +156,7 @@ public final class FlightEvents {
    * @param object what the event concerns
    */
   public static void asynchronous(Object device, Object type, Object object) {
-    if (PRESENT) {
+    if (isActive()) {
       AsynchronousEvent.record(device, type, object);
     }
   }
@@ -159,7 +168,7 @@ public final class FlightEvents {
    * @param queuePair the queue pair, or null if it is not known
    */
   public static void connected(Object id, Object queuePair) {
-    if (PRESENT) {
+    if (isActive()) {
       ConnectionEstablishedEvent.record(id, queuePair);
     }
   }
@@ -173,7 +182,7 @@ public final class FlightEvents {
    * @param reason the reason in words
    */
   public static void ended(Object id, Object event, int status, String reason) {
-    if (PRESENT) {
+    if (isActive()) {
       ConnectionEndedEvent.record(id, event, status, reason);
     }
   }
@@ -184,7 +193,7 @@ public final class FlightEvents {
    * @return false if {@link #failedCompletion} would do nothing
    */
   public static boolean recordsFailedCompletions() {
-    return PRESENT && FailedCompletionEvent.isRecorded();
+    return isActive() && FailedCompletionEvent.isRecorded();
   }
 
   /**
@@ -198,7 +207,7 @@ public final class FlightEvents {
    */
   public static void failedCompletion(
       Object queue, int queuePair, long id, Object status, int vendorError) {
-    if (PRESENT) {
+    if (isActive()) {
       FailedCompletionEvent.record(queue, queuePair, id, status, vendorError);
     }
   }

@@ -294,7 +294,20 @@ class FlightEventsTest {
     assertTrue(output.contains("REM_ACCESS_ERR, jdk.jfr absent"), output);
   }
 
-  /** Runs in a JVM that has no module but java.base. */
+  @Test
+  void theRecorderIsNotInitializedWithoutARecording() throws IOException {
+    String output =
+        new ForkedJvm()
+            .withNativeAccess()
+            .with("-Xlog:class+load")
+            .run(WithoutRecorder.class)
+            .succeeded();
+    assertTrue(output.contains("REM_ACCESS_ERR, jdk.jfr present"), output);
+    assertEquals(
+        List.of(), output.lines().filter(line -> line.contains(" jdk.jfr.internal.")).toList());
+  }
+
+  /** Runs in a JVM without a recording, or without any module but java.base. */
   public static final class WithoutRecorder {
     private WithoutRecorder() {}
 
