@@ -1,21 +1,19 @@
 package dev.verbena.internal;
 
 import dev.verbena.internal.jfr.FlightEvents;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Supplier;
 
 /**
  * Implements an interface of C functions by native calls: the Java signature of each method is the
- * C signature, its annotation names the location of the function and its error convention.
+ * C signature, its annotation names the location of the function and its error convention. For
+ * control calls only: arguments are boxed.
  *
- * <p>Each function is linked at its first call, so that a library without some functions can be
- * used for all others. For control calls only: arguments are boxed.
+ * <p>Generated classes bind {@link Verbs} and {@link Librdmacm} to their libraries: they take less
+ * time to start.
  */
 public final class Binding implements InvocationHandler {
   /** The source of functions marked {@link Symbol}. */
@@ -25,31 +23,29 @@ public final class Binding implements InvocationHandler {
   }
 
   private final Symbols symbols;
-  private final Supplier<String> library;
-  private final boolean isTraced;
+  private final Object library;
 
-  private Binding(Symbols symbols, Supplier<String> library, boolean isTraced) {
+  private Binding(Symbols symbols, Object library) {
     this.symbols = symbols;
     this.library = library;
-    this.isTraced = isTraced;
   }
 
   /** Implements an interface by the symbols of a library. */
   static <T> T toLibrary(Class<T> functions, Library library) {
-    var found = new ConcurrentHashMap<Method, MemorySegment>();
+    if (functions.isAssignableFrom(NativeVerbs.class)) {
+      return functions.cast(new NativeVerbs(library));
+    } else if (functions.isAssignableFrom(NativeLibrdmacm.class)) {
+      return functions.cast(new NativeLibrdmacm(library));
+    }
+    NativeFunctions exported = new NativeFunctions(library);
     return bind(
         functions,
         (method, arguments) -> {
           Symbol symbol = method.getAnnotation(Symbol.class);
-          MemorySegment function = found.get(method);
-          if (function == null) {
-            function = library.find(method.getName(), symbol.since());
-            found.put(method, function);
-          }
+          MemorySegment function = exported.exported(method.getName(), symbol.since());
           return call(function, method, symbol.fails(), arguments);
         },
-        library::description,
-        true);
+        library);
   }
 
   /** Implements an interface by an object that implements the exported functions in Java. */
@@ -63,34 +59,30 @@ public final class Binding implements InvocationHandler {
             throw e.getCause();
           }
         },
-        () -> exported + " in Java",
-        true);
+        exported);
   }
 
-  private static <T> T bind(
-      Class<T> functions, Symbols symbols, Supplier<String> library, boolean isTraced) {
+  private static <T> T bind(Class<T> functions, Symbols symbols, Object library) {
     return functions.cast(
         Proxy.newProxyInstance(
-            functions.getClassLoader(),
-            new Class<?>[] {functions},
-            new Binding(symbols, library, isTraced)));
+            functions.getClassLoader(), new Class<?>[] {functions}, new Binding(symbols, library)));
   }
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
-    boolean isLogged = isTraced && CallTrace.isOn();
+    boolean isLogged = CallTrace.isOn();
     Object begun = FlightEvents.beginCall();
     Throwable failure = null;
     try {
       Object result = call(proxy, method, arguments);
       if (isLogged) {
-        CallTrace.returned(method, arguments, result);
+        CallTrace.returned(method.getName(), arguments, result);
       }
       return result;
     } catch (Throwable t) {
       failure = t;
       if (isLogged) {
-        CallTrace.threw(method, arguments, t);
+        CallTrace.threw(method.getName(), arguments, t);
       }
       throw t;
     } finally {
@@ -118,23 +110,22 @@ public final class Binding implements InvocationHandler {
 
   private Object callThroughContext(ContextOp op, Method method, Object[] arguments)
       throws Throwable {
-    MemorySegment function = ContextOps.find(op, method.getName(), (long) arguments[0], library);
+    MemorySegment function =
+        ContextOps.find(
+            op.of(),
+            ContextOps.field(op, method.getName()),
+            op.since(),
+            method.getName(),
+            (long) arguments[0],
+            library);
     return call(function, method, op.fails(), arguments);
   }
 
   private static Object call(
       MemorySegment function, Method method, ErrorConvention fails, Object[] arguments) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = Downcall.capture(arena);
-      long register = Downcall.call(function, capture, registers(arguments));
-      Class<?> type = method.getReturnType();
-      // A function that returns only success or failure, an int in C, has no result in Java.
-      long result = type == long.class ? register : (int) register;
-      if (fails.failed(result)) {
-        throw fails.failure(method.getName(), result, Downcall.errno(capture));
-      }
-      return boxed(result, type);
-    }
+    return boxed(
+        NativeFunctions.call(function, method.getName(), fails, registers(arguments)),
+        method.getReturnType());
   }
 
   private static long[] registers(Object[] arguments) {

@@ -1,6 +1,5 @@
 package dev.verbena.internal;
 
-import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 
@@ -20,28 +19,30 @@ public final class CallTrace {
     return LOG.isLoggable(System.Logger.Level.TRACE);
   }
 
-  static void returned(Method function, Object[] arguments, Object result) {
+  static void returned(String function, Object[] arguments, Object result) {
     LOG.log(
         System.Logger.Level.TRACE,
         () -> describe(function, arguments) + (result == null ? "" : " = " + number(result)));
   }
 
-  static void threw(Method function, Object[] arguments, Throwable failure) {
+  static void threw(String function, Object[] arguments, Throwable failure) {
     LOG.log(
         System.Logger.Level.TRACE,
         () -> describe(function, arguments) + " failed: " + failure.getMessage());
   }
 
-  private static String describe(Method function, Object[] arguments) {
+  private static String describe(String function, Object[] arguments) {
     return arguments == null
-        ? function.getName() + "()"
+        ? function + "()"
         : Arrays.stream(arguments)
             .map(CallTrace::number)
-            .collect(Collectors.joining(", ", function.getName() + "(", ")"));
+            .collect(Collectors.joining(", ", function + "(", ")"));
   }
 
   /** Formats a number; possible pointers in hexadecimal. */
   private static String number(Object value) {
-    return value instanceof Long pointer ? "0x" + Long.toHexString(pointer) : String.valueOf(value);
+    return value instanceof Long pointer && pointer != pointer.intValue()
+        ? "0x" + Long.toHexString(pointer)
+        : String.valueOf(value);
   }
 }

@@ -7,7 +7,6 @@ import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_flow;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
-import java.util.function.Supplier;
 
 /** Finds the function pointer of a method marked {@link ContextOp}. */
 final class ContextOps {
@@ -18,31 +17,33 @@ final class ContextOps {
   /**
    * Returns the pointer, with the guards of verbs.h.
    *
-   * @param op the annotation of the method
+   * @param of the location of the context
+   * @param name the field with the pointer
+   * @param since the first rdma-core release that has the field; 0 for all releases
    * @param function the C function's name
    * @param first the first argument of the C function, from which the context is found
-   * @param library a description of the library, for messages
+   * @param library what implements the functions, for messages
    * @throws VerbsException EOPNOTSUPP if the library or the provider lacks it
    */
-  static MemorySegment find(ContextOp op, String function, long first, Supplier<String> library) {
+  static MemorySegment find(
+      ContextOp.Of of, String name, int since, String function, long first, Object library) {
     long context =
-        switch (op.of()) {
+        switch (of) {
           case CONTEXT -> first;
           case OBJECT -> Memory.getLong(first);
           case FLOW -> Memory.getLong(first + ibv_flow.context$offset());
         };
-    if (op.field().startsWith(BASIC)) {
-      String field = op.field().substring(BASIC.length());
+    if (name.startsWith(BASIC)) {
+      String field = name.substring(BASIC.length());
       long offset = ibv_context_ops.layout().byteOffset(PathElement.groupElement(field));
       return Memory.function(context + ibv_context.ops$offset() + offset, function);
     }
-    String field = field(op, function);
-    if (!ExtendedContext.holds(context, field)) {
-      String needed = op.since() == 0 ? "rdma-core" : "rdma-core " + op.since() + " or newer";
+    if (!ExtendedContext.holds(context, name)) {
+      String needed = since == 0 ? "rdma-core" : "rdma-core " + since + " or newer";
       throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "needs " + needed + ", found " + library.get());
+          function, Errno.EOPNOTSUPP, "needs " + needed + ", found " + library);
     }
-    return ExtendedContext.pointer(context, field, function);
+    return ExtendedContext.pointer(context, name, function);
   }
 
   /** Returns the name of the field of {@code verbs_context} with the pointer. */

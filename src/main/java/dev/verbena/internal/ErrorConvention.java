@@ -23,6 +23,17 @@ public enum ErrorConvention {
   /** Returns -1 and sets errno, or returns a code of getaddrinfo(3). */
   ADDRINFO;
 
+  /**
+   * Returns the result in a register. Functions whose result tells only success or failure return
+   * {@code int}: C defines no more than half of the register.
+   */
+  long result(long register) {
+    return switch (this) {
+      case NEVER, NULL, NEGATIVE_ERRNO -> register;
+      case ERRNO, MINUS_ONE, NEGATIVE, ADDRINFO -> (int) register;
+    };
+  }
+
   /** Returns whether a result is a failure. */
   boolean failed(long result) {
     return switch (this) {

@@ -39,20 +39,24 @@ final class Library {
    * @throws VerbsException ENOENT if there is no such library, ELIBBAD if the file cannot be loaded
    */
   static Library of(Class<?> functions) {
-    NativeAccess.require();
     SharedLibrary library = functions.getAnnotation(SharedLibrary.class);
-    String soname = library.soname();
+    return of(library.soname(), library.packages(), library.anchor());
+  }
+
+  /** Loads the library with the values of {@link SharedLibrary}. */
+  static Library of(String soname, String packages, String anchor) {
+    NativeAccess.require();
     String property = "dev.verbena." + soname.substring(0, soname.indexOf('.'));
     String path = System.getProperty(property, soname);
     try {
       // Never unloaded: providers have threads and fork handlers.
       SymbolLookup symbols = SymbolLookup.libraryLookup(path, Arena.global());
-      return new Library(soname, path, library.anchor(), symbols);
+      return new Library(soname, path, anchor, symbols);
     } catch (IllegalArgumentException e) {
       String hint =
           path.equals(soname)
               ? "install the distribution's package (Debian: "
-                  + library.packages()
+                  + packages
                   + ") or name the file with -D"
                   + property
                   + "=PATH"
@@ -93,7 +97,7 @@ final class Library {
                     Errno.EOPNOTSUPP,
                     since == 0
                         ? path + " does not export it: is this " + soname + "?"
-                        : "needs rdma-core " + since + " or newer, found " + description()));
+                        : "needs rdma-core " + since + " or newer, found " + this));
   }
 
   /**
@@ -122,7 +126,8 @@ final class Library {
   /**
    * Returns a description for messages: the release, or the path of a library of unknown release.
    */
-  String description() {
+  @Override
+  public String toString() {
     return release().map(r -> "rdma-core " + r).orElse(path + " of unknown release");
   }
 }

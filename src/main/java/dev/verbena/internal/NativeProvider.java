@@ -49,7 +49,10 @@ final class NativeProvider implements Provider {
         functions,
         type -> {
           Platform.current().requireSupported();
-          return Library.of(type);
+          if (type == Verbs.class) {
+            return NativeVerbs.library();
+          }
+          return type == Librdmacm.class ? NativeLibrdmacm.library() : Library.of(type);
         });
   }
 }

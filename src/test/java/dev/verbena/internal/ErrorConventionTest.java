@@ -219,6 +219,22 @@ class ErrorConventionTest {
     assertTrue(e.getMessage().contains(method.getName()), e.getMessage());
   }
 
+  static List<Method> withNumbers() {
+    return methods(Libibverbs.class, Librdmacm.class)
+        .filter(m -> m.getParameterCount() > 0 && m.getParameterTypes()[0] != long.class)
+        .toList();
+  }
+
+  @ParameterizedTest
+  @MethodSource("withNumbers")
+  void zeroAsFirstNumberIsNotNull(Method method) {
+    Object[] arguments = {0};
+    Object caller =
+        Binding.toLibrary(
+            method.getDeclaringClass(), Library.of("libold.so", name -> Optional.empty()));
+    assertThrows(VerbsException.class, () -> call(caller, method, arguments));
+  }
+
   /** The rows that are no rule, as rdma-core's sources and manual pages have them. */
   @Test
   void exceptionsToTheRulesAreListed() {
