@@ -1,10 +1,12 @@
 package dev.verbena.tools;
 
+import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RemoteMemory;
+import dev.verbena.verbs.SendList;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 
@@ -14,6 +16,9 @@ import java.time.Duration;
  */
 final class PerfCmEnd extends PerfEnd {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private static final int POLL_MILLIS = 10;
+  private static final int PROBE_MILLIS = 2_000;
 
   private final Endpoint endpoint;
 
@@ -82,10 +87,30 @@ final class PerfCmEnd extends PerfEnd {
     endpoint.disconnect(PATIENCE);
   }
 
+  /** A peer that can no longer be reached cannot say that it leaves: probes fail then. */
   @Override
   void awaitLeave() throws InterruptedException {
-    while (endpoint.end().isEmpty()) {
-      Thread.sleep(10);
+    SendList probe = new SendList(1, 1);
+    probe.write(0).remote(0, 0).signaled();
+    for (int millis = 0; endpoint.end().isEmpty(); millis += POLL_MILLIS) {
+      Thread.sleep(POLL_MILLIS);
+      if (millis % PROBE_MILLIS == PROBE_MILLIS - POLL_MILLIS) {
+        probe(probe);
+      }
+    }
+  }
+
+  /** Writes no bytes, which needs no memory of the peer, but its acknowledgment. */
+  private void probe(SendList probe) throws InterruptedException {
+    try {
+      link().post(probe);
+      link().await(1);
+    } catch (IllegalStateException | VerbsException e) {
+      // The end of a connection flushes the probe, and is known a moment later.
+      Thread.sleep(PROBE_MILLIS);
+      if (endpoint.end().isEmpty()) {
+        throw e;
+      }
     }
   }
 }
