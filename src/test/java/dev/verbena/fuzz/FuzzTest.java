@@ -26,7 +26,10 @@ class FuzzTest {
   /** The short run makes the same calls each time, as far as threads do; the long one others. */
   private static final String SHORT_SEED = "2026";
 
-  private static Options options(boolean fake, Duration usual) {
+  private static final int LEAST_ON_FAKE = 2_000;
+  private static final int LEAST_ON_DEVICE = 500;
+
+  private static Options options(boolean fake, Duration usual, int least) {
     Integer minutes = Integer.getInteger(MINUTES);
     return minutes != null
         ? Options.of(fake, Duration.ofMinutes(minutes))
@@ -35,6 +38,8 @@ class FuzzTest {
                 fake ? "fake" : "real",
                 "--seconds",
                 Long.toString(usual.toSeconds()),
+                "--least-calls",
+                Integer.toString(least),
                 "--seed",
                 SHORT_SEED));
   }
@@ -48,14 +53,14 @@ class FuzzTest {
   @Test
   @Timeout(Integer.MAX_VALUE)
   void findsNothingOnTheFakeDevice() throws Exception {
-    assertClean(options(true, SHORT_ON_FAKE));
+    assertClean(options(true, SHORT_ON_FAKE, LEAST_ON_FAKE));
   }
 
   @DeviceTest
   @AnyKernel
   @Timeout(Integer.MAX_VALUE)
   void findsNothingOnDevices() throws Exception {
-    Options options = options(false, SHORT_ON_DEVICE);
+    Options options = options(false, SHORT_ON_DEVICE, LEAST_ON_DEVICE);
     Fuzz.Result result = Fuzz.run(options);
     if (result.output().contains("SIGILL")) {
       // An emulated processor that runs code while it is changed, as JVMs do. Once more.

@@ -76,7 +76,12 @@ final class FuzzedJvm {
       System.out.println("round with seed " + seed);
       round(seed, end);
       rounds++;
-    } while (options.calls() == 0 && System.nanoTime() < end);
+    } while (options.calls() == 0 && !isOver(end, calls));
+  }
+
+  /** A busy machine makes few calls in a time. */
+  private boolean isOver(long end, long made) {
+    return System.nanoTime() > end && made >= options.leastCalls();
   }
 
   private void round(long seed, long end) throws InterruptedException {
@@ -93,7 +98,8 @@ final class FuzzedJvm {
     Watch watch = new Watch(workers, threads);
     while (threads.stream().anyMatch(Thread::isAlive)) {
       Thread.sleep(TICK_MILLIS);
-      if (options.calls() == 0 && System.nanoTime() > end) {
+      long made = calls + workers.stream().mapToLong(worker -> worker.calls).sum();
+      if (options.calls() == 0 && isOver(end, made)) {
         round.end();
       }
       watch.look();

@@ -10,6 +10,7 @@ import java.util.Random;
  *
  * @param fake whether it fuzzes the fake device, or the real ones
  * @param time for how long
+ * @param leastCalls how many calls it makes at least, however long that takes
  * @param seed that of the first round, from which those of the others follow
  * @param threads how many threads make calls; one makes a run that can be repeated exactly
  * @param calls how many steps the only round has; 0 for rounds until the time is over
@@ -19,6 +20,7 @@ import java.util.Random;
 record Options(
     boolean fake,
     Duration time,
+    long leastCalls,
     long seed,
     int threads,
     long calls,
@@ -28,17 +30,17 @@ record Options(
   private static final long PLANTED_CALLS = 800;
 
   static final String USAGE =
-      "fake|real [--seconds N] [--minutes N] [--seed N] [--threads N] [--calls N] [--patience"
-          + " SECONDS] [--planted DEFECT]";
+      "fake|real [--seconds N] [--minutes N] [--least-calls N] [--seed N] [--threads N] [--calls N]"
+          + " [--patience SECONDS] [--planted DEFECT]";
 
   static Options of(boolean fake, Duration time) {
     return new Options(
-        fake, time, new Random().nextLong(), 4, 0, "", Duration.ofSeconds(fake ? 60 : 120));
+        fake, time, 0, new Random().nextLong(), 4, 0, "", Duration.ofSeconds(fake ? 60 : 120));
   }
 
   /** A run of a limited number of calls, many of them of a defect that is planted. */
   Options withPlanted(String defect) {
-    return new Options(fake, time, seed, threads, PLANTED_CALLS, defect, Duration.ofSeconds(3));
+    return new Options(fake, time, 0, seed, threads, PLANTED_CALLS, defect, Duration.ofSeconds(3));
   }
 
   /** How many steps a round has, before everything is closed and counted. */
@@ -65,6 +67,7 @@ record Options(
           case "--minutes" -> Duration.ofMinutes(Long.parseLong(value));
           default -> time;
         },
+        name.equals("--least-calls") ? Long.parseLong(value) : leastCalls,
         name.equals("--seed") ? Long.parseLong(value) : seed,
         name.equals("--threads") ? Integer.parseInt(value) : threads,
         name.equals("--calls") ? Long.parseLong(value) : calls,
@@ -77,6 +80,7 @@ record Options(
     List<String> arguments = new ArrayList<>();
     arguments.add(fake ? "fake" : "real");
     arguments.addAll(List.of("--seconds", "" + time.toSeconds(), "--seed", "" + seed));
+    arguments.addAll(List.of("--least-calls", "" + leastCalls));
     arguments.addAll(List.of("--threads", "" + threads, "--calls", "" + calls));
     arguments.addAll(List.of("--patience", "" + patience.toSeconds()));
     if (!planted.isEmpty()) {
