@@ -37,7 +37,17 @@ record Gids(long high, long low) {
   }
 
   boolean isIpv4() {
+    return isIpv4(high, low);
+  }
+
+  static boolean isIpv4(long high, long low) {
     return high == 0 && (low & 0xffff_ffff_0000_0000L) == IPV4_MAPPED;
+  }
+
+  /** Sets the GID that a packet comes from to that of an IPv4 address. */
+  static void setIpv4Source(Packet packet, int address) {
+    packet.sourceGidHigh = 0;
+    packet.sourceGidLow = IPV4_MAPPED | Integer.toUnsignedLong(address);
   }
 
   int ipv4() {
