@@ -262,7 +262,7 @@ final class CmAgent implements ManagementHandler {
 
   private CmId listener(Arrival arrival, long service, CmHeader header) {
     boolean isHere =
-        CmId.isAny(header.destination())
+        manager.isAny(header.destination())
             || arrival.port().gids.contains(Gids.of(header.destination()));
     return isHere ? manager.ports().listener(service, header.destination(), device) : null;
   }

@@ -160,7 +160,7 @@ final class CmExchange {
     responderResources = offer.responderResources();
     initiatorDepth = offer.initiatorDepth();
     retryCount = retries;
-    mtu = rdma_h.IBV_MTU_4096();
+    mtu = port.device.mtuCode();
     transport = unreliable ? 1 : 0;
     transaction = agent.newTransaction();
     Req req =

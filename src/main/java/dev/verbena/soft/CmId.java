@@ -166,7 +166,7 @@ final class CmId {
   void bind(InetSocketAddress address) {
     require("rdma_bind_addr", State.IDLE);
     SoftPort found = null;
-    if (!isAny(address.getAddress())) {
+    if (!manager.isAny(address.getAddress())) {
       found = manager.port(address.getAddress());
       if (found == null) {
         throw new VerbsException(
@@ -178,11 +178,6 @@ final class CmId {
     state = State.ADDRESS_BOUND;
   }
 
-  /** The kernel takes the loopback address for the wildcard address. */
-  static boolean isAny(InetAddress address) {
-    return address.isAnyLocalAddress() || address.isLoopbackAddress();
-  }
-
   void resolveAddress(InetSocketAddress from, InetSocketAddress to, int milliseconds) {
     String function = "rdma_resolve_addr";
     if (state == State.IDLE) {
@@ -191,10 +186,10 @@ final class CmId {
     require(function, State.ADDRESS_BOUND);
     InetAddress peer = to.getAddress();
     SoftPort chosen = port == null ? manager.portToward(peer) : port;
-    boolean loops = isAny(peer);
+    boolean loops = manager.isAny(peer);
     boolean group = peer.isMulticastAddress();
     SoftPort target = loops ? chosen : group ? null : manager.port(peer);
-    if (chosen == null || (target == null && !group)) {
+    if (chosen == null || (target == null && !group && !manager.isLinked())) {
       throw new VerbsException(
           function, Errno.ENETUNREACH, "no software device of the network has the address " + peer);
     }
@@ -218,7 +213,7 @@ final class CmId {
   /** Binds a wildcard address to a port of a device. */
   private void attach(SoftPort chosen, InetAddress peer) {
     port = chosen;
-    if (isAny(source.getAddress())) {
+    if (manager.isAny(source.getAddress())) {
       InetAddress own = manager.address(chosen, peer.getAddress().length);
       source = new InetSocketAddress(own, source.getPort());
     }

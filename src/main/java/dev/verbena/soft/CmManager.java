@@ -20,7 +20,7 @@ final class CmManager {
 
   private final SoftNetwork network;
   private final Verbs verbs;
-  private final CmPorts ports = new CmPorts();
+  private final CmPorts ports = new CmPorts(this);
   private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
   private final Map<SoftDevice, CmDevice> devices = new HashMap<>();
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
@@ -84,7 +84,7 @@ final class CmManager {
   /** The first IP address of a port that has so many bytes, or null. */
   InetAddress address(SoftPort port, int length) {
     return port.gids.stream()
-        .skip(1) // The link-local GID.
+        .skip(port.firstAddress)
         .map(CmAddress::of)
         .filter(address -> address.getAddress().length == length)
         .findFirst()
@@ -93,7 +93,7 @@ final class CmManager {
 
   /** The index of the GID of a port that is like another one: of IPv4, or of IPv6. */
   int gidIndex(SoftPort port, Gids like) {
-    for (int i = 1; i < port.gids.size(); i++) {
+    for (int i = port.firstAddress; i < port.gids.size(); i++) {
       if (port.gids.get(i).isIpv4() == like.isIpv4()) {
         return i;
       }
@@ -101,8 +101,24 @@ final class CmManager {
     return 0;
   }
 
-  /** Whether packets get from one port to another. */
+  /** Whether other networks may have addresses that this one does not have. */
+  boolean isLinked() {
+    return network.isLinked();
+  }
+
+  /**
+   * Whether an address stands for any: the kernel takes the loopback address for the wildcard
+   * address, unless a device may have it.
+   */
+  boolean isAny(InetAddress address) {
+    return address.isAnyLocalAddress() || (address.isLoopbackAddress() && !isLinked());
+  }
+
+  /** Whether packets get from one port to another, or to a peer of another network (null). */
   boolean reaches(SoftPort from, SoftPort to) {
+    if (to == null) {
+      return from.isActive();
+    }
     return from.isActive() && to.isActive() && !network.faults().separates(from.device, to.device);
   }
 

@@ -20,7 +20,12 @@ final class CmPorts {
 
   private record Key(int portSpace, int port) {}
 
+  private final CmManager manager;
   private final Map<Key, List<CmId>> bound = new HashMap<>();
+
+  CmPorts(CmManager manager) {
+    this.manager = manager;
+  }
 
   /**
    * Binds an identifier.
@@ -52,7 +57,7 @@ final class CmPorts {
     throw new VerbsException("rdma_bind_addr", Errno.EADDRNOTAVAIL, "all ports are in use");
   }
 
-  private static void requireFree(
+  private void requireFree(
       String function, CmId id, InetAddress address, List<CmId> owners, boolean shares) {
     for (CmId other : owners) {
       InetAddress taken = other.source == null ? address : other.source.getAddress();
@@ -65,7 +70,7 @@ final class CmPorts {
       if (apart) {
         continue;
       }
-      if (CmId.isAny(address) || CmId.isAny(taken)) {
+      if (manager.isAny(address) || manager.isAny(taken)) {
         throw new VerbsException(function, Errno.EADDRNOTAVAIL, "the port is bound to " + taken);
       }
       if (taken.equals(address)) {
@@ -111,9 +116,9 @@ final class CmPorts {
     return null;
   }
 
-  private static boolean serves(CmId id, InetAddress address) {
+  private boolean serves(CmId id, InetAddress address) {
     InetAddress own = id.source.getAddress();
-    if (!CmId.isAny(own)) {
+    if (!manager.isAny(own)) {
       return own.equals(address);
     }
     // The wildcard address of IPv6 serves IPv4, too.

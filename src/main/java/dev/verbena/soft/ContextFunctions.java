@@ -173,7 +173,7 @@ final class ContextFunctions {
     CStruct.at(attributes, ibv_port_attr.layout())
         .putInt("state", port.state)
         .putInt("max_mtu", rdma_h.IBV_MTU_4096())
-        .putInt("active_mtu", rdma_h.IBV_MTU_4096())
+        .putInt("active_mtu", device.mtuCode())
         .putInt("gid_tbl_len", GID_TABLE)
         .putInt("port_cap_flags", rdma_h.IBV_PORT_CM_SUP() | rdma_h.IBV_PORT_IP_BASED_GIDS())
         .putInt("max_msg_sz", (int) SoftDevice.MAX_MESSAGE)

@@ -3,16 +3,23 @@ package dev.verbena.soft;
 import dev.verbena.internal.ConfiguredDevices;
 import dev.verbena.internal.Provider;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The devices that the system property {@code dev.verbena.soft} describes: a number, such as {@code
- * 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a device.
+ * 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a device,
+ * or one device over UDP as {@code udp:ADDRESS} or {@code udp:ADDRESS:PORT}, where an IPv6 address
+ * with a port is in brackets.
  */
 public final class DescribedDevices extends ConfiguredDevices {
+  private static final String UDP = "udp:";
+  private static final Pattern WITH_PORT = Pattern.compile("(?:\\[(.+)]|([^:]+)):(\\d{1,5})");
   private static final int MAX = 64;
 
   /** For the service loader. */
@@ -20,6 +27,9 @@ public final class DescribedDevices extends ConfiguredDevices {
 
   @Override
   protected Provider create(String description) {
+    if (description.startsWith(UDP)) {
+      return SoftNetwork.overUdp(udpAddress(description)).provider();
+    }
     SoftNetwork network = SoftNetwork.create();
     try {
       if (description.chars().allMatch(Character::isDigit)) {
@@ -34,6 +44,26 @@ public final class DescribedDevices extends ConfiguredDevices {
       throw e;
     }
     return network.provider();
+  }
+
+  /**
+   * The address of a device over UDP.
+   *
+   * @param description {@code udp:ADDRESS} or {@code udp:ADDRESS:PORT}
+   * @throws IllegalArgumentException if the description is wrong
+   */
+  static InetSocketAddress udpAddress(String description) {
+    String text = description.strip().substring(UDP.length());
+    Matcher withPort = WITH_PORT.matcher(text);
+    if (!withPort.matches()) {
+      return new InetSocketAddress(address(text), UdpLink.PORT);
+    }
+    String address = withPort.group(1) == null ? withPort.group(2) : withPort.group(1);
+    int port = Integer.parseInt(withPort.group(3));
+    if (port > 0xffff) {
+      throw new IllegalArgumentException("a UDP port is 1 to 65535: " + description);
+    }
+    return new InetSocketAddress(address(address), port);
   }
 
   /** Devices soft0, soft1, ... with addresses of the ranges for documentation. */

@@ -9,6 +9,9 @@ final class DeviceCounters {
   /** Packets that were dropped because of their ICRC. */
   long corruptPackets;
 
+  /** What arrived and was no packet. */
+  long malformedPackets;
+
   /** Packets that no queue pair took. */
   long droppedPackets;
 }

@@ -2,7 +2,6 @@ package dev.verbena.soft;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
@@ -34,6 +33,7 @@ final class Engine implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock(true);
 
   private final Runnable internalError;
+  private final Link link;
   private final Thread thread;
 
   /** Tasks that other threads requested, the last one first. */
@@ -51,9 +51,11 @@ final class Engine implements AutoCloseable {
   /**
    * Creates an engine.
    *
+   * @param link is where packets come from and the thread sleeps
    * @param internalError is called if a timer fails
    */
-  Engine(String name, Runnable internalError) {
+  Engine(String name, Link link, Runnable internalError) {
+    this.link = link;
     this.internalError = internalError;
     thread = Thread.ofPlatform().daemon().name(name).unstarted(this::loop);
   }
@@ -74,6 +76,7 @@ final class Engine implements AutoCloseable {
       now = System.nanoTime();
       return call.get();
     } finally {
+      link.flush();
       lock.unlock();
       wake(); // It may have started a timer.
     }
@@ -107,7 +110,7 @@ final class Engine implements AutoCloseable {
   private void wake() {
     if (asleep) {
       asleep = false;
-      LockSupport.unpark(thread);
+      link.wake(thread);
     }
   }
 
@@ -133,35 +136,51 @@ final class Engine implements AutoCloseable {
       try {
         worked = turn();
       } finally {
+        link.flush();
         lock.unlock();
       }
       if (!worked) {
         sleep();
       }
     }
+    locked(link::close); // Nobody else waits for it.
   }
 
   private boolean turn() {
     now = System.nanoTime();
     expireTimers();
+    boolean worked = receive();
     accept();
-    int run = 0;
-    for (; first != null && run < TURN; run++) {
+    for (int run = 0; first != null && run < TURN; run++) {
+      worked = true;
       run(takeFirst());
       if (lock.hasQueuedThreads()) {
-        return true;
+        break;
       }
     }
-    return run > 0;
+    return worked;
   }
 
   private void expireTimers() {
     try {
       timers.expire(now);
     } catch (RuntimeException | Error e) {
-      LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", e);
-      internalError.run();
+      failed(e);
     }
+  }
+
+  private boolean receive() {
+    try {
+      return link.receive();
+    } catch (RuntimeException | Error e) {
+      failed(e);
+      return true;
+    }
+  }
+
+  private void failed(Throwable t) {
+    LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", t);
+    internalError.run();
   }
 
   /** Takes over what other threads requested, in their order. */
@@ -212,7 +231,7 @@ final class Engine implements AutoCloseable {
       lock.unlock();
     }
     if (wait > 0 && requests == null && asleep && !closed) {
-      LockSupport.parkNanos(this, wait);
+      link.sleep(wait);
     }
     asleep = false;
   }
@@ -220,7 +239,7 @@ final class Engine implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    LockSupport.unpark(thread);
+    link.wake(thread);
     try {
       thread.join();
     } catch (InterruptedException e) {

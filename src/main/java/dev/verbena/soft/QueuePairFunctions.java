@@ -328,8 +328,11 @@ final class QueuePairFunctions {
     }
     if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
       int mtu = attr.getInt("path_mtu");
-      if (mtu < rdma_h.IBV_MTU_256() || mtu > rdma_h.IBV_MTU_4096()) {
-        throw new VerbsException(function, Errno.EINVAL, "path_mtu " + mtu);
+      if (mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode()) {
+        throw new VerbsException(
+            function,
+            Errno.EINVAL,
+            "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
       }
     }
     checkReads(attr, mask, rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic");

@@ -41,7 +41,7 @@ final class SoftDevice {
   final List<SoftContext> contexts = new ArrayList<>();
 
   /** The path MTU of the ports, in bytes. */
-  final int mtu = 4096;
+  final int mtu;
 
   private final IntMap<SoftQueuePair> queuePairs = new IntMap<>();
   private final IntMap<SoftSharedQueue> xrcQueues = new IntMap<>();
@@ -69,11 +69,10 @@ final class SoftDevice {
     this.network = network;
     this.name = name;
     this.guid = guid;
+    this.mtu = network.link.mtu();
     List<SoftPort> made = new ArrayList<>();
     for (List<Gids> gids : addresses) {
-      List<Gids> table = new ArrayList<>(List.of(Gids.linkLocal(guid + made.size())));
-      table.addAll(gids);
-      made.add(new SoftPort(this, made.size() + 1, table));
+      made.add(new SoftPort(this, made.size() + 1, table(network, guid + made.size(), gids)));
     }
     ports = List.copyOf(made);
     struct =
@@ -85,6 +84,21 @@ final class SoftDevice {
     nextNumber = RandomGenerator.getDefault().nextInt(FIRST_NUMBER, 0x800000);
     Instant now = Instant.now();
     clockOffset = now.getEpochSecond() * 1_000_000_000L + now.getNano() - System.nanoTime();
+  }
+
+  /** A GID table: a link-local GID, which only devices of the same network can reach, first. */
+  private static List<Gids> table(SoftNetwork network, long guid, List<Gids> addresses) {
+    List<Gids> table = new ArrayList<>();
+    if (!network.isLinked()) {
+      table.add(Gids.linkLocal(guid));
+    }
+    table.addAll(addresses);
+    return table;
+  }
+
+  /** The path MTU as {@code enum ibv_mtu}. */
+  int mtuCode() {
+    return Integer.numberOfTrailingZeros(mtu) - 7;
   }
 
   /** The wall clock at a time of the network's clock, in nanoseconds since 1970. */
@@ -151,7 +165,11 @@ final class SoftDevice {
   // Multicast
 
   void attach(SoftQueuePair queuePair, Gids group) {
-    if (queuePair.groups.add(group)) {
+    if (!queuePair.groups.contains(group)) {
+      if (members(group).isEmpty()) {
+        network.link.join(group);
+      }
+      queuePair.groups.add(group);
       groups.computeIfAbsent(group, g -> new ArrayList<>()).add(queuePair);
     }
   }
@@ -164,6 +182,7 @@ final class SoftDevice {
     members.remove(queuePair);
     if (members.isEmpty()) {
       groups.remove(group);
+      network.link.leave(group);
     }
     return true;
   }

@@ -11,6 +11,7 @@ import dev.verbena.internal.SoftwareProviders;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.Device;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -49,8 +50,10 @@ import java.util.random.RandomGenerator;
  */
 public final class SoftNetwork implements AutoCloseable {
   private static final AtomicInteger COUNT = new AtomicInteger();
+  private static final String UDP_DEVICE = "udp0";
   private static final long LOCALLY_ADMINISTERED = 0x0200_0000_0000_0000L;
 
+  final Link link;
   final Engine engine;
   final ProcessMemory memory = new ProcessMemory();
   final SoftProvider provider;
@@ -62,6 +65,9 @@ public final class SoftNetwork implements AutoCloseable {
   private final List<SoftDevice> removed = new ArrayList<>();
 
   private boolean closed;
+
+  /** Whether no more devices can be added. */
+  private boolean isComplete;
 
   // Where packets for a GID go
   private long[] gidHighs = new long[0];
@@ -84,7 +90,12 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   SoftNetwork() {
-    engine = new Engine("verbena-soft-" + COUNT.getAndIncrement(), this::internalError);
+    this(new NoLink());
+  }
+
+  private SoftNetwork(Link link) {
+    this.link = link;
+    engine = new Engine("verbena-soft-" + COUNT.getAndIncrement(), link, this::internalError);
     provider = new SoftProvider(this);
   }
 
@@ -98,10 +109,75 @@ public final class SoftNetwork implements AutoCloseable {
   public static SoftNetwork create() {
     Platform.current().requireSupported();
     NativeAccess.require();
-    SoftNetwork network = new SoftNetwork();
-    network.engine.start();
-    SoftwareProviders.add(network.provider);
-    return network;
+    return new SoftNetwork().started();
+  }
+
+  private SoftNetwork started() {
+    engine.start();
+    SoftwareProviders.add(provider);
+    return this;
+  }
+
+  /**
+   * Creates a network with one device, {@code udp0}, that is bound to a local IP address and
+   * exchanges RoCE v2 packets over UDP: with NICs, with Soft-RoCE of Linux and with other software
+   * devices, on this host or on others.
+   *
+   * {@snippet :
+   * try (SoftNetwork network = SoftNetwork.overUdp(InetAddress.getByName("192.0.2.1"));
+   *     Context context = network.device().open()) {
+   *   // ...
+   * }
+   * }
+   *
+   * <p>It needs no privilege: the device sends and receives by an ordinary socket of UDP port 4791.
+   * The path MTU is the largest that the interface of the address permits. The network takes no
+   * further devices.
+   *
+   * @param address a local IP address, whose GID the device has
+   * @return a network, to be closed
+   * @throws dev.verbena.VerbsException EADDRINUSE if another software device or the kernel's
+   *     Soft-RoCE has the UDP port in this network namespace, EADDRNOTAVAIL if the address is not
+   *     local
+   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws IllegalCallerException if the JVM denies native access
+   */
+  public static SoftNetwork overUdp(InetAddress address) {
+    return overUdp(new InetSocketAddress(address, UdpLink.PORT));
+  }
+
+  /**
+   * Creates a network with one device over UDP, as {@link #overUdp(InetAddress)} does, on another
+   * port than that of RoCE v2. The peers must use the same port.
+   *
+   * @param address a local IP address and the UDP port
+   * @return a network, to be closed
+   * @throws dev.verbena.VerbsException EADDRINUSE if the port is in use, EADDRNOTAVAIL if the
+   *     address is not local
+   * @throws IllegalArgumentException if the address is a wildcard or multicast address, or the port
+   *     is 0
+   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws IllegalCallerException if the JVM denies native access
+   */
+  public static SoftNetwork overUdp(InetSocketAddress address) {
+    InetAddress ip = address.getAddress();
+    if (ip == null || ip.isAnyLocalAddress() || ip.isMulticastAddress() || address.getPort() == 0) {
+      throw new IllegalArgumentException(
+          "a device over UDP needs one local IP address and a port, not " + address);
+    }
+    Platform.current().requireSupported();
+    NativeAccess.require();
+    UdpLink link = UdpLink.open(address);
+    SoftNetwork network = new SoftNetwork(link);
+    link.connect(network);
+    SoftDevice _ = network.add(UDP_DEVICE, List.of(List.of(ip)));
+    network.isComplete = true;
+    return network.started(); // Its thread closes the link.
+  }
+
+  /** Whether packets for addresses of no device of this network go to other networks. */
+  boolean isLinked() {
+    return link instanceof UdpLink;
   }
 
   /**
@@ -126,10 +202,27 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public Device addDevice(String name, List<List<InetAddress>> ports) {
     add(name, ports);
+    return named(name);
+  }
+
+  private Device named(String name) {
     return DeviceLists.of(provider, Device.class).stream()
         .filter(device -> device.name().equals(name))
         .findFirst()
         .orElseThrow();
+  }
+
+  /**
+   * Returns the device of a network {@linkplain #overUdp(InetAddress) over UDP}, or the first
+   * device of a network in this JVM.
+   *
+   * @return the device
+   * @throws IllegalStateException if the network has no device
+   */
+  public Device device() {
+    return DeviceLists.of(provider, Device.class).stream()
+        .findFirst()
+        .orElseThrow(() -> new IllegalStateException("the network has no device"));
   }
 
   /** Adds a device, which nobody needs as a Device yet. */
@@ -147,6 +240,10 @@ public final class SoftNetwork implements AutoCloseable {
     return engine.locked(
         () -> {
           requireOpen();
+          if (isComplete) {
+            throw new IllegalStateException(
+                "a network over UDP has one device: create another network for " + name);
+          }
           if (devices.stream().anyMatch(device -> device.name.equals(name))) {
             throw new IllegalArgumentException("the network has a device " + name);
           }
@@ -337,15 +434,31 @@ public final class SoftNetwork implements AutoCloseable {
       return;
     }
     SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
-    if (port == null || !reaches(packet, port)) {
+    if (port == null) {
+      link.send(packet);
       engine.packets.release(packet);
-    } else {
+    } else if (reaches(packet, port)) {
       deliver(packet, port);
+    } else {
+      engine.packets.release(packet);
+    }
+  }
+
+  /** Takes a packet that came over the link to a GID of this network or to a group. */
+  void arrived(Packet packet) {
+    SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
+    if (port != null && port.isActive()) {
+      deliver(packet, port);
+    } else if (packet.destination == Psn.MASK) {
+      deliverToMembers(packet);
+    } else {
+      engine.packets.release(packet);
     }
   }
 
   boolean reaches(Packet packet, SoftPort port) {
-    return port.isActive() && !faults.separates(packet.source.device, port.device);
+    return port.isActive()
+        && (packet.source == null || !faults.separates(packet.source.device, port.device));
   }
 
   private void deliver(Packet packet, SoftPort port) {
@@ -397,6 +510,11 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private void multicast(Packet packet) {
+    link.send(packet);
+    deliverToMembers(packet);
+  }
+
+  private void deliverToMembers(Packet packet) {
     Gids group = new Gids(packet.destinationGidHigh, packet.destinationGidLow);
     for (SoftDevice device : devices) {
       if (packet.corrupt || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
@@ -404,7 +522,9 @@ public final class SoftNetwork implements AutoCloseable {
       }
       for (SoftQueuePair member : device.members(group)) {
         boolean sender =
-            member.device == packet.source.device && member.number == packet.sourceNumber;
+            packet.source != null
+                && member.device == packet.source.device
+                && member.number == packet.sourceNumber;
         if (!sender && member.accepts(packet)) {
           member.deliver(engine.packets.take().copyOf(packet));
         }

@@ -8,8 +8,11 @@ final class SoftPort {
   final SoftDevice device;
   final int number;
 
-  /** The GID table: the link-local GID, then one for each address. */
+  /** The GID table: a link-local GID if the network has them, then one for each address. */
   final List<Gids> gids;
+
+  /** The index of the first GID that is an address. */
+  final int firstAddress;
 
   final FlowTable flows = new FlowTable();
 
@@ -19,6 +22,7 @@ final class SoftPort {
     this.device = device;
     this.number = number;
     this.gids = List.copyOf(gids);
+    this.firstAddress = device.network.isLinked() ? 0 : 1;
   }
 
   boolean isActive() {

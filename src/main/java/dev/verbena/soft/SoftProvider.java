@@ -76,6 +76,7 @@ final class SoftProvider implements Provider {
   @Override
   public boolean serves(InetAddress address) {
     Gids gid = Gids.of(address);
-    return network.engine.locked(() -> network.port(gid.high(), gid.low()) != null);
+    return network.engine.locked(() -> network.port(gid.high(), gid.low()) != null)
+        || network.link.reaches(address);
   }
 }

@@ -39,7 +39,13 @@ class NativeImageTest {
 
   /** The classes that link C functions, each into constants of its own or of a nested class. */
   private static final List<Class<?>> LINKING =
-      List.of(Call.class, Downcall.class, EventFile.class, ProcessMemory.class, Upcalls.class);
+      List.of(
+          Call.class,
+          Downcall.class,
+          EventFile.class,
+          ProcessMemory.class,
+          UdpSocket.class,
+          Upcalls.class);
 
   @Test
   @Tag(GeneratedFile.TAG)

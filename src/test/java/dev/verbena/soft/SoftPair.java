@@ -95,6 +95,10 @@ final class SoftPair implements AutoCloseable {
 
   /** Posts a receive of b and a send of a. */
   void post(int length) {
+    post(a, b, length);
+  }
+
+  private static void post(End a, End b, int length) {
     ReceiveList receives = new ReceiveList(1, 1);
     receives.local(0, b.region, 0, length);
     assertEquals(1, b.queuePair.post(receives));
@@ -120,14 +124,18 @@ final class SoftPair implements AutoCloseable {
 
   /** Sends messages one after the other and compares every byte. */
   void transfer(int count, int length) {
+    transfer(a, b, count, length);
+  }
+
+  static void transfer(End a, End b, int count, int length) {
     for (int i = 0; i < count; i++) {
       for (int at = 0; at < length; at++) {
         a.memory.set(ValueLayout.JAVA_BYTE, at, (byte) (at * 31 + i));
       }
       b.memory.fill((byte) 0);
-      post(length);
+      post(a, b, length);
       assertEquals(CompletionStatus.SUCCESS, await(b.completions));
-      assertEquals(CompletionStatus.SUCCESS, completion());
+      assertEquals(CompletionStatus.SUCCESS, await(a.completions));
       assertEquals(
           -1, a.memory.asSlice(0, length).mismatch(b.memory.asSlice(0, length)), "message " + i);
     }

@@ -1,0 +1,44 @@
+package dev.verbena.soft;
+
+import java.net.InetAddress;
+
+/**
+ * What connects the devices of a network to other networks: carries packets, and has the network's
+ * thread wait for them.
+ */
+interface Link extends AutoCloseable {
+  /** Sends a packet to a GID that no device of the network has. Called under the network's lock. */
+  void send(Packet packet);
+
+  /** Sends what {@link #send} has kept. Called before the lock is given back. */
+  void flush();
+
+  /**
+   * Delivers packets that have arrived, a bounded number. Called by the network's thread under its
+   * lock.
+   *
+   * @return whether there were any
+   */
+  boolean receive();
+
+  /** Sleeps until a packet arrives, {@link #wake} is called, or so many nanoseconds are over. */
+  void sleep(long nanos);
+
+  /** Ends the sleep of the network's thread, or its next one. Any thread may call this. */
+  void wake(Thread thread);
+
+  /** Returns the path MTU in bytes, 256 to 4096. */
+  int mtu();
+
+  /** Whether packets for an IP address, which no device of the network has, go over the link. */
+  boolean reaches(InetAddress address);
+
+  /** Joins a multicast group, for the first of several members. Called under the network's lock. */
+  void join(Gids group);
+
+  /** Leaves a multicast group, after the last of several members. */
+  void leave(Gids group);
+
+  @Override
+  void close();
+}

@@ -1,0 +1,49 @@
+package dev.verbena.soft;
+
+import java.net.InetAddress;
+import java.util.concurrent.locks.LockSupport;
+
+/** The link of a network without connection: packets for others are lost. */
+final class NoLink implements Link {
+  private static final int MTU = 4096;
+
+  @Override
+  public void send(Packet packet) {}
+
+  @Override
+  public void flush() {}
+
+  @Override
+  public boolean receive() {
+    return false;
+  }
+
+  @Override
+  public void sleep(long nanos) {
+    LockSupport.parkNanos(this, nanos);
+  }
+
+  @Override
+  public void wake(Thread thread) {
+    LockSupport.unpark(thread);
+  }
+
+  @Override
+  public int mtu() {
+    return MTU;
+  }
+
+  @Override
+  public boolean reaches(InetAddress address) {
+    return false;
+  }
+
+  @Override
+  public void join(Gids group) {}
+
+  @Override
+  public void leave(Gids group) {}
+
+  @Override
+  public void close() {}
+}
