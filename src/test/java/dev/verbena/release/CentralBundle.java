@@ -26,10 +26,9 @@ import org.w3c.dom.Document;
 import org.xml.sax.SAXException;
 
 /**
- * Checks the bundle of one artifact by the rules that Maven Central publishes
- * (central.sonatype.org/publish/requirements): the POM's metadata, sources and javadoc, a signature
- * and checksums for each file. What only Central can know, the proof of the namespace and the key
- * server, is not checked.
+ * Checks the bundle of one artifact by the requirements that Maven Central publishes: the POM's
+ * metadata, sources and javadoc, a signature and checksums for each file. What only Central can
+ * know, the proof of the namespace and the key server, is not checked.
  *
  * <p>As a program: {@code CentralBundle BUNDLE.zip}; signatures are verified by {@code gpg}, with
  * the keys of {@code GNUPGHOME}.
