@@ -41,20 +41,26 @@ public final class Main {
   }
 
   private static ChainedOptionsBuilder options(String pattern, boolean quick) {
-    Path ring = Path.of("target", "libring.so").toAbsolutePath();
     return new OptionsBuilder()
         .include("DataPath\\.(" + pattern + ")")
         .addProfiler(GCProfiler.class)
         .shouldFailOnError(true)
-        .jvmArgs(
-            "--enable-native-access=ALL-UNNAMED",
-            "-Ddev.verbena.libibverbs=" + ring,
-            // The ring works in user space, as do the providers with critical linking by default.
-            "-Ddev.verbena.linking=critical")
+        .jvmArgs(jvmArguments())
         .forks(quick ? 1 : 2)
         .warmupIterations(quick ? 2 : 3)
         .warmupTime(TimeValue.milliseconds(400))
         .measurementIterations(quick ? 2 : 4)
         .measurementTime(TimeValue.milliseconds(300));
+  }
+
+  /** Returns the arguments of a JVM that uses the ring as libibverbs. */
+  static String[] jvmArguments() {
+    Path ring = Path.of("target", "libring.so").toAbsolutePath();
+    return new String[] {
+      "--enable-native-access=ALL-UNNAMED",
+      "-Ddev.verbena.libibverbs=" + ring,
+      // The ring works in user space, as do the providers with critical linking by default.
+      "-Ddev.verbena.linking=critical"
+    };
   }
 }

@@ -88,11 +88,16 @@ final class Report {
     return result.getParams().getParam("batch");
   }
 
-  private static double median(RunResult result) {
+  /** Returns the operation and the batch size of a benchmark in Java. */
+  static String label(RunResult java) {
+    return words(name(java).replaceFirst("Java$", "")) + ", batch " + batch(java);
+  }
+
+  static double median(RunResult result) {
     return result.getPrimaryResult().getStatistics().getPercentile(50) / DataPath.ROUNDS;
   }
 
-  private static double bytes(RunResult result) {
+  static double bytes(RunResult result) {
     var allocated = result.getSecondaryResults().get("gc.alloc.rate.norm");
     return allocated == null ? Double.NaN : allocated.getScore() / DataPath.ROUNDS;
   }
@@ -112,7 +117,7 @@ final class Report {
     };
   }
 
-  private static String machine() {
+  static String machine() {
     return System.getProperty("java.vm.name")
         + " "
         + System.getProperty("java.vm.version")
