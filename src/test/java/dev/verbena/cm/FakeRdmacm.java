@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Abi;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_context;
@@ -156,7 +157,7 @@ final class FakeRdmacm implements AutoCloseable {
   private void resolve(MemorySegment id) {
     int status = resolutions.isEmpty() ? 0 : resolutions.poll();
     if (status == 0) {
-      rdma_cm_id.verbs(id, ibv_context.allocate(arena));
+      rdma_cm_id.verbs(id, arena.allocate(Abi.current().layout(ibv_context.layout())));
       event(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), 0, id);
     } else {
       event(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), status, id);

@@ -21,7 +21,7 @@ public final class FunctionPointers {
    *
    * @param raw the struct's class of the raw floor
    * @param layout the struct's layout, as that class has it
-   * @param address where the struct is
+   * @param struct the struct, as large as this machine's C has it
    * @param upcalls makes the pointers
    * @param functions what stands behind each pointer: a handle of the given type, in which pointers
    *     are long
@@ -29,11 +29,9 @@ public final class FunctionPointers {
   public static void fill(
       Class<?> raw,
       GroupLayout layout,
-      long address,
+      MemorySegment struct,
       Upcalls upcalls,
       BiFunction<String, MethodType, MethodHandle> functions) {
-    MemorySegment struct =
-        MemorySegment.ofAddress(address).reinterpret(Abi.current().sizeOf(layout));
     for (Class<?> pointer : raw.getClasses()) {
       type(pointer)
           .ifPresent(

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.internal.Abi;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
@@ -28,7 +29,6 @@ import dev.verbena.testing.FunctionPointers;
 import dev.verbena.testing.Upcalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.GroupLayout;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
@@ -51,7 +51,7 @@ final class RecordingDevice implements AutoCloseable {
   private final Upcalls upcalls = new Upcalls();
   private final FakeLocks locks = new FakeLocks();
   private final BiFunction<String, MethodType, MethodHandle> extended;
-  private final MemorySegment struct = ibv_context.allocate(arena);
+  private final MemorySegment struct = struct(ibv_context.layout());
   private final MemorySegment sends = arena.allocate(KEPT * ibv_send_wr.sizeof(), 8);
   private final MemorySegment receives = arena.allocate(KEPT * ibv_recv_wr.sizeof(), 8);
   private int lastKey;
@@ -117,8 +117,13 @@ final class RecordingDevice implements AutoCloseable {
     }
   }
 
-  private long object(MemoryLayout layout, Consumer<MemorySegment> fill) {
-    MemorySegment object = arena.allocate(layout);
+  /** A struct of this machine's size: on aarch64 some are larger than raw's layouts. */
+  private MemorySegment struct(GroupLayout raw) {
+    return arena.allocate(Abi.current().layout(raw));
+  }
+
+  private long object(GroupLayout layout, Consumer<MemorySegment> fill) {
+    MemorySegment object = struct(layout);
     object.set(ValueLayout.ADDRESS, 0, struct); // All objects begin with their context.
     fill.accept(object);
     return object.address();
@@ -244,7 +249,7 @@ final class RecordingDevice implements AutoCloseable {
     FunctionPointers.fill(
         raw,
         layout,
-        struct.address(),
+        struct,
         upcalls,
         (name, type) -> locks.around(name, extended.apply(name, type)));
   }
