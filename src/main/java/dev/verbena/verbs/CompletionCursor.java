@@ -7,7 +7,6 @@ import dev.verbena.internal.ExtendedCompletionQueueCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_poll_cq_attr;
 import dev.verbena.raw.ibv_wc_tm_info;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * A cursor over the completions of an extended completion queue: {@code ibv_start_poll}, {@code
@@ -42,7 +41,7 @@ public final class CompletionCursor implements AutoCloseable {
 
   private final ExtendedCompletionQueue queue;
   private final ExtendedCompletionQueueCalls calls;
-  private final AtomicReference<Thread> owner = new AtomicReference<>();
+  private final OpenSection section;
   private final Block attr = new Block(ibv_poll_cq_attr.sizeof());
   private final Block tag = new Block(ibv_wc_tm_info.sizeof());
   private final boolean restarts;
@@ -56,71 +55,25 @@ public final class CompletionCursor implements AutoCloseable {
   CompletionCursor(
       ExtendedCompletionQueue queue, ExtendedCompletionQueueCalls calls, boolean restarts) {
     this.queue = queue;
+    this.section = new OpenSection("cursor", queue, this::close);
     this.calls = calls;
     this.restarts = restarts;
     queue.context().criticalCalls().end();
   }
 
   CompletionCursor start() {
-    Thread here = Thread.currentThread();
-    if (!owner.compareAndSet(null, here)
-        && !(closeIfAbandoned() && owner.compareAndSet(null, here))) {
-      throw new IllegalStateException("the cursor of " + queue + " is already open");
-    }
-    try {
-      queue.requireNotClosing(); // close() looks for the owner of the cursor after this state is
-      // set.
-    } catch (IllegalStateException e) {
-      owner.setRelease(null);
-      throw e;
-    }
+    section.open();
     place = Place.BEFORE;
     return this;
   }
 
-  /**
-   * Returns whether this thread has the cursor open, so that the provider may hold the lock of the
-   * queue for it.
-   */
-  boolean isOpenHere() {
-    return Thread.currentThread().equals(owner.getPlain());
-  }
-
-  /**
-   * Ends the polling of a thread that terminated without closing the cursor: {@code ibv_end_poll}.
-   * Until then the provider may hold the lock of the queue, and all other threads would wait for
-   * it.
-   *
-   * @return whether this thread ended the polling
-   */
-  boolean closeIfAbandoned() {
-    Thread thread = owner.getAcquire();
-    if (thread == null
-        || thread.isAlive()
-        || !owner.compareAndSet(thread, Thread.currentThread())) {
-      return false;
-    }
-    close();
-    return true;
-  }
-
-  /** Waits for another thread to end polling; throws an exception if it does not end. */
-  void requireClosed() {
-    Thread thread = OpenSection.await(owner, this::closeIfAbandoned);
-    if (thread != null) {
-      throw new IllegalStateException(
-          queue + " cannot be closed: its cursor is open in thread " + thread.getName());
-    }
-  }
-
-  private void requireOwner() {
-    if (BoundsChecks.ON && !isOpenHere()) {
-      throw new IllegalStateException("this thread did not open the cursor of " + queue);
-    }
+  /** Returns the polling by one thread, in which the provider may hold the lock of the queue. */
+  OpenSection section() {
+    return section;
   }
 
   private ExtendedCompletionQueueCalls current() {
-    requireOwner();
+    section.requireOpenHere();
     if (BoundsChecks.ON && place != Place.AT) {
       throw new IllegalStateException(
           "the cursor of " + queue + " is not at a completion: call next() first");
@@ -134,7 +87,7 @@ public final class CompletionCursor implements AutoCloseable {
    * @return whether there is one
    */
   public boolean next() {
-    requireOwner();
+    section.requireOpenHere();
     return switch (place) {
       case BEFORE -> start(Place.BEFORE);
       case AT ->
@@ -167,16 +120,16 @@ public final class CompletionCursor implements AutoCloseable {
   /** Ends polling: the completions that were read are removed from the queue. */
   @Override
   public void close() {
-    if (owner.getPlain() == null || closeIfAbandoned()) {
+    if (!section.isOpen() || section.endIfAbandoned()) {
       return;
     }
-    requireOwner();
+    section.requireOpenHere();
     try {
       if (place == Place.AT || place == Place.BEHIND) {
         calls.ibv_end_poll();
       }
     } finally {
-      owner.setRelease(null);
+      section.release();
     }
   }
 

@@ -98,18 +98,18 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
 
   @Override
   void requireNoCursor(String action) {
-    if (cursor.isOpenHere()) {
+    if (cursor.section().isOpenHere()) {
       throw new IllegalStateException(
           action
               + " would wait forever: this thread has a cursor open, close it first, on "
               + this);
     }
-    cursor.closeIfAbandoned();
+    cursor.section().endIfAbandoned();
   }
 
   @Override
   void beforeClose() {
-    cursor.requireClosed();
+    cursor.section().requireEnded();
     super.beforeClose();
   }
 

@@ -1,36 +1,128 @@
 package dev.verbena.verbs;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
-/** Waits for the end of a {@link Posting} or of polling by a {@link CompletionCursor}. */
+/**
+ * What a {@link Posting} and the polling by a {@link CompletionCursor} have in common: one thread
+ * at a time has it open, and the provider may hold a lock of the queue for this thread from one
+ * call to the next. All other threads that need the lock would wait for it.
+ */
 final class OpenSection {
-  /** Much longer than either should be open, since C holds a lock for as long. */
+  /** Much longer than a section should be open, since the provider holds a lock for as long. */
   private static final Duration LIMIT = Duration.ofSeconds(5);
 
   private static final long PAUSE = TimeUnit.MICROSECONDS.toNanos(50);
+  private static final VarHandle OWNER;
 
-  private OpenSection() {}
+  static {
+    try {
+      OWNER =
+          MethodHandles.lookup()
+              .findVarHandle(OpenSection.class, "owner", Thread.class)
+              .withInvokeExactBehavior();
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final String name;
+  private final Resource queue;
+  private final Runnable end;
+
+  /** The thread that has the section open. */
+  private @Nullable Thread owner;
 
   /**
-   * Waits for the thread that has a section open, if it is another one. None can be opened
-   * meanwhile, since their object is being closed.
+   * A section that no thread has open.
    *
-   * @param owner the thread that has the section open, or null
-   * @param endIfAbandoned ends the section of a thread that has ended
-   * @return the thread that still has it open: this one, or one that does not end it; or null
+   * @param name what it is called in messages
+   * @param queue the object that cannot be closed while a thread has the section open
+   * @param end ends the section of the calling thread
    */
-  static Thread await(AtomicReference<Thread> owner, Runnable endIfAbandoned) {
+  OpenSection(String name, Resource queue, Runnable end) {
+    this.name = name;
+    this.queue = queue;
+    this.end = end;
+  }
+
+  /** Opens the section for this thread. */
+  void open() {
+    if (!tryOpen() && !(endIfAbandoned() && tryOpen())) {
+      throw new IllegalStateException("the " + name + " of " + queue + " is already open");
+    }
+    try {
+      // After the owner was set: closing sets its state first, and then looks for an owner.
+      queue.requireNotClosing();
+    } catch (IllegalStateException e) {
+      release();
+      throw e;
+    }
+  }
+
+  private boolean tryOpen() {
+    return OWNER.compareAndSet(this, (Thread) null, Thread.currentThread());
+  }
+
+  /** Lets other threads open the section. */
+  void release() {
+    OWNER.setRelease(this, (Thread) null);
+  }
+
+  /** Returns whether a thread has the section open. */
+  boolean isOpen() {
+    return owner != null;
+  }
+
+  /** Returns whether this thread has the section open. */
+  boolean isOpenHere() {
+    return Thread.currentThread().equals(owner);
+  }
+
+  /** Throws an exception if this thread does not have the section open. */
+  void requireOpenHere() {
+    if (BoundsChecks.ON && !isOpenHere()) {
+      throw new IllegalStateException("this thread has no open " + name + " on " + queue);
+    }
+  }
+
+  /**
+   * Ends the section of a thread that terminated without ending it.
+   *
+   * @return whether this thread ended it
+   */
+  boolean endIfAbandoned() {
+    Thread thread = (Thread) OWNER.getAcquire(this);
+    if (thread == null
+        || thread.isAlive()
+        || !OWNER.compareAndSet(this, thread, Thread.currentThread())) {
+      return false;
+    }
+    end.run();
+    return true;
+  }
+
+  /**
+   * Waits until no thread has the section open. None can open it meanwhile, since the queue is
+   * being closed.
+   *
+   * @throws IllegalStateException if this thread has it open, or another one does not end it
+   */
+  void requireEnded() {
     long start = System.nanoTime();
     while (true) {
-      endIfAbandoned.run();
-      Thread thread = owner.getAcquire();
-      if (thread == null
-          || thread.equals(Thread.currentThread())
-          || System.nanoTime() - start > LIMIT.toNanos()) {
-        return thread;
+      endIfAbandoned();
+      Thread thread = (Thread) OWNER.getAcquire(this);
+      if (thread == null) {
+        return;
+      }
+      if (thread.equals(Thread.currentThread()) || System.nanoTime() - start > LIMIT.toNanos()) {
+        throw new IllegalStateException(
+            queue + " cannot be closed: its " + name + " is open in thread " + thread.getName());
       }
       LockSupport.parkNanos(PAUSE);
     }

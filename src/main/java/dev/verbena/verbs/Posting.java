@@ -13,7 +13,6 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -46,7 +45,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   private final QueuePair queuePair;
   private final QueueLimits limits;
   private final ExtendedQueuePairCalls calls;
-  private final AtomicReference<Thread> owner = new AtomicReference<>();
+  private final OpenSection section;
   private final Block memory;
 
   private int requests;
@@ -64,6 +63,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   Posting(QueuePair queuePair, QueueLimits limits, Set<SendOperation> operations) {
     long qpEx = queuePair.context().verbs().ibv_qp_to_qp_ex(queuePair.address());
     this.queuePair = queuePair;
+    this.section = new OpenSection("posting", queuePair, this::close);
     this.limits = limits;
     this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
     this.memory = new Block(SGES + limits.sges() * SGE);
@@ -71,19 +71,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   Posting start() {
-    Thread here = Thread.currentThread();
-    if (!owner.compareAndSet(null, here)
-        && !(abortIfAbandoned() && owner.compareAndSet(null, here))) {
-      throw new IllegalStateException("the posting of " + queuePair + " is already open");
-    }
-    try {
-      queuePair
-          .requireNotClosing(); // close() looks for the owner of the posting after this state is
-      // set.
-    } catch (IllegalStateException e) {
-      owner.setRelease(null);
-      throw e;
-    }
+    section.open();
     requests = 0;
     flags = 0;
     id = 0;
@@ -92,40 +80,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     return this;
   }
 
-  boolean isOpenHere() {
-    return Thread.currentThread().equals(owner.getPlain());
-  }
-
-  /**
-   * Aborts the posting of a thread that terminated: {@code ibv_wr_abort}. Until then the provider
-   * holds the lock of the send queue, and all other threads would wait for it.
-   *
-   * @return whether this thread aborted it
-   */
-  boolean abortIfAbandoned() {
-    Thread thread = owner.getAcquire();
-    if (thread == null
-        || thread.isAlive()
-        || !owner.compareAndSet(thread, Thread.currentThread())) {
-      return false;
-    }
-    close();
-    return true;
-  }
-
-  /** Waits for another thread to end its posting; throws an exception if it does not end. */
-  void requireClosed() {
-    Thread thread = OpenSection.await(owner, this::abortIfAbandoned);
-    if (thread != null) {
-      throw new IllegalStateException(
-          queuePair + " cannot be closed: its posting is open in thread " + thread.getName());
-    }
-  }
-
-  private void requireOwner() {
-    if (BoundsChecks.ON && !isOpenHere()) {
-      throw new IllegalStateException("this thread has no open posting on " + queuePair);
-    }
+  /** Returns the posting by one thread, in which the provider holds the lock of the send queue. */
+  OpenSection section() {
+    return section;
   }
 
   private void forgetRequest() {
@@ -145,7 +102,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    * @return this
    */
   public Posting id(long id) {
-    requireOwner();
+    section.requireOpenHere();
     this.id = id;
     return this;
   }
@@ -198,7 +155,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   private Posting flag(int flag) {
-    requireOwner();
+    section.requireOpenHere();
     flags |= flag;
     return this;
   }
@@ -207,7 +164,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
 
   /** Ends the previous request, then sets the id and flags of the next one. */
   private ExtendedQueuePairCalls next(WorkRequestOpcode next) {
-    requireOwner();
+    section.requireOpenHere();
     if (BoundsChecks.ON && !next.isFor(limits.type())) {
       throw new IllegalArgumentException(
           next + " cannot be posted to a queue pair of type " + limits.type());
@@ -600,7 +557,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   }
 
   private void requireData() {
-    requireOwner();
+    section.requireOpenHere();
     if (opcode == null) {
       throw new IllegalStateException(
           "no request to set the data of: call an operation such as send() first");
@@ -640,7 +597,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    * @return this
    */
   public Posting to(AddressHandle handle, int number, int key) {
-    requireOwner();
+    section.requireOpenHere();
     if (limits.type() != QueuePairType.UD && limits.type() != QueuePairType.DRIVER) {
       throw new IllegalStateException(
           "only datagrams of UD queue pairs have a destination: "
@@ -668,7 +625,7 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    * @return this
    */
   public Posting sharedReceiveQueue(int number) {
-    requireOwner();
+    section.requireOpenHere();
     if (limits.type() != QueuePairType.XRC_SEND) {
       throw new IllegalStateException(
           "only requests of XRC_SEND queue pairs have a shared receive queue number");
@@ -705,13 +662,13 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    */
   @CheckReturnValue
   public int complete() {
-    requireOwner();
+    section.requireOpenHere();
     endRequest();
     int errno;
     try {
       errno = Math.abs(calls.ibv_wr_complete());
     } finally {
-      owner.setRelease(null);
+      section.release();
     }
     if (errno == 0) {
       return requests;
@@ -731,14 +688,14 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (!isOpenHere()) {
-      abortIfAbandoned();
+    if (!section.isOpenHere()) {
+      section.endIfAbandoned();
       return;
     }
     try {
       calls.ibv_wr_abort();
     } finally {
-      owner.setRelease(null);
+      section.release();
     }
   }
 }

@@ -747,11 +747,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   void requireNoPosting() {
     if (posting != null) {
-      if (posting.isOpenHere()) {
+      if (posting.section().isOpenHere()) {
         throw new IllegalStateException(
             "a posting is open on " + this + ": complete or close it first");
       }
-      posting.abortIfAbandoned();
+      posting.section().endIfAbandoned();
     }
   }
 
@@ -763,7 +763,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   @Override
   void beforeClose() {
     if (posting != null) {
-      posting.requireClosed();
+      posting.section().requireEnded();
     }
     requireNoCursor("closing " + this);
   }

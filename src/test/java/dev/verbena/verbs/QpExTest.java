@@ -569,7 +569,7 @@ class QpExTest {
       var thrown = assertThrows(IllegalStateException.class, posting::complete);
       assertTrue(thrown.getMessage().contains("in state RESET"), thrown.getMessage());
       assertTrue(thrown.getMessage().contains("ibv_wr_complete: EINVAL"), thrown.getMessage());
-      assertFalse(posting.isOpenHere());
+      assertFalse(posting.section().isOpenHere());
       SendList list = new SendList(1, 1);
       list.send(0).local(pair.a.memory, 0, 8).to(handle, b.number(), b.queueKey());
       thrown = assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
