@@ -85,7 +85,13 @@ public final class Upcalls {
     }
   }
 
-  private static FunctionDescriptor descriptor(MethodType type) {
+  /**
+   * Returns the C descriptor of a method type made of long, int, short and byte.
+   *
+   * @param type the method type
+   * @return the descriptor
+   */
+  public static FunctionDescriptor descriptor(MethodType type) {
     MemoryLayout[] parameters =
         Arrays.stream(type.parameterArray()).map(Upcalls::layout).toArray(MemoryLayout[]::new);
     return type.returnType() == void.class
@@ -93,7 +99,7 @@ public final class Upcalls {
         : FunctionDescriptor.of(layout(type.returnType()), parameters);
   }
 
-  private static MemoryLayout layout(Class<?> type) {
+  static MemoryLayout layout(Class<?> type) {
     if (type == long.class) {
       return ValueLayout.JAVA_LONG;
     } else if (type == int.class) {

@@ -21,19 +21,14 @@ final class SharedQueueFunctions {
         .device
         .network
         .engine
-        .locked(
-            () ->
-                create(
-                    "ibv_create_srq",
-                    domain,
-                    init.getLong("srq_context"),
-                    init.getInt("attr.max_wr"),
-                    init.getInt("attr.max_sge")))
+        .locked(() -> create("ibv_create_srq", domain, init))
         .address();
   }
 
-  static SoftSharedQueue create(
-      String function, SoftDomain domain, long userContext, int capacity, int elements) {
+  /** Creates a queue from a {@code struct ibv_srq_init_attr}, or the extended one. */
+  static SoftSharedQueue create(String function, SoftDomain domain, CStruct init) {
+    int capacity = init.getInt("attr.max_wr");
+    int elements = init.getInt("attr.max_sge");
     if (capacity < 1 || capacity > SoftDevice.MAX_WR) {
       throw new VerbsException(
           function, Errno.EINVAL, "max_wr is 1 to " + SoftDevice.MAX_WR + ", not " + capacity);
@@ -45,7 +40,7 @@ final class SharedQueueFunctions {
     CStruct struct =
         CStruct.allocate(ibv_srq.layout())
             .putLong("context", domain.context.address())
-            .putLong("srq_context", userContext)
+            .putLong("srq_context", init.getLong("srq_context"))
             .putLong("pd", domain.address());
     domain.users++;
     return Registry.addWithHandle(

@@ -25,13 +25,7 @@ final class TagFunctions {
     }
     return domain.device.network.engine.locked(
         () -> {
-          SoftSharedQueue queue =
-              SharedQueueFunctions.create(
-                  function,
-                  domain,
-                  attr.getLong("srq_context"),
-                  attr.getInt("attr.max_wr"),
-                  attr.getInt("attr.max_sge"));
+          SoftSharedQueue queue = SharedQueueFunctions.create(function, domain, attr);
           queue.completionQueue = completions;
           queue.tags = new TagList(tags);
           completions.users++;

@@ -93,13 +93,7 @@ final class XrcFunctions {
         .engine
         .locked(
             () -> {
-              SoftSharedQueue queue =
-                  SharedQueueFunctions.create(
-                      function,
-                      domain,
-                      attr.getLong("srq_context"),
-                      attr.getInt("attr.max_wr"),
-                      attr.getInt("attr.max_sge"));
+              SoftSharedQueue queue = SharedQueueFunctions.create(function, domain, attr);
               queue.xrcDomain = xrcDomain;
               queue.completionQueue = completions;
               xrcDomain.users++;

@@ -260,21 +260,6 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Posts all receive requests of a list: {@code ibv_post_recv}.
-   *
-   * @param list receive requests
-   * @return the number of requests that were posted, from the first one on; less than all if the
-   *     queue is full
-   * @throws dev.verbena.VerbsException if {@code ibv_post_recv} fails for another reason; the
-   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
-   *     index
-   */
-  @CheckReturnValue
-  public int post(ReceiveList list) {
-    return post(list, 0, list.size());
-  }
-
-  /**
    * Posts a range of receive requests of a list: {@code ibv_post_recv}.
    *
    * @param list receive requests

@@ -349,18 +349,6 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Posts all receive requests of a list: {@code ibv_post_srq_recv}.
-   *
-   * @param list receive requests
-   * @return the number of requests that were posted, from the first one on; less than all if the
-   *     queue is full
-   */
-  @CheckReturnValue
-  public int post(ReceiveList list) {
-    return post(list, 0, list.size());
-  }
-
-  /**
    * Posts a range of receive requests of a list: {@code ibv_post_srq_recv}.
    *
    * @param list receive requests

@@ -150,19 +150,6 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Posts all receive requests of a list: {@code ibv_post_wq_recv}.
-   *
-   * @param list receive requests
-   * @return the number of requests that were posted, from the first one on; less than all if the
-   *     queue is full
-   * @throws VerbsException if {@code ibv_post_wq_recv} fails for another reason
-   */
-  @CheckReturnValue
-  public int post(ReceiveList list) {
-    return post(list, 0, list.size());
-  }
-
-  /**
    * Posts a range of receive requests of a list: {@code ibv_post_wq_recv}.
    *
    * @param list receive requests

@@ -137,18 +137,7 @@ class NativeImageTest {
   }
 
   private static MemoryLayout layout(Class<?> type) {
-    if (type == long.class) {
-      return ValueLayout.JAVA_LONG;
-    } else if (type == int.class) {
-      return ValueLayout.JAVA_INT;
-    } else if (type == short.class) {
-      return ValueLayout.JAVA_SHORT;
-    } else if (type == byte.class) {
-      return ValueLayout.JAVA_BYTE;
-    } else if (type == MemorySegment.class) {
-      return ValueLayout.ADDRESS;
-    }
-    throw new IllegalArgumentException("no C type for " + type);
+    return type == MemorySegment.class ? ValueLayout.ADDRESS : Upcalls.layout(type);
   }
 
   private static String entry(FunctionDescriptor descriptor, List<String> options) {

@@ -3,16 +3,12 @@ package dev.verbena.testing;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -51,7 +47,8 @@ public final class Upcalls implements AutoCloseable {
             .bindTo(type.returnType())
             .asType(MethodType.methodType(type.returnType(), Throwable.class));
     MethodHandle guarded = MethodHandles.catchException(function, Throwable.class, failed);
-    return Linker.nativeLinker().upcallStub(guarded, descriptor(type), arena);
+    return Linker.nativeLinker()
+        .upcallStub(guarded, dev.verbena.internal.Upcalls.descriptor(type), arena);
   }
 
   /** A pointer to a method of an object. */
@@ -78,28 +75,6 @@ public final class Upcalls implements AutoCloseable {
       return 0L;
     }
     return errno;
-  }
-
-  /** The C descriptor of a method type made of long, int, short and byte. */
-  public static FunctionDescriptor descriptor(MethodType type) {
-    MemoryLayout[] parameters =
-        Arrays.stream(type.parameterArray()).map(Upcalls::layout).toArray(MemoryLayout[]::new);
-    return type.returnType() == void.class
-        ? FunctionDescriptor.ofVoid(parameters)
-        : FunctionDescriptor.of(layout(type.returnType()), parameters);
-  }
-
-  private static MemoryLayout layout(Class<?> type) {
-    if (type == long.class) {
-      return ValueLayout.JAVA_LONG;
-    } else if (type == int.class) {
-      return ValueLayout.JAVA_INT;
-    } else if (type == short.class) {
-      return ValueLayout.JAVA_SHORT;
-    } else if (type == byte.class) {
-      return ValueLayout.JAVA_BYTE;
-    }
-    throw new IllegalArgumentException("no C type for " + type);
   }
 
   /** Gives the pointers back. Throws what should not have happened behind one of them. */

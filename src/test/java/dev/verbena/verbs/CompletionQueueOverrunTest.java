@@ -5,43 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_cq;
+import dev.verbena.testing.LoggedMessages;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
+import java.util.logging.Level;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** The warning of a completion queue that its queue pairs can overrun. */
 class CompletionQueueOverrunTest extends FakeDeviceFixture {
-  private static final Logger LOGGER = Logger.getLogger("dev.verbena");
-
-  private final List<String> messages = new CopyOnWriteArrayList<>();
-  private final Handler handler =
-      new Handler() {
-        @Override
-        public void publish(LogRecord record) {
-          messages.add(record.getLevel() + ": " + record.getMessage());
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-      };
-
-  @BeforeEach
-  void listen() {
-    LOGGER.addHandler(handler);
-  }
+  private final LoggedMessages messages = new LoggedMessages("dev.verbena", Level.WARNING, "");
 
   @AfterEach
   void stopListening() {
-    LOGGER.removeHandler(handler);
+    messages.close();
   }
 
   private QueuePair queuePair(CompletionQueue queue, int requests) {
@@ -56,15 +33,15 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
     CompletionQueue queue = context.createCompletionQueue(64);
     QueuePair first = queuePair(queue, 16);
     queuePair(queue, 16);
-    assertEquals(List.of(), messages);
+    assertEquals(List.of(), messages.all());
     first.close();
     QueuePair third = queuePair(queue, 16);
-    assertEquals(List.of(), messages, "the first one is gone");
+    assertEquals(List.of(), messages.all(), "the first one is gone");
     third.close();
     QueuePair fourth = queuePair(queue, 20);
     queuePair(queue, 1);
-    assertEquals(1, messages.size());
-    String message = messages.getFirst();
+    assertEquals(1, messages.all().size());
+    String message = messages.all().getFirst();
     assertTrue(message.startsWith("WARNING: completion queue of "), message);
     for (String part :
         List.of("holds 64", fourth.toString(), "72 work requests", "IBV_EVENT_CQ_ERR")) {
@@ -78,20 +55,20 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
     MemorySegment struct = Memory.at(queue.segment().address(), ibv_cq.sizeof());
     ibv_cq.cqe(struct, 31);
     queuePair(queue, 16);
-    assertEquals(List.of(), messages);
+    assertEquals(List.of(), messages.all());
     queue.resize(64);
     ibv_cq.cqe(struct, 63);
     queuePair(queue, 16);
-    assertEquals(List.of(), messages);
+    assertEquals(List.of(), messages.all());
     queuePair(queue, 1);
-    assertEquals(1, messages.size());
-    assertTrue(messages.getFirst().contains("holds 64"), messages.getFirst());
+    assertEquals(1, messages.all().size());
+    assertTrue(messages.all().getFirst().contains("holds 64"), messages.all().getFirst());
   }
 
   @Test
   void warningCanBeDisabled() {
     queuePair(context.completionQueue(4).withoutCapacityWarning().create(), 16);
-    assertEquals(List.of(), messages);
+    assertEquals(List.of(), messages.all());
   }
 
   @Test
@@ -105,6 +82,6 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
           .capacity(QueuePairCapacity.of(16))
           .create();
     }
-    assertEquals(List.of(), messages);
+    assertEquals(List.of(), messages.all());
   }
 }

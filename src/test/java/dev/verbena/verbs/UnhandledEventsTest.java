@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.LoggedMessages;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,57 +14,28 @@ import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
+import java.util.logging.Level;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Asynchronous events of a context whose events the program does not read. */
 class UnhandledEventsTest extends FakeDeviceFixture {
-  private static final Logger LOGGER = Logger.getLogger("dev.verbena");
   private static final Duration LONG = Duration.ofMinutes(2);
 
-  private final BlockingQueue<String> messages = new LinkedBlockingQueue<>();
-  private final Handler handler =
-      new Handler() {
-        @Override
-        public void publish(LogRecord record) {
-          if (record.getMessage().startsWith("asynchronous event")) {
-            messages.add(record.getLevel() + ": " + record.getMessage());
-          }
-        }
-
-        @Override
-        public void flush() {}
-
-        @Override
-        public void close() {}
-      };
-
-  @BeforeEach
-  void listen() {
-    LOGGER.addHandler(handler);
-  }
+  private final LoggedMessages messages =
+      new LoggedMessages("dev.verbena", Level.WARNING, "asynchronous event");
 
   @AfterEach
   void stopListening() {
-    LOGGER.removeHandler(handler);
+    messages.close();
   }
 
   private void announce(AsyncEventType type, long element) {
     provider.internals().event(context.segment().address(), type.code(), element);
-  }
-
-  private String nextMessage() throws InterruptedException {
-    String message = messages.poll(LONG.toSeconds(), TimeUnit.SECONDS);
-    assertTrue(message != null, "nothing was logged");
-    return message;
   }
 
   private static void assertContains(String message, Object... parts) {
@@ -90,7 +62,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
     announce(AsyncEventType.PORT_ACTIVE, 1); // Not fatal: passed over.
     announce(type, object == null ? 0 : object.address());
     assertContains(
-        nextMessage(),
+        messages.next(),
         "WARNING: asynchronous event IBV_EVENT_" + type,
         type.text(),
         object == null ? context.device() : object,
@@ -104,8 +76,8 @@ class UnhandledEventsTest extends FakeDeviceFixture {
     announce(AsyncEventType.PORT_ERR, 1);
     announce(AsyncEventType.CQ_ERR, first.address());
     announce(AsyncEventType.CQ_ERR, second.address());
-    assertContains(nextMessage(), "CQ_ERR");
-    assertContains(nextMessage(), "CQ_ERR");
+    assertContains(messages.next(), "CQ_ERR");
+    assertContains(messages.next(), "CQ_ERR");
     first.close(); // As in the kernel, its event goes with it.
     AsyncEvents events = context.asyncEvents();
     assertEquals(new AsyncEvent.OfPort(AsyncEventType.PORT_ERR, 1), events.take());
@@ -114,7 +86,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
     assertNull(events.poll());
     announce(AsyncEventType.CQ_ERR, second.address());
     assertEquals(ofSecond, events.poll(LONG));
-    assertEquals(List.of(), List.copyOf(messages), "the program reads the events");
+    assertEquals(List.of(), messages.all(), "the program reads the events");
   }
 
   @Test
@@ -124,7 +96,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
       announce(AsyncEventType.GID_CHANGE, i);
     }
     announce(AsyncEventType.DEVICE_FATAL, 0);
-    assertContains(nextMessage(), "DEVICE_FATAL");
+    assertContains(messages.next(), "DEVICE_FATAL");
     List<AsyncEvent> read = new ArrayList<>();
     BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
     try (AsyncEvents.Listening _ = context.asyncEvents().listen(heard::add)) {

@@ -7,13 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.raw.ibv_port_attr;
+import dev.verbena.testing.LoggedMessages;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
+import java.util.logging.Level;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,33 +34,16 @@ class UnknownCodesTest {
 
   @Test
   void eachUnknownCodeIsLoggedOnce() {
-    List<String> logged = new CopyOnWriteArrayList<>();
-    Handler handler =
-        new Handler() {
-          @Override
-          public void publish(LogRecord record) {
-            logged.add(record.getMessage());
-          }
-
-          @Override
-          public void flush() {}
-
-          @Override
-          public void close() {}
-        };
-    Logger logger = Logger.getLogger("dev.verbena");
-    logger.addHandler(handler);
-    try (Arena arena = Arena.ofConfined()) {
+    try (LoggedMessages messages = new LoggedMessages("dev.verbena", Level.INFO, "LinkLayer");
+        Arena arena = Arena.ofConfined()) {
       MemorySegment struct = ibv_port_attr.allocate(arena);
       ibv_port_attr.link_layer(struct, (byte) NEW);
       PortAttributes attributes = new PortAttributes(struct);
       assertSame(LinkLayer.UNKNOWN, attributes.linkLayer());
       assertSame(LinkLayer.UNKNOWN, attributes.linkLayer());
-    } finally {
-      logger.removeHandler(handler);
+      assertEquals(
+          List.of("WARNING: LinkLayer 97 is unknown to this library and becomes UNKNOWN"),
+          messages.all());
     }
-    assertEquals(
-        List.of("LinkLayer 97 is unknown to this library and becomes UNKNOWN"),
-        logged.stream().filter(message -> message.startsWith("LinkLayer")).toList());
   }
 }

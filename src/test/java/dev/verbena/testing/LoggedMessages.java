@@ -1,0 +1,69 @@
+package dev.verbena.testing;
+
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+
+/** Records the messages of a logger until it is closed, each as {@code LEVEL: message}. */
+public final class LoggedMessages implements AutoCloseable {
+  private static final long SECONDS = 120;
+
+  private final BlockingQueue<String> messages = new LinkedBlockingQueue<>();
+  private final Logger logger;
+  private final Level before;
+  private final Handler handler;
+
+  /**
+   * Begins to record.
+   *
+   * @param name the name of the logger
+   * @param level the lowest level that is logged
+   * @param prefix what the messages begin with; others are not recorded
+   */
+  public LoggedMessages(String name, Level level, String prefix) {
+    logger = Logger.getLogger(name);
+    before = logger.getLevel();
+    handler =
+        new Handler() {
+          @Override
+          public void publish(LogRecord record) {
+            if (record.getMessage().startsWith(prefix)) {
+              messages.add(record.getLevel() + ": " + record.getMessage());
+            }
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    logger.setLevel(level);
+    logger.addHandler(handler);
+  }
+
+  /** Returns the messages that were logged and not taken. */
+  public List<String> all() {
+    return List.copyOf(messages);
+  }
+
+  /** Waits for a message, and removes it. */
+  public String next() throws InterruptedException {
+    String message = messages.poll(SECONDS, TimeUnit.SECONDS);
+    if (message == null) {
+      throw new AssertionError("nothing was logged");
+    }
+    return message;
+  }
+
+  @Override
+  public void close() {
+    logger.removeHandler(handler);
+    logger.setLevel(before);
+  }
+}
