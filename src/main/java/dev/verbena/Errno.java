@@ -38,6 +38,9 @@ public final class Errno {
   /** Invalid argument. */
   public static final int EINVAL = 22;
 
+  /** Too many open files: the process has no more file descriptors. */
+  public static final int EMFILE = 24;
+
   /** No space left: for example a full send queue of librxe. */
   public static final int ENOSPC = 28;
 

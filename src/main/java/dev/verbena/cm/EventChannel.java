@@ -66,7 +66,8 @@ public final class EventChannel implements AutoCloseable {
    * Opens a channel: {@code rdma_create_event_channel}.
    *
    * @return the channel, to be closed by the caller
-   * @throws VerbsException ENODEV or ENOENT if the kernel module {@code rdma_ucm} is not loaded
+   * @throws VerbsException ENODEV or ENOENT if the kernel module {@code rdma_ucm} is not loaded;
+   *     EMFILE if the process has no more file descriptors
    */
   public static EventChannel open() {
     return open(Provider.system().rdmacm());
@@ -77,7 +78,9 @@ public final class EventChannel implements AutoCloseable {
     try {
       address = rdmacm.rdma_create_event_channel();
     } catch (VerbsException e) {
-      throw e.explained("is the kernel module rdma_ucm loaded, and is there an RDMA device?");
+      throw e.errno() == Errno.EMFILE
+          ? e
+          : e.explained("is the kernel module rdma_ucm loaded, and is there an RDMA device?");
     }
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
     // librdmacm would otherwise wait for the next event after one that it discards.

@@ -66,6 +66,12 @@ public enum ErrorConvention {
       return ReregistrationError.failure(function, (int) result, errno);
     }
     int reason = inErrno ? errno : (int) Math.abs(result);
+    if (reason == Errno.EMFILE) {
+      return new VerbsException(
+          function,
+          reason,
+          "this process has no more file descriptors: raise its limit (RLIMIT_NOFILE, ulimit -n)");
+    }
     // Without an errno the message would otherwise be "Success".
     return new VerbsException(function, reason == 0 ? Errno.EIO : reason);
   }

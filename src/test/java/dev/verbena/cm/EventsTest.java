@@ -4,15 +4,19 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Librdmacm;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.rdma_ud_param;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
@@ -35,6 +39,26 @@ class EventsTest {
   void close() {
     channel.close();
     cm.close();
+  }
+
+  @Test
+  void aLackOfDescriptorsIsNotBlamedOnTheKernelModule() {
+    String message = failedOpen(Errno.EMFILE).getMessage();
+    assertFalse(message.contains("rdma_ucm"), message);
+    assertTrue(failedOpen(Errno.ENOENT).getMessage().contains("rdma_ucm"));
+  }
+
+  /** Opens a channel of a librdmacm that cannot. */
+  private static VerbsException failedOpen(int errno) {
+    Librdmacm failing =
+        (Librdmacm)
+            Proxy.newProxyInstance(
+                EventsTest.class.getClassLoader(),
+                new Class<?>[] {Librdmacm.class},
+                (proxy, method, arguments) -> {
+                  throw new VerbsException(method.getName(), errno);
+                });
+    return assertThrows(VerbsException.class, () -> EventChannel.open(failing));
   }
 
   /** M12, M14 and M15 come from no software device. */

@@ -219,6 +219,15 @@ class ErrorConventionTest {
     assertTrue(e.getMessage().contains(method.getName()), e.getMessage());
   }
 
+  @Test
+  void theLimitOfDescriptorsIsNamed() {
+    VerbsException failure =
+        ErrorConvention.NULL.failure("ibv_create_comp_channel", 0, Errno.EMFILE);
+    assertEquals(Errno.EMFILE, failure.errno());
+    assertTrue(failure.getMessage().contains("(EMFILE, 24)"), failure::getMessage);
+    assertTrue(failure.getMessage().contains("ulimit -n"), failure::getMessage);
+  }
+
   static List<Method> withNumbers() {
     return methods(Libibverbs.class, Librdmacm.class)
         .filter(m -> m.getParameterCount() > 0 && m.getParameterTypes()[0] != long.class)
