@@ -86,6 +86,31 @@ class LauncherTest {
   }
 
   @Test
+  void theBuildArchivesTheClasses() throws Exception {
+    script(
+        "jdk/bin/java",
+        """
+        #!/bin/sh
+        for option; do
+          case $option in
+            -XX:ArchiveClassesAtExit=*) touch "${option#*=}" ;;
+          esac
+        done
+        echo java "$@"
+        """);
+    String option = "-XX:SharedArchiveFile=" + project + "/target/verbena-0.10-tools-jdk25.0.1.jsa";
+    assertTrue(run().contains(option));
+    String second = run();
+    assertTrue(!second.contains("mvn") && second.contains(option), second);
+  }
+
+  @Test
+  void runsWithoutAnArchive() throws Exception {
+    assertFalse(run().contains("-XX:SharedArchiveFile"));
+    assertFalse(run().contains("-XX:SharedArchiveFile"));
+  }
+
+  @Test
   void withoutAJarItBuilds() throws Exception {
     String output = run();
     assertTrue(output.contains("mvn") && output.contains("verbena-0.10-tools.jar"), output);
