@@ -34,6 +34,9 @@ final class CmAgent implements ManagementHandler {
 
   private static final int HOP_LIMIT = 64;
 
+  /** How many messages may wait; the sender of one that is dropped sends it again. */
+  private static final int MAX_ARRIVALS = 1024;
+
   private final CmManager manager;
   private final SoftDevice device;
   private final Engine engine;
@@ -152,7 +155,7 @@ final class CmAgent implements ManagementHandler {
   @Override
   public void received(SoftPort port, Gids from, long datagram) {
     CmDatagram read = CmDatagram.read(datagram);
-    if (read != null) {
+    if (read != null && arrivals.size() < MAX_ARRIVALS) {
       arrivals.add(new Arrival(port, from, read));
       engine.request(task);
     }

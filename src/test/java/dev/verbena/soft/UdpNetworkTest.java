@@ -21,6 +21,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Devices over UDP that exchange packets on the loopback interface. */
@@ -44,13 +45,17 @@ class UdpNetworkTest {
   }
 
   /** Two connected RC queue pairs. */
-  private static final class Ends implements AutoCloseable {
+  static final class Ends implements AutoCloseable {
     final SoftPair.End a;
     final SoftPair.End b;
 
     Ends(Pair pair) {
-      a = new SoftPair.End(pair.left.device());
-      b = new SoftPair.End(pair.right.device());
+      this(pair.left, pair.right);
+    }
+
+    Ends(SoftNetwork left, SoftNetwork right) {
+      a = new SoftPair.End(left.device());
+      b = new SoftPair.End(right.device());
       var addressOfB = b.queuePair.localAddress();
       b.queuePair.connect(a.queuePair.localAddress());
       a.queuePair.connect(addressOfB);
@@ -66,7 +71,7 @@ class UdpNetworkTest {
   }
 
   /** A UDP port that nobody has. */
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     try (DatagramSocket socket = new DatagramSocket()) {
       return socket.getLocalPort();
     }
@@ -172,6 +177,37 @@ class UdpNetworkTest {
     InetSocketAddress other = new InetSocketAddress(InetAddress.getByName(address), freePort());
     VerbsException e = assertThrows(VerbsException.class, () -> SoftNetwork.overUdp(other));
     assertTrue(e.getMessage().contains(address.contains(":") ? "77" : address), e.getMessage());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "udp:127.0.0.1, 127.0.0.1, 4791",
+    "udp:127.0.0.1:5000, 127.0.0.1, 5000",
+    "udp:fd00::1, fd00:0:0:0:0:0:0:1, 4791",
+    "udp:[fd00::1]:5000, fd00:0:0:0:0:0:0:1, 5000"
+  })
+  void descriptionsNameAddressAndPort(String description, String address, int port) {
+    InetSocketAddress described = DescribedDevices.udpAddress(description);
+    assertEquals(address, described.getAddress().getHostAddress());
+    assertEquals(port, described.getPort());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"udp:", "udp:localhost", "udp:127.0.0.1:70000", "udp:127.0.0.1:x"})
+  void wrongDescriptionsAreRefused(String description) {
+    assertThrows(IllegalArgumentException.class, () -> DescribedDevices.udpAddress(description));
+  }
+
+  @Test
+  void aNetworkOverUdpHasOneDevice() throws IOException {
+    InetSocketAddress local = new InetSocketAddress("127.0.0.1", freePort());
+    try (SoftNetwork network = SoftNetwork.overUdp(local)) {
+      assertEquals("udp0", network.device().name());
+      assertThrows(
+          IllegalStateException.class,
+          () -> network.addDevice("second", InetAddress.getByName("127.0.0.3")));
+    }
+    SoftNetwork.overUdp(local).close(); // The port is free again.
   }
 
   @Test
