@@ -15,6 +15,7 @@ import java.util.Optional;
  * the event of librdmacm ({@code rdma_ack_cm_event}) when it is read.
  */
 public final class ConnectionEvent {
+  private final int code;
   private final EventType type;
   private final ConnectionId id;
   private final ConnectionId listener;
@@ -25,7 +26,7 @@ public final class ConnectionEvent {
   private final long argument;
 
   private ConnectionEvent(
-      EventType type,
+      int code,
       ConnectionId id,
       ConnectionId listener,
       int status,
@@ -33,7 +34,8 @@ public final class ConnectionEvent {
       ConnectionParameters connection,
       DatagramParameters datagram,
       long argument) {
-    this.type = type;
+    this.code = code;
+    this.type = EventType.of(code);
     this.id = id;
     this.listener = listener;
     this.status = status;
@@ -45,7 +47,8 @@ public final class ConnectionEvent {
 
   /** Copies the fields that are valid in an event of its type. */
   static ConnectionEvent copy(MemorySegment event, ConnectionId id, ConnectionId listener) {
-    EventType type = EventType.of(rdma_cm_event.event(event));
+    int code = rdma_cm_event.event(event);
+    EventType type = EventType.of(code);
     int status = rdma_cm_event.status(event);
     MemorySegment param = rdma_cm_event.param(event);
     MemorySegment conn = rdma_cm_event.param.conn(param);
@@ -55,7 +58,7 @@ public final class ConnectionEvent {
       case CONNECT_REQUEST, ESTABLISHED, CONNECT_RESPONSE ->
           datagrams
               ? new ConnectionEvent(
-                  type,
+                  code,
                   id,
                   listener,
                   status,
@@ -64,7 +67,7 @@ public final class ConnectionEvent {
                   type == EventType.ESTABLISHED ? DatagramParameters.readFrom(ud) : null,
                   0)
               : new ConnectionEvent(
-                  type,
+                  code,
                   id,
                   listener,
                   status,
@@ -74,13 +77,13 @@ public final class ConnectionEvent {
                   0);
       // librdmacm fills in the parameters of a connection in each rejection, also of datagram
       // services.
-      case REJECTED, DISCONNECTED -> data(type, id, status, connectionData(conn));
+      case REJECTED, DISCONNECTED -> data(code, id, status, connectionData(conn));
       case UNREACHABLE, CONNECT_ERROR ->
-          data(type, id, status, datagrams ? datagramData(ud) : connectionData(conn));
+          data(code, id, status, datagrams ? datagramData(ud) : connectionData(conn));
       // The context of the group is in the place of the private data.
       case MULTICAST_JOIN ->
           new ConnectionEvent(
-              type,
+              code,
               id,
               listener,
               status,
@@ -90,7 +93,7 @@ public final class ConnectionEvent {
               rdma_ud_param.private_data(ud).address());
       case MULTICAST_ERROR ->
           new ConnectionEvent(
-              type,
+              code,
               id,
               listener,
               status,
@@ -100,8 +103,8 @@ public final class ConnectionEvent {
               rdma_ud_param.private_data(ud).address());
       case USER ->
           new ConnectionEvent(
-              type, id, listener, status, new byte[0], null, null, rdma_cm_event.param.arg(param));
-      default -> data(type, id, status, new byte[0]);
+              code, id, listener, status, new byte[0], null, null, rdma_cm_event.param.arg(param));
+      default -> data(code, id, status, new byte[0]);
     };
   }
 
@@ -122,8 +125,8 @@ public final class ConnectionEvent {
     return this;
   }
 
-  private static ConnectionEvent data(EventType type, ConnectionId id, int status, byte[] data) {
-    return new ConnectionEvent(type, id, null, status, data, null, null, 0);
+  private static ConnectionEvent data(int code, ConnectionId id, int status, byte[] data) {
+    return new ConnectionEvent(code, id, null, status, data, null, null, 0);
   }
 
   private static byte[] connectionData(MemorySegment conn) {
@@ -147,6 +150,15 @@ public final class ConnectionEvent {
    */
   public EventType type() {
     return type;
+  }
+
+  /**
+   * Returns the number of the type: {@code enum rdma_cm_event_type}.
+   *
+   * @return the number, also if the type is {@link EventType#UNKNOWN} to this library
+   */
+  public int code() {
+    return code;
   }
 
   /**
@@ -251,9 +263,9 @@ public final class ConnectionEvent {
   }
 
   private String reason() {
-    Optional<RejectReason> refusal = rejectReason();
-    if (refusal.isPresent()) {
-      return refusal.get().meaning();
+    Optional<RejectReason> rejected = rejectReason();
+    if (rejected.isPresent()) {
+      return rejected.get().meaning();
     }
     if (type == EventType.UNREACHABLE && status > 0) {
       return answerToLookup(status);
@@ -287,6 +299,7 @@ public final class ConnectionEvent {
 
   @Override
   public String toString() {
-    return type + " (status " + status + ") of " + id + ": " + description();
+    String name = type == EventType.UNKNOWN ? "event " + code : type.name();
+    return name + " (status " + status + ") of " + id + ": " + description();
   }
 }

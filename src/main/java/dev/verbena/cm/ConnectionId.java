@@ -380,7 +380,7 @@ public final class ConnectionId implements AutoCloseable {
    * @param privateData the private data: at most 148 bytes, 136 of a datagram service
    */
   public void reject(byte[] privateData) {
-    refuse(
+    rejectBy(
         privateData,
         data -> (rdmacm, id) -> rdmacm.rdma_reject(id, data, (byte) privateData.length));
   }
@@ -393,12 +393,12 @@ public final class ConnectionId implements AutoCloseable {
    * @param privateData the private data: at most 148 bytes
    */
   public void rejectEnhanced(byte[] privateData) {
-    refuse(
+    rejectBy(
         privateData,
         data -> (rdmacm, id) -> rdmacm.rdma_reject_ece(id, data, (byte) privateData.length));
   }
 
-  private void refuse(byte[] privateData, LongFunction<NativeId.Call> reject) {
+  private void rejectBy(byte[] privateData, LongFunction<NativeId.Call> reject) {
     try (Arena arena = Arena.ofConfined()) {
       long data = PrivateData.write(privateData, arena).address();
       nativeId.call(reject.apply(data));

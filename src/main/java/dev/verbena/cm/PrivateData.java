@@ -27,9 +27,9 @@ final class PrivateData {
   }
 
   /** Explains a failure: the errno is the same for a wrong length and a wrong state. */
-  static VerbsException explain(VerbsException refusal, String doing, byte[] bytes) {
-    boolean perhapsTooLong = refusal.errno() == Errno.EINVAL && bytes.length > 0;
-    return refusal.explained(
+  static VerbsException explain(VerbsException failure, String doing, byte[] bytes) {
+    boolean perhapsTooLong = failure.errno() == Errno.EINVAL && bytes.length > 0;
+    return failure.explained(
         perhapsTooLong
             ? doing
                 + "; the "

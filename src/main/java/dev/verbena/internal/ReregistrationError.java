@@ -14,15 +14,15 @@ final class ReregistrationError {
 
   private static String text(int code) {
     if (code == rdma_h.IBV_REREG_MR_ERR_INPUT()) {
-      return "the arguments are refused, the region is as before";
+      return "an argument is invalid, the region is unchanged";
     } else if (code == rdma_h.IBV_REREG_MR_ERR_DONT_FORK_NEW()) {
       return "the new memory cannot be kept from child processes, the region is as before";
     } else if (code == rdma_h.IBV_REREG_MR_ERR_DO_FORK_OLD()) {
       return "the region is changed, but child processes still do not see the old memory";
     } else if (code == rdma_h.IBV_REREG_MR_ERR_CMD()) {
-      return "the kernel refused, and the region must not be used any more";
+      return "the kernel failed, and the region must not be used any more";
     } else if (code == rdma_h.IBV_REREG_MR_ERR_CMD_AND_DO_FORK_NEW()) {
-      return "the kernel refused, the region must not be used any more, and child processes do not"
+      return "the kernel failed, the region must not be used any more, and child processes do not"
           + " see the new memory";
     }
     return "code " + code;

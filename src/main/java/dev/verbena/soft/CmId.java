@@ -342,12 +342,12 @@ final class CmId {
                 CmHeader.padded("rdma_accept", asked.data(), 0, CmMessage.Rep.DATA));
       }
     } catch (VerbsException e) {
-      refuseQuietly(e);
+      rejectWithoutEvent(e);
       throw e;
     }
   }
 
-  private void refuseQuietly(VerbsException failure) {
+  private void rejectWithoutEvent(VerbsException failure) {
     try {
       reject(CmExchange.REASON_CONSUMER, new byte[0]);
     } catch (VerbsException e) {

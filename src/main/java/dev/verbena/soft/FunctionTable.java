@@ -122,7 +122,7 @@ final class FunctionTable {
   }
 
   /**
-   * Refuses what a device that was removed cannot do.
+   * Fails a function that a device that was removed does not support.
    *
    * @throws VerbsException EIO
    */

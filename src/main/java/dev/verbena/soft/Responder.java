@@ -149,13 +149,13 @@ final class Responder {
     int operation = Opcode.operation(packet.opcode);
     domain = queuePair.domainFor(packet.sharedQueue);
     if (domain == null) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     boolean begins = Opcode.begins(operation);
     int kind = Opcode.isSend(operation) ? SEND : Opcode.isWrite(operation) ? WRITE : NONE;
     if (begins ? message != NONE : message == NONE || message != kind) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     switch (kind) {
@@ -168,7 +168,7 @@ final class Responder {
           case Opcode.FLUSH -> flush(packet);
           case Opcode.ATOMIC_WRITE -> atomicWrite(packet);
           default ->
-              refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+              sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
         }
       }
     }
@@ -182,7 +182,7 @@ final class Responder {
 
   private void send(Packet packet, int operation) {
     if (hasWrongLength(packet, operation)) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     if (message == NONE && !receiver.open(packet)) {
@@ -228,11 +228,11 @@ final class Responder {
 
   private void write(Packet packet, int operation) {
     if (hasWrongLength(packet, operation)) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     if (message == NONE) {
@@ -243,7 +243,7 @@ final class Responder {
     }
     boolean last = Opcode.ends(operation);
     if (last ? written + packet.length != writeLength : written + packet.length > writeLength) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     // A receive is needed first: an RNR NAK leaves nothing written by this packet.
@@ -254,7 +254,7 @@ final class Responder {
     }
     message = WRITE;
     if (writeLength > 0 && !writePayload(packet)) {
-      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     written += packet.length;
@@ -286,12 +286,12 @@ final class Responder {
   private void read(Packet packet) {
     long length = Integer.toUnsignedLong(packet.dmaLength);
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_READ()) == 0 || resources.isEmpty()) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     if (length > 0
         && !allows(packet.remoteKey, packet.address, length, rdma_h.IBV_ACCESS_REMOTE_READ())) {
-      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     int packets = Segments.count(length, mtu);
@@ -328,7 +328,7 @@ final class Responder {
     if (size > 0 && !readPayload(packet, size)) {
       engine.packets.release(packet);
       reading = false;
-      refuse(readPsn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(readPsn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     queuePair.transmit(packet);
@@ -360,23 +360,23 @@ final class Responder {
 
   private void atomic(Packet packet, int operation) {
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_ATOMIC()) == 0 || resources.isEmpty()) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_ATOMIC())) {
-      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     if (key.at(packet.address) % Long.BYTES != 0) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     long original = 0;
     if (!key.isNull) {
       long at = key.at(packet.address);
       if (!memory.copy(at, packet.payload, Long.BYTES)) {
-        refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+        sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
         return;
       }
       original = Memory.getLong(packet.payload);
@@ -402,14 +402,14 @@ final class Responder {
                 : 0);
     MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     if ((accessFlags & placement) != placement || resources.isEmpty()) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     boolean whole = packet.flushLevel == rdma_h.IBV_FLUSH_MR();
     if (key == null
         || !key.serves(domain, queuePair, placement)
         || (!whole && !key.covers(packet.address, Integer.toUnsignedLong(packet.dmaLength)))) {
-      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     // Memory of this process: what was written is visible, and nothing of it is persistent.
@@ -423,20 +423,20 @@ final class Responder {
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0
         || resources.isEmpty()
         || packet.length != Long.BYTES) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_WRITE())) {
-      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     if (key.at(packet.address) % Long.BYTES != 0) {
-      refuse(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
     if (!key.isNull && !memory.copy(packet.payload, key.at(packet.address), Long.BYTES)) {
-      refuse(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }
     expected = Psn.plus(expected, 1);
@@ -474,7 +474,7 @@ final class Responder {
   }
 
   /** Answers with a NAK that ends the connection. */
-  private void refuse(int psn, int syndrome, int status) {
+  private void sendNak(int psn, int syndrome, int status) {
     acknowledge(psn, syndrome);
     boolean access = status == rdma_h.IBV_WC_REM_ACCESS_ERR();
     if (message == SEND || receiver.isOpen()) {

@@ -37,6 +37,17 @@ final class Codes {
     return unknown;
   }
 
+  /**
+   * Logs bits of a C mask without a constant, once each. Masks of the kernel also have bits that
+   * programs have no name for, so the level is {@code DEBUG}.
+   */
+  static void reportUnknownBits(Class<?> type, long bits) {
+    String value = type.getSimpleName() + " bits 0x" + Long.toHexString(bits);
+    if (LOGGED.add(value)) {
+      LOG.log(System.Logger.Level.DEBUG, value + " are unknown to this library and left out");
+    }
+  }
+
   /** Returns the constant with a value, or null. */
   static <E extends Enum<E> & Code> @Nullable E find(Class<E> type, int code) {
     for (E constant : type.getEnumConstants()) {

@@ -27,13 +27,18 @@ final class Flags {
     return mask(Arrays.asList(flags));
   }
 
-  /** Returns the flags whose bits are set, without bits that this library does not know. */
+  /** Returns the flags whose bits are set. Bits that are unknown are logged once each. */
   static <E extends Enum<E> & Flag> Set<E> of(Class<E> type, long mask) {
     EnumSet<E> set = EnumSet.noneOf(type);
+    long unknown = mask;
     for (E flag : type.getEnumConstants()) {
       if ((mask & flag.bit()) != 0) {
         set.add(flag);
+        unknown &= ~flag.bit();
       }
+    }
+    if (unknown != 0) {
+      Codes.reportUnknownBits(type, unknown);
     }
     return Collections.unmodifiableSet(set);
   }

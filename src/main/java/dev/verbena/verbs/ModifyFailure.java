@@ -19,7 +19,7 @@ final class ModifyFailure {
   VerbsException explain(VerbsException failure) {
     String cause =
         switch (failure.errno()) {
-          case Errno.EINVAL, Errno.ENODATA -> refusal(failure);
+          case Errno.EINVAL, Errno.ENODATA -> breach(failure);
           case Errno.ETIMEDOUT, Errno.ENETUNREACH, Errno.EHOSTUNREACH ->
               "no route for %s, or the address of the destination cannot be resolved"
                   .formatted(path());
@@ -29,14 +29,14 @@ final class ModifyFailure {
     return failure.explained(queuePair + ": " + cause);
   }
 
-  private String refusal(VerbsException failure) {
+  private String breach(VerbsException failure) {
     QueuePairState from = actualState(failure);
     QueuePairState to = has(QueuePairAttribute.STATE) ? attributes.state() : from;
-    Optional<String> breach = StateTable.explain(queuePair.type(), from, to, attributes.mask());
-    if (breach.isEmpty() && from == QueuePairState.SQD) {
+    Optional<String> wrong = StateTable.explain(queuePair.type(), from, to, attributes.mask());
+    if (wrong.isEmpty() && from == QueuePairState.SQD) {
       return "the send queue may still be draining: wait for SQ_DRAINED";
     }
-    return breach.orElseGet(this::wrongValue);
+    return wrong.orElseGet(this::wrongValue);
   }
 
   private QueuePairState actualState(VerbsException failure) {

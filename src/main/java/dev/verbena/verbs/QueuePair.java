@@ -194,7 +194,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return the number of requests that were posted, from the first one on; less than all if the
    *     queue is full
    * @throws dev.verbena.VerbsException if {@code ibv_post_send} fails for another reason; the
-   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     requests before the failed one were posted, and {@link RequestList#badRequest} returns its
    *     index
    */
   @CheckReturnValue
@@ -215,7 +215,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     if it has no send queue: nothing is posted; or if its state does not allow sends, in which
    *     case Soft-RoCE nonetheless keeps the requests and processes them in state RTS
    * @throws dev.verbena.VerbsException if {@code ibv_post_send} fails for another reason; the
-   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     requests before the failed one were posted, and {@link RequestList#badRequest} returns its
    *     index
    */
   @CheckReturnValue
@@ -232,9 +232,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       if (count == 0) {
         return 0;
       }
-      int errno = calls.ibv_post_send(list.chain(from, count), list.refusedWord());
+      int errno = calls.ibv_post_send(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0 ? count : list.posted("ibv_post_send", errno, this, from, count);
+      return errno == 0
+          ? count
+          : posted("ibv_post_send", errno, QueuePairState.RTS, list, from, count);
     } finally {
       list.leave();
     }
@@ -272,7 +274,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     it uses a shared receive queue, or if its state does not allow receive requests; nothing is
    *     posted
    * @throws dev.verbena.VerbsException if {@code ibv_post_recv} fails for another reason; the
-   *     requests before the failed one were posted, and {@link RequestList#refused} returns its
+   *     requests before the failed one were posted, and {@link RequestList#badRequest} returns its
    *     index
    */
   @Override
@@ -289,9 +291,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       if (count == 0) {
         return 0;
       }
-      int errno = calls.ibv_post_recv(list.chain(from, count), list.refusedWord());
+      int errno = calls.ibv_post_recv(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0 ? count : list.posted("ibv_post_recv", errno, this, from, count);
+      return errno == 0
+          ? count
+          : posted("ibv_post_recv", errno, QueuePairState.INIT, list, from, count);
     } finally {
       list.leave();
     }
@@ -700,6 +704,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   /** Returns the state that {@code ibv_modify_qp} stores, which is not queried from the device. */
   private QueuePairState storedState() {
     return Codes.of(QueuePairState.class, Memory.getInt(address() + STATE), QueuePairState.UNKNOWN);
+  }
+
+  /** Returns the number of requests that were posted, or throws the exception of a failed post. */
+  private int posted(
+      String function, int result, QueuePairState needed, RequestList list, int from, int count) {
+    list.readBadRequest(from, count);
+    requireReached(needed, function, Math.abs(result));
+    return PostFailure.posted(function, result, this, list, from, count);
   }
 
   /**

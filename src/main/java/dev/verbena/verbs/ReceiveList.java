@@ -47,11 +47,6 @@ public final class ReceiveList extends RequestList {
   }
 
   @Override
-  QueuePairState firstState() {
-    return QueuePairState.INIT;
-  }
-
-  @Override
   void validateKind(QueueLimits limits, int request) {}
 
   @Override

@@ -17,7 +17,7 @@ public sealed interface ReceiveQueue permits QueuePair, SharedReceiveQueue, Work
    * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
    *     is posted
    * @throws dev.verbena.VerbsException if the post fails for another reason; the requests before
-   *     the failed one were posted, and {@link RequestList#refused} returns its index
+   *     the failed one were posted, and {@link RequestList#badRequest} returns its index
    */
   @CheckReturnValue
   default int post(ReceiveList list) {
@@ -36,7 +36,7 @@ public sealed interface ReceiveQueue permits QueuePair, SharedReceiveQueue, Work
    * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
    *     is posted
    * @throws dev.verbena.VerbsException if the post fails for another reason; the requests before
-   *     the failed one were posted, and {@link RequestList#refused} returns its index
+   *     the failed one were posted, and {@link RequestList#badRequest} returns its index
    */
   @CheckReturnValue
   int post(ReceiveList list, int from, int count);

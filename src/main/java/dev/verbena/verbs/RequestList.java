@@ -1,7 +1,5 @@
 package dev.verbena.verbs;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
@@ -35,7 +33,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private static final long SGE_LIMIT = 1L << Integer.SIZE;
 
   /** The offset of {@code bad_wr}, the address of the request that failed. */
-  private static final long REFUSED = 0;
+  private static final long BAD_REQUEST = 0;
 
   private static final long REQUESTS = 64;
 
@@ -71,7 +69,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private int scopeCount;
 
-  private int refused = -1;
+  private int badRequest = -1;
 
   RequestList(int requests, int maxSges, long requestSize, long extra, int others) {
     if (requests < 1) {
@@ -124,8 +122,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    *
    * @return the index; -1 if no post failed, or if the provider did not return it
    */
-  public final int refused() {
-    return refused;
+  public final int badRequest() {
+    return badRequest;
   }
 
   /**
@@ -432,8 +430,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /** Returns the address of {@code bad_wr}. */
-  final long refusedWord() {
-    return memory.address(REFUSED);
+  final long badRequestWord() {
+    return memory.address(BAD_REQUEST);
   }
 
   /** Returns whether a range is validated for a queue, and still valid. */
@@ -513,54 +511,11 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   /** Validates the fields of this kind of request. */
   abstract void validateKind(QueueLimits limits, int request);
 
-  /** Returns the first state of a queue pair that allows such requests. */
-  abstract QueuePairState firstState();
-
-  /**
-   * Returns the number of requests that were posted of a range that was not posted completely.
-   *
-   * @return the number, if the queue is full
-   * @throws IllegalStateException if the state of the queue pair does not allow such requests
-   * @throws VerbsException if the post failed for another reason
-   */
-  final int posted(String function, int result, Resource queue, int from, int count) {
-    int errno = Math.abs(result); // Some providers return a negative value.
-    long refusedAddress = getLong(refusedWord());
-    putLong(refusedWord(), 0);
-    long index = (refusedAddress - requests) >> requestShift;
-    boolean known = refusedAddress != 0 && index >= from && index < (long) from + count;
-    refused = known ? (int) index : -1;
-    if (queue instanceof QueuePair queuePair) {
-      queuePair.requireReached(firstState(), function, errno);
-    }
-    if (!known) {
-      throw new VerbsException(
-          function,
-          errno,
-          "on "
-              + queue
-              + "; bad_wr does not tell which of the "
-              + count
-              + " requests failed"
-              + hint(errno));
-    }
-    int posted = refused - from;
-    if (errno == Errno.ENOMEM) {
-      return posted;
-    }
-    throw new VerbsException(
-        function,
-        errno,
-        describe(refused)
-            + " on "
-            + queue
-            + "; the "
-            + posted
-            + " requests before it were posted"
-            + hint(errno));
-  }
-
-  private static String hint(int errno) {
-    return errno == Errno.EINVAL ? "; the state of the queue may not allow posting" : "";
+  /** Reads the index of the failed request of a range from bad_wr, after a post that failed. */
+  final void readBadRequest(int from, int count) {
+    long bad = getLong(badRequestWord());
+    putLong(badRequestWord(), 0);
+    long index = (bad - requests) >> requestShift;
+    badRequest = bad != 0 && index >= from && index < (long) from + count ? (int) index : -1;
   }
 }

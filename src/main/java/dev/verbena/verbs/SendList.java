@@ -572,11 +572,6 @@ public final class SendList extends RequestList {
   }
 
   @Override
-  QueuePairState firstState() {
-    return QueuePairState.RTS;
-  }
-
-  @Override
   void validateKind(QueueLimits limits, int request) {
     WorkRequestOpcode opcode = opcodes[request];
     if (opcode == null) {

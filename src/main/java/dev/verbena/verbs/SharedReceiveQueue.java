@@ -360,7 +360,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
    *     is posted
    * @throws VerbsException if {@code ibv_post_srq_recv} fails for another reason; the requests
-   *     before the failed one were posted, and {@link RequestList#refused} returns its index
+   *     before the failed one were posted, and {@link RequestList#badRequest} returns its index
    */
   @Override
   @CheckReturnValue
@@ -373,9 +373,13 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       if (count == 0) {
         return 0;
       }
-      int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.refusedWord());
+      int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0 ? count : list.posted("ibv_post_srq_recv", errno, this, from, count);
+      if (errno == 0) {
+        return count;
+      }
+      list.readBadRequest(from, count);
+      return PostFailure.posted("ibv_post_srq_recv", errno, this, list, from, count);
     } finally {
       list.leave();
     }
@@ -403,7 +407,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
             this + " has type " + type + ": tag operations require type TM");
       }
       operations.validate(limits);
-      int errno = verbs().ibv_post_srq_ops(address(), operations.first(), operations.refusedWord());
+      int errno =
+          verbs().ibv_post_srq_ops(address(), operations.first(), operations.badOperationWord());
       operations.memory.keep();
       return errno == 0 ? operations.size() : operations.posted(errno, this);
     } finally {

@@ -42,7 +42,7 @@ public final class TagOperations {
   private static final long MASK = ADD + ibv_ops_wr.tm.add.mask$offset();
 
   /** The offset of the address of the operation that failed. */
-  private static final long REFUSED = 0;
+  private static final long BAD_OPERATION = 0;
 
   private static final long OPERATIONS = Long.BYTES;
 
@@ -253,8 +253,8 @@ public final class TagOperations {
   }
 
   /** Returns the address of {@code bad_wr}. */
-  long refusedWord() {
-    return memory.address(REFUSED);
+  long badOperationWord() {
+    return memory.address(BAD_OPERATION);
   }
 
   /**
@@ -265,10 +265,10 @@ public final class TagOperations {
    */
   int posted(int result, SharedReceiveQueue queue) {
     int errno = Math.abs(result); // Some providers return a negative value.
-    long refused = Memory.getLong(refusedWord());
-    Memory.putLong(refusedWord(), 0);
+    long bad = Memory.getLong(badOperationWord());
+    Memory.putLong(badOperationWord(), 0);
     memory.keep();
-    long index = Math.floorDiv(refused - at(0), SIZE);
+    long index = Math.floorDiv(bad - at(0), SIZE);
     if (index < 0 || index >= size) {
       throw new VerbsException(
           FUNCTION,

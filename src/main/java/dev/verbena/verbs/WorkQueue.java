@@ -171,9 +171,13 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       if (count == 0) {
         return 0;
       }
-      int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.refusedWord());
+      int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0 ? count : list.posted("ibv_post_wq_recv", errno, this, from, count);
+      if (errno == 0) {
+        return count;
+      }
+      list.readBadRequest(from, count);
+      return PostFailure.posted("ibv_post_wq_recv", errno, this, list, from, count);
     } finally {
       list.leave();
     }

@@ -102,6 +102,7 @@ class EventsTest {
     cm.event(number, status, connection.segment());
     ConnectionEvent event = channel.poll();
     assertEquals(type, event.type());
+    assertEquals(number, event.code());
     assertEquals(status, event.status());
     assertEquals(failure, event.isFailure());
     assertEquals(description, event.description());

@@ -153,7 +153,7 @@ class AsyncEventsTest {
         receives.local(i, region, 0, 8);
       }
       var calls = new SharedReceiveQueueCalls(srq.address(), new CriticalCalls(false));
-      assertEquals(0, calls.ibv_post_srq_recv(receives.chain(0, 4), receives.refusedWord()));
+      assertEquals(0, calls.ibv_post_srq_recv(receives.chain(0, 4), receives.badRequestWord()));
       srq.limit(4);
       qp.connect(qp.localAddress());
       SendList sends = new SendList(1, 1);

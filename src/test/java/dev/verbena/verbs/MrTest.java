@@ -279,10 +279,10 @@ class MrTest {
     Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
-      Refusal.of(() -> loop.region.reregister(memory), "kernel refused", "still be closed");
-      Refusal.of(() -> loop.region.reregister(AccessFlag.LOCAL_WRITE), "kernel refused");
+      Refusal.of(() -> loop.region.reregister(memory), "the kernel failed", "still be closed");
+      Refusal.of(() -> loop.region.reregister(AccessFlag.LOCAL_WRITE), "the kernel failed");
       ProtectionDomain other = loop.context.allocateProtectionDomain();
-      Refusal.of(() -> loop.region.reregister(other), "kernel refused");
+      Refusal.of(() -> loop.region.reregister(other), "the kernel failed");
       assertSame(loop.pd, loop.region.domain());
       assertThrows(
           IllegalArgumentException.class, () -> loop.region.reregister(AccessFlag.REMOTE_WRITE));

@@ -257,7 +257,7 @@ class PostTest {
     for (int i = 0; i < 4; i++) {
       sends.send(i);
     }
-    assertEquals(-1, sends.refused());
+    assertEquals(-1, sends.badRequest());
     device.room = 2;
     device.refusal = Errno.EINVAL;
     VerbsException e = assertThrows(VerbsException.class, () -> rc.post(sends, 1, 3));
@@ -265,12 +265,12 @@ class PostTest {
     assertEquals(Errno.EINVAL, e.errno());
     assertTrue(e.getMessage().contains("send request 3 (SEND)"), e.getMessage());
     assertTrue(e.getMessage().contains("the 2 requests before it were posted"), e.getMessage());
-    assertEquals(3, sends.refused());
+    assertEquals(3, sends.badRequest());
 
     device.namesRefused = false;
     e = assertThrows(VerbsException.class, () -> rc.post(sends));
     assertTrue(e.getMessage().contains("bad_wr does not tell which"), e.getMessage());
-    assertEquals(-1, sends.refused());
+    assertEquals(-1, sends.badRequest());
   }
 
   @ParameterizedTest
@@ -294,11 +294,11 @@ class PostTest {
     String message = message(IllegalStateException.class, () -> rc.post(sends, 1, 1));
     assertTrue(message.contains("in state " + state), message);
     assertTrue(message.contains("ibv_post_send: ENOMEM"), message);
-    assertEquals(1, sends.refused());
+    assertEquals(1, sends.badRequest());
     device.refusal = Errno.EINVAL;
     device.namesRefused = false; // As librxe.
     assertThrows(IllegalStateException.class, () -> rc.post(sends));
-    assertEquals(-1, sends.refused());
+    assertEquals(-1, sends.badRequest());
   }
 
   @Test

@@ -11,6 +11,7 @@ import dev.verbena.testing.LoggedMessages;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Set;
 import java.util.logging.Level;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -43,6 +44,22 @@ class UnknownCodesTest {
       assertSame(LinkLayer.UNKNOWN, attributes.linkLayer());
       assertEquals(
           List.of("WARNING: LinkLayer 97 is unknown to this library and becomes UNKNOWN"),
+          messages.all());
+    }
+  }
+
+  @Test
+  void unknownBitsAreLoggedOnce() {
+    try (LoggedMessages messages =
+        new LoggedMessages("dev.verbena", Level.FINE, "CompletionFlag")) {
+      for (int i = 0; i < 2; i++) {
+        assertEquals(
+            Set.of(CompletionFlag.GRH),
+            Flags.of(CompletionFlag.class, CompletionFlag.GRH.bit() | 1L << 40));
+      }
+      assertEquals(
+          List.of(
+              "FINE: CompletionFlag bits 0x10000000000 are unknown to this library and left out"),
           messages.all());
     }
   }
