@@ -66,16 +66,16 @@ class UdpFuzzTest {
     Logger events = Logger.getLogger("dev.verbena");
     events.setLevel(Level.OFF); // Each connection ends with an event.
     int port = UdpNetworkTest.freePort();
-    try (SoftNetwork left = SoftNetwork.overUdp(new InetSocketAddress("127.0.0.1", port));
-        SoftNetwork right = SoftNetwork.overUdp(new InetSocketAddress("127.0.0.2", port));
+    try (SoftNetwork left = SoftNetwork.overUdp(UdpNetworkTest.at("127.0.0.1", port));
+        SoftNetwork right = SoftNetwork.overUdp(UdpNetworkTest.at("127.0.0.2", port));
         DatagramChannel attacker = DatagramChannel.open()) {
-      attacker.bind(new InetSocketAddress("127.0.0.1", 0));
+      attacker.bind(UdpNetworkTest.at("127.0.0.1", 0));
       packet.sourceGidLow = 0xffff_7f00_0001L;
       packet.destinationGidLow = 0xffff_7f00_0002L;
       icrc.ports(((InetSocketAddress) attacker.getLocalAddress()).getPort(), port);
       int connections = 0;
       for (int sent = 0; sent < PACKETS; connections++) {
-        sent += attack(left, right, attacker, new InetSocketAddress("127.0.0.2", port), sent);
+        sent += attack(left, right, attacker, UdpNetworkTest.at("127.0.0.2", port), sent);
       }
       assertTrue(connections > 0);
       try (UdpNetworkTest.Ends ends = new UdpNetworkTest.Ends(left, right)) {

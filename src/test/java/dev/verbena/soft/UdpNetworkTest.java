@@ -27,14 +27,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Devices over UDP that exchange packets on the loopback interface. */
 class UdpNetworkTest {
   /** Two networks of one device each. */
-  private static final class Pair implements AutoCloseable {
+  static final class Pair implements AutoCloseable {
     final SoftNetwork left;
     final SoftNetwork right;
 
     Pair() throws IOException {
       int port = freePort();
-      left = SoftNetwork.overUdp(new InetSocketAddress("127.0.0.1", port));
-      right = SoftNetwork.overUdp(new InetSocketAddress("127.0.0.2", port));
+      left = SoftNetwork.overUdp(at("127.0.0.1", port));
+      right = SoftNetwork.overUdp(at("127.0.0.2", port));
     }
 
     @Override
@@ -68,6 +68,10 @@ class UdpNetworkTest {
       a.arena.close();
       b.arena.close();
     }
+  }
+
+  static InetSocketAddress at(String address, int port) throws IOException {
+    return new InetSocketAddress(InetAddress.getByName(address), port);
   }
 
   /** A UDP port that nobody has. */
@@ -144,7 +148,7 @@ class UdpNetworkTest {
   @Test
   void connectionsAreEstablishedByCommunicationManagement() throws Exception {
     try (Pair pair = new Pair()) {
-      InetSocketAddress server = new InetSocketAddress("127.0.0.2", 7471);
+      InetSocketAddress server = at("127.0.0.2", 7471);
       try (Listener listener = pair.right.call(() -> Listener.open(server))) {
         FutureTask<Connection> accepting =
             new FutureTask<>(() -> Connection.accept(listener.take(), ConnectionSettings.DEFAULT));
@@ -161,11 +165,11 @@ class UdpNetworkTest {
 
   @Test
   void aPortInUseIsReported() throws IOException {
-    try (DatagramSocket socket = new DatagramSocket(0, InetAddress.getByName("127.0.0.1"))) {
+    try (DatagramSocket socket = new DatagramSocket(at("127.0.0.1", 0))) {
       VerbsException e =
           assertThrows(
               VerbsException.class,
-              () -> SoftNetwork.overUdp(new InetSocketAddress("127.0.0.1", socket.getLocalPort())));
+              () -> SoftNetwork.overUdp(at("127.0.0.1", socket.getLocalPort())));
       assertEquals(Errno.EADDRINUSE, e.errno());
       assertTrue(e.getMessage().contains("Soft-RoCE"), e.getMessage());
     }
@@ -200,7 +204,7 @@ class UdpNetworkTest {
 
   @Test
   void aNetworkOverUdpHasOneDevice() throws IOException {
-    InetSocketAddress local = new InetSocketAddress("127.0.0.1", freePort());
+    InetSocketAddress local = at("127.0.0.1", freePort());
     try (SoftNetwork network = SoftNetwork.overUdp(local)) {
       assertEquals("udp0", network.device().name());
       assertThrows(
@@ -212,8 +216,6 @@ class UdpNetworkTest {
 
   @Test
   void wildcardAddressesAreRefused() {
-    assertThrows(
-        IllegalArgumentException.class,
-        () -> SoftNetwork.overUdp(new InetSocketAddress("0.0.0.0", 4791)));
+    assertThrows(IllegalArgumentException.class, () -> SoftNetwork.overUdp(at("0.0.0.0", 4791)));
   }
 }
