@@ -1,0 +1,112 @@
+package dev.verbena.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.openjdk.jmh.profile.GCProfiler;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+
+/**
+ * Measures what the events of JDK Flight Recorder cost on the data path: in JVMs without the
+ * recorder, with it but without a recording, and with a recording. The JVMs take turns.
+ */
+public final class FlightRecorder {
+  private static final int TURNS = 5;
+
+  /** The modules that JMH needs: the recorder is not among them. */
+  private static final String WITHOUT_RECORDER =
+      "--limit-modules=java.base,java.logging,java.management,jdk.management,jdk.unsupported";
+
+  private static final String RECORDING =
+      "-XX:StartFlightRecording:settings=none,dev.verbena.FailedCompletion#enabled=true,"
+          + "filename=target/data-path.jfr";
+
+  private enum Mode {
+    ABSENT("no `jdk.jfr`", WITHOUT_RECORDER),
+    OFF("no recording"),
+    ON("recording", RECORDING, "-Xlog:jfr*=off");
+
+    private final String title;
+    private final List<String> options;
+
+    Mode(String title, String... options) {
+      this.title = title;
+      this.options = List.of(options);
+    }
+  }
+
+  private FlightRecorder() {}
+
+  /** Measures, and writes {@code results/flight-recorder.md}. */
+  public static void main(String[] arguments) throws RunnerException, IOException {
+    Map<String, double[][]> nanos = new TreeMap<>();
+    Map<String, Double> bytes = new TreeMap<>();
+    for (int turn = 0; turn < TURNS; turn++) {
+      for (Mode mode : Mode.values()) {
+        for (RunResult result : run(mode)) {
+          String row = Report.label(result);
+          nanos
+                  .computeIfAbsent(row, _ -> new double[Mode.values().length][TURNS])[
+                  mode.ordinal()][turn] =
+              Report.median(result);
+          bytes.merge(row, Report.bytes(result), Math::max);
+        }
+      }
+    }
+    StringBuilder text = new StringBuilder();
+    text.append("# The data path and JDK Flight Recorder\n\n")
+        .append("Written by `benchmarks/flight-recorder`. ")
+        .append(Report.machine())
+        .append(".\n\nNanoseconds of one round: the median within each of ")
+        .append(TURNS)
+        .append(
+            " JVMs, of these the smallest and the largest. The JVMs of the columns take turns, so"
+                + " that other\n")
+        .append(
+            "programs disturb all of them alike; the smallest is disturbed least.\n\n| round |");
+    for (Mode mode : Mode.values()) {
+      text.append(' ').append(mode.title).append(" |");
+    }
+    text.append(" bytes allocated, at most |\n|---|---:|---:|---:|---:|\n");
+    nanos.forEach(
+        (row, modes) -> {
+          text.append("| ").append(row);
+          for (double[] turns : modes) {
+            Arrays.sort(turns);
+            text.append(
+                String.format(Locale.ROOT, " | %.1f (to %.1f)", turns[0], turns[TURNS - 1]));
+          }
+          text.append(String.format(Locale.ROOT, " | %.0f |%n", bytes.get(row)));
+        });
+    System.out.print(text);
+    Files.createDirectories(Path.of("results"));
+    Files.writeString(Path.of("results", "flight-recorder.md"), text);
+  }
+
+  private static Iterable<RunResult> run(Mode mode) throws RunnerException {
+    return new Runner(
+            new OptionsBuilder()
+                .include("DataPath\\.(send|poll)Java")
+                .param("batch", "1", "16")
+                .addProfiler(GCProfiler.class)
+                .shouldFailOnError(true)
+                .jvmArgs(Main.jvmArguments())
+                .jvmArgsAppend(mode.options.toArray(String[]::new))
+                .forks(1)
+                .warmupIterations(3)
+                .warmupTime(TimeValue.milliseconds(400))
+                .measurementIterations(4)
+                .measurementTime(TimeValue.milliseconds(300))
+                .build())
+        .run();
+  }
+}
