@@ -140,6 +140,16 @@ public final class Memory {
     MemorySegment.copy(ALL, from, ALL, to, length);
   }
 
+  /** Copies bytes from a segment. */
+  public static void copy(MemorySegment from, long offset, long to, long length) {
+    MemorySegment.copy(from, offset, ALL, to, length);
+  }
+
+  /** Copies bytes to a segment. */
+  public static void copy(long from, MemorySegment to, long offset, long length) {
+    MemorySegment.copy(ALL, from, to, offset, length);
+  }
+
   /** Reads a C string, or null for NULL. */
   public static String string(long address) {
     return address == 0

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -38,6 +39,15 @@ public interface Provider {
   default boolean serves(InetAddress address) {
     return false;
   }
+
+  /**
+   * Tells which segment a registered memory region consists of. A software device copies from and
+   * to the segment itself, which is faster than by address, and safe: an arena that is closed is
+   * noticed.
+   *
+   * @param region the address of the {@code struct ibv_mr}
+   */
+  default void memoryOf(long region, MemorySegment memory) {}
 
   /** Returns the provider that opened a context. */
   static Provider ofContext(long context) {

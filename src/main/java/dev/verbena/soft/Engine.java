@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.ReentrantLock;
@@ -105,6 +106,11 @@ final class Engine implements AutoCloseable {
         wake();
       }
     }
+  }
+
+  /** Whether the thread can access a segment. */
+  boolean canAccess(MemorySegment segment) {
+    return segment.isAccessibleBy(thread);
   }
 
   private void wake() {

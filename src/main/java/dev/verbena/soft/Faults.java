@@ -268,6 +268,14 @@ public final class Faults {
     return !partitions.isEmpty() && partitions.contains(a == b ? Set.of(a) : Set.of(a, b));
   }
 
+  /**
+   * Whether packets may be under way when their request is no longer outstanding: they need a copy
+   * of the data.
+   */
+  boolean holdPackets() {
+    return delayNanos > 0 || reordering > 0 || duplication > 0;
+  }
+
   boolean loses() {
     return loss > 0 && random.nextDouble() < loss;
   }

@@ -35,8 +35,7 @@ final class LocalOperations {
       return false;
     }
     boolean zeroBased = (request.bindAccess & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
-    window.bind(
-        region,
+    MemoryKey key =
         new MemoryKey(
             request.bindKey,
             window.domain,
@@ -46,7 +45,8 @@ final class LocalOperations {
             request.bindAccess,
             owned ? queuePair : null,
             window,
-            false));
+            false);
+    window.bind(region, key.heldAs(region.local));
     return true;
   }
 

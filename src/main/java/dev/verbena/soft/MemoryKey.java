@@ -1,11 +1,19 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.ProcessMemory;
 import dev.verbena.raw.rdma_h;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 
 /**
  * What a local or remote key stands for: a range of addresses of a protection domain, the memory
  * behind it, and the allowed access. Of a memory region, or of a memory window that is bound to
  * one.
+ *
+ * <p>Memory of an arena is accessed through its segment, which throws when the arena was closed.
+ * All other memory is copied by the kernel, since nothing else tells whether it is still mapped.
  */
 final class MemoryKey {
   final int key;
@@ -30,6 +38,14 @@ final class MemoryKey {
   /** Whether it is a null region: reads give zeros, writes are discarded. */
   final boolean isNull;
 
+  private final ProcessMemory process;
+
+  /**
+   * The segment of the memory, or null. It is kept by the region in {@code dev.verbena.verbs}: kept
+   * here, an arena that closes the region would never be found to be leaked.
+   */
+  private WeakReference<MemorySegment> segment;
+
   MemoryKey(
       int key,
       SoftDomain domain,
@@ -49,6 +65,7 @@ final class MemoryKey {
     this.owner = owner;
     this.window = window;
     this.isNull = isNull;
+    process = domain.device.network.memory;
   }
 
   /** Whether a range of addresses lies within it. */
@@ -65,6 +82,109 @@ final class MemoryKey {
   /** Where the memory of an address is. */
   long at(long address) {
     return memory + (address - start);
+  }
+
+  /**
+   * Accesses the memory through its segment from now on, if that is safe: not a segment of the
+   * global scope, which C code may have allocated and may free; not a mapped file, which may be
+   * truncated.
+   */
+  void hold(MemorySegment memorySegment) {
+    long offset = memory - memorySegment.address();
+    boolean contains =
+        memorySegment.isNative() && offset >= 0 && offset + length <= memorySegment.byteSize();
+    boolean safe =
+        contains
+            && !memorySegment.isReadOnly()
+            && !memorySegment.isMapped()
+            && !memorySegment.scope().equals(Arena.global().scope())
+            && domain.device.network.engine.canAccess(memorySegment);
+    segment = safe ? new WeakReference<>(memorySegment) : null;
+  }
+
+  /** Accesses the memory of a window as that of its region. */
+  MemoryKey heldAs(MemoryKey region) {
+    segment = region.segment;
+    return this;
+  }
+
+  private MemorySegment segment() {
+    return segment == null ? null : segment.get();
+  }
+
+  /** Whether the memory is accessed through a segment whose arena is open. */
+  boolean isHeld() {
+    MemorySegment held = segment();
+    return held != null && held.scope().isAlive();
+  }
+
+  /**
+   * Copies from the memory to a buffer.
+   *
+   * @return false if a part of the memory no longer exists
+   */
+  boolean read(long address, long buffer, long size) {
+    if (isNull) {
+      Memory.at(buffer, size).fill((byte) 0);
+      return true;
+    }
+    long at = at(address);
+    MemorySegment held = segment();
+    if (held == null) {
+      return process.copy(at, buffer, size);
+    }
+    try {
+      Memory.copy(held, at - held.address(), buffer, size);
+      return true;
+    } catch (IllegalStateException closed) {
+      return false;
+    }
+  }
+
+  /**
+   * Copies from a buffer to the memory.
+   *
+   * @return false if a part of the memory no longer exists
+   */
+  boolean write(long buffer, long address, long size) {
+    if (isNull) {
+      return true;
+    }
+    long at = at(address);
+    MemorySegment held = segment();
+    if (held == null) {
+      return process.copy(buffer, at, size);
+    }
+    try {
+      Memory.copy(buffer, held, at - held.address(), size);
+      return true;
+    } catch (IllegalStateException closed) {
+      return false;
+    }
+  }
+
+  /**
+   * Copies from other memory to this one, if both are accessed through segments.
+   *
+   * @return false if they are not, or no longer exist
+   */
+  boolean write(MemoryKey from, long fromAddress, long address, long size) {
+    MemorySegment source = from.segment();
+    MemorySegment held = segment();
+    if (source == null || held == null) {
+      return false;
+    }
+    try {
+      MemorySegment.copy(
+          source,
+          from.at(fromAddress) - source.address(),
+          held,
+          at(address) - held.address(),
+          size);
+      return true;
+    } catch (IllegalStateException closed) {
+      return false;
+    }
   }
 
   /** Whether it serves local work requests of a domain. */

@@ -65,7 +65,13 @@ final class Packet {
 
   // Payload
   final long payload;
+
   int length;
+
+  /** The memory of the sender that the payload is still in, at an address; null if it is not. */
+  MemoryKey from;
+
+  long fromAddress;
 
   /** The next packet of the list that it is in. */
   Packet next;
@@ -89,6 +95,7 @@ final class Packet {
     sharedQueue = 0;
     immediate = 0;
     length = 0;
+    from = null;
     next = null;
     return this;
   }
@@ -123,10 +130,26 @@ final class Packet {
     messageNumber = other.messageNumber;
     original = other.original;
     length = other.length;
-    if (length > 0) {
-      Memory.at(payload, length).copyFrom(Memory.at(other.payload, length));
+    from = other.from;
+    fromAddress = other.fromAddress;
+    if (length > 0 && from == null) {
+      Memory.copy(other.payload, payload, length);
     }
     return this;
+  }
+
+  /** Whether the payload was to be read from memory that no longer exists. */
+  boolean isLost() {
+    return from != null && !from.isHeld();
+  }
+
+  /** Writes the payload to memory; false if a part of the memory does not exist. */
+  boolean writeTo(MemoryKey key, long to) {
+    if (from == null) {
+      return key.write(payload, to, length);
+    }
+    return key.write(from, fromAddress, to, length)
+        || (from.read(fromAddress, payload, length) && key.write(payload, to, length));
   }
 
   @Override

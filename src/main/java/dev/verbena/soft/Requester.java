@@ -24,6 +24,7 @@ final class Requester {
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
   private final Engine engine;
+  private final Faults faults;
   private final Timer retransmission;
   private final Timer rnrTimer;
 
@@ -58,6 +59,7 @@ final class Requester {
     this.queuePair = queuePair;
     sends = queuePair.sends;
     engine = queuePair.device.network.engine;
+    faults = queuePair.device.network.faults();
     retransmission =
         new Timer(engine.timers) {
           @Override
@@ -243,7 +245,13 @@ final class Requester {
     } else {
       sent =
           Segments.fill(
-              packet, request, cursorPacket, mtu, queuePair.transportBits, queuePair.domain);
+              packet,
+              request,
+              cursorPacket,
+              mtu,
+              queuePair.transportBits,
+              queuePair.domain,
+              !faults.holdPackets());
       boolean last = cursorPacket == request.packets - 1;
       packet.ackRequested = last || (cursorPacket + 1) % ACK_INTERVAL == 0;
     }

@@ -1,7 +1,6 @@
 package dev.verbena.soft;
 
 import dev.verbena.internal.Memory;
-import dev.verbena.internal.ProcessMemory;
 import dev.verbena.raw.rdma_h;
 
 /**
@@ -19,7 +18,6 @@ final class Responder {
 
   private final SoftQueuePair queuePair;
   private final Engine engine;
-  private final ProcessMemory memory;
   private final Receiver receiver;
   private final ResponderResources resources = new ResponderResources();
 
@@ -59,7 +57,6 @@ final class Responder {
   Responder(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     engine = queuePair.device.network.engine;
-    memory = queuePair.device.network.memory;
     receiver = new Receiver(queuePair);
   }
 
@@ -136,6 +133,9 @@ final class Responder {
       }
     } else if (ahead < 0) {
       duplicate(packet);
+    } else if (packet.isLost()) {
+      nakSent = true; // The requester finds that the memory is gone when it sends the packet again.
+      acknowledge(expected, Syndrome.NAK_SEQUENCE);
     } else {
       nakSent = false;
       queuePair.communicationEstablished();
@@ -280,7 +280,7 @@ final class Responder {
         || !key.covers(writeAddress, writeLength)) {
       return false;
     }
-    return key.isNull || memory.copy(packet.payload, key.at(writeAddress + written), packet.length);
+    return packet.writeTo(key, writeAddress + written);
   }
 
   private void read(Packet packet) {
@@ -346,11 +346,7 @@ final class Responder {
         || !key.covers(readAddress, size)) {
       return false;
     }
-    if (key.isNull) {
-      Memory.at(packet.payload, size).fill((byte) 0);
-      return true;
-    }
-    return memory.copy(key.at(readAddress), packet.payload, size);
+    return key.read(readAddress, packet.payload, size);
   }
 
   private boolean allows(int remoteKey, long address, long length, int access) {
@@ -372,20 +368,17 @@ final class Responder {
       sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
-    long original = 0;
-    if (!key.isNull) {
-      long at = key.at(packet.address);
-      if (!memory.copy(at, packet.payload, Long.BYTES)) {
+    if (!key.read(packet.address, packet.payload, Long.BYTES)) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    long original = Memory.getLong(packet.payload);
+    if (operation == Opcode.FETCH_ADD || original == packet.compare) {
+      long sum = operation == Opcode.FETCH_ADD ? original : 0;
+      Memory.putLong(packet.payload, sum + packet.swapOrAdd);
+      if (!key.write(packet.payload, packet.address, Long.BYTES)) {
         sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
         return;
-      }
-      original = Memory.getLong(packet.payload);
-      if (operation == Opcode.FETCH_ADD) {
-        Memory.putLong(packet.payload, original + packet.swapOrAdd);
-        memory.copy(packet.payload, at, Long.BYTES);
-      } else if (original == packet.compare) {
-        Memory.putLong(packet.payload, packet.swapOrAdd);
-        memory.copy(packet.payload, at, Long.BYTES);
       }
     }
     expected = Psn.plus(expected, 1);
@@ -435,7 +428,7 @@ final class Responder {
       sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
       return;
     }
-    if (!key.isNull && !memory.copy(packet.payload, key.at(packet.address), Long.BYTES)) {
+    if (!key.write(packet.payload, packet.address, Long.BYTES)) {
       sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
     }

@@ -1,7 +1,6 @@
 package dev.verbena.soft;
 
 import dev.verbena.internal.Memory;
-import dev.verbena.internal.ProcessMemory;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 
@@ -98,8 +97,29 @@ final class ScatterList {
     return copy(domain, offset, buffer, length, true);
   }
 
+  /**
+   * Has a packet refer to a part of the message instead of a copy, if the part lies in one element
+   * and its memory can be accessed through a segment.
+   */
+  boolean refer(SoftDomain domain, long offset, Packet packet) {
+    long skip = offset;
+    for (int i = 0; i < count; i++) {
+      long size = Integer.toUnsignedLong(lengths[i]);
+      if (skip < size) {
+        MemoryKey key = size - skip < packet.length ? null : find(domain, i, 0);
+        if (key == null || !key.isHeld()) {
+          return false;
+        }
+        packet.from = key;
+        packet.fromAddress = addresses[i] + skip;
+        return true;
+      }
+      skip -= size;
+    }
+    return false;
+  }
+
   private boolean copy(SoftDomain domain, long offset, long buffer, int length, boolean scatter) {
-    ProcessMemory memory = domain.device.network.memory;
     int access = scatter ? rdma_h.IBV_ACCESS_LOCAL_WRITE() : 0;
     long skip = offset;
     int done = 0;
@@ -114,24 +134,13 @@ final class ScatterList {
         return false;
       }
       int part = (int) Math.min(size - skip, length - done);
-      if (!move(memory, key, addresses[i] + skip, buffer + done, part, scatter)) {
+      long at = addresses[i] + skip;
+      if (!(scatter ? key.write(buffer + done, at, part) : key.read(at, buffer + done, part))) {
         return false;
       }
       done += part;
       skip = 0;
     }
     return done == length;
-  }
-
-  private static boolean move(
-      ProcessMemory memory, MemoryKey key, long address, long buffer, int length, boolean write) {
-    if (key.isNull) {
-      if (!write) {
-        Memory.at(buffer, length).fill((byte) 0);
-      }
-      return true;
-    }
-    long at = key.at(address);
-    return write ? memory.copy(buffer, at, length) : memory.copy(at, buffer, length);
   }
 }

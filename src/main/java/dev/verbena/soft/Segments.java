@@ -15,10 +15,17 @@ final class Segments {
    * Fills a packet of a message, addresses and destination excepted.
    *
    * @param index which of the message's packets
+   * @param mayRefer whether a packet of an RDMA WRITE may refer to the data instead of a copy
    * @return whether the data could be read
    */
   static boolean fill(
-      Packet packet, SendRequest request, int index, int mtu, int transport, SoftDomain domain) {
+      Packet packet,
+      SendRequest request,
+      int index,
+      int mtu,
+      int transport,
+      SoftDomain domain,
+      boolean mayRefer) {
     long length = request.length();
     boolean first = index == 0;
     boolean last = index == request.packets - 1;
@@ -35,7 +42,11 @@ final class Segments {
     packet.sharedQueue = request.sharedQueue;
     long offset = (long) index * mtu;
     packet.length = (int) Math.min(mtu, length - offset);
-    return request.gather(domain, offset, packet.payload, packet.length);
+    return (mayRefer
+            && request.isWrite()
+            && request.inlineLength < 0
+            && request.elements.refer(domain, offset, packet))
+        || request.gather(domain, offset, packet.payload, packet.length);
   }
 
   private static int opcode(SendRequest request, boolean first, boolean last) {

@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.Memory;
 import dev.verbena.raw.rdma_h;
 
 /** A send request in a send queue, and how far it was carried out. Slots of the queue reuse it. */
@@ -139,9 +140,11 @@ final class SendRequest {
     if (length == 0) {
       return true;
     }
-    return inlineLength >= 0
-        ? domain.device.network.memory.copy(inlineBuffer + offset, buffer, length)
-        : elements.gather(domain, offset, buffer, length);
+    if (inlineLength >= 0) {
+      Memory.copy(inlineBuffer + offset, buffer, length);
+      return true;
+    }
+    return elements.gather(domain, offset, buffer, length);
   }
 
   /** The operation that completion counters count it as, or 0. */

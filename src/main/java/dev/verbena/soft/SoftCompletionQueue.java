@@ -18,8 +18,8 @@ final class SoftCompletionQueue extends SoftObject {
   final SoftContext context;
   final SoftChannel channel;
 
-  /** Guards the ring. */
-  private final ReentrantLock lock = new ReentrantLock();
+  /** Guards the ring. A monitor: a thread that waits for it allocates nothing. */
+  private final Object lock = new Object();
 
   /** Held from {@code ibv_start_poll} to {@code ibv_end_poll}. */
   final ReentrantLock polling = new ReentrantLock();
@@ -74,8 +74,7 @@ final class SoftCompletionQueue extends SoftObject {
 
   /** Changes the capacity; false if more completions wait than that. */
   boolean resize(int capacity) {
-    lock.lock();
-    try {
+    synchronized (lock) {
       if (capacity < added - polled) {
         return false;
       }
@@ -87,16 +86,13 @@ final class SoftCompletionQueue extends SoftObject {
       polled = 0;
       ring = larger;
       return true;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Adds a copy of a completion. */
   void add(Completion completion, boolean solicited) {
     boolean event;
-    lock.lock();
-    try {
+    synchronized (lock) {
       if (added - polled == ring.length || overrun) {
         overrun();
         return;
@@ -118,8 +114,6 @@ final class SoftCompletionQueue extends SoftObject {
       if (event) {
         armed = false;
       }
-    } finally {
-      lock.unlock();
     }
     if (event) {
       announce();
@@ -142,12 +136,9 @@ final class SoftCompletionQueue extends SoftObject {
 
   private void announceModerated() {
     boolean event;
-    lock.lock();
-    try {
+    synchronized (lock) {
       event = armed;
       armed = false;
-    } finally {
-      lock.unlock();
     }
     if (event) {
       announce();
@@ -173,23 +164,17 @@ final class SoftCompletionQueue extends SoftObject {
   }
 
   void moderate(int count, int periodMicroseconds) {
-    lock.lock();
-    try {
+    synchronized (lock) {
       moderateCount = count;
       moderateNanos = periodMicroseconds * 1000L;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** {@code ibv_req_notify_cq}. */
   void arm(boolean onlySolicited) {
-    lock.lock();
-    try {
+    synchronized (lock) {
       solicitedOnly = onlySolicited && (!armed || solicitedOnly);
       armed = true;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -198,8 +183,7 @@ final class SoftCompletionQueue extends SoftObject {
     if (size == 0) {
       return 0;
     }
-    lock.lock();
-    try {
+    synchronized (lock) {
       int taken = 0;
       while (taken < count && polled < added) {
         write(ring[(int) (polled++ % ring.length)], wc + taken * ibv_wc.sizeof());
@@ -207,8 +191,6 @@ final class SoftCompletionQueue extends SoftObject {
       }
       size = (int) (added - polled);
       return taken;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -217,16 +199,13 @@ final class SoftCompletionQueue extends SoftObject {
     if (size == 0) {
       return false;
     }
-    lock.lock();
-    try {
+    synchronized (lock) {
       if (polled == added) {
         return false;
       }
       into.copyOf(ring[(int) (polled++ % ring.length)]);
       size = (int) (added - polled);
       return true;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -252,8 +231,7 @@ final class SoftCompletionQueue extends SoftObject {
 
   /** Discards the completions of a queue pair that is reset or destroyed. */
   void forget(Object owner) {
-    lock.lock();
-    try {
+    synchronized (lock) {
       long kept = polled;
       for (long i = polled; i < added; i++) {
         Completion c = ring[(int) (i % ring.length)];
@@ -265,8 +243,6 @@ final class SoftCompletionQueue extends SoftObject {
       }
       added = kept;
       size = (int) (added - polled);
-    } finally {
-      lock.unlock();
     }
   }
 

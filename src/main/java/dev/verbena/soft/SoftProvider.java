@@ -5,6 +5,7 @@ import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.List;
@@ -71,6 +72,13 @@ final class SoftProvider implements Provider {
   public boolean owns(long context) {
     SoftDevice device = Registry.deviceOf(context);
     return device != null && device.network == network;
+  }
+
+  @Override
+  public void memoryOf(long region, MemorySegment memory) {
+    if (Registry.find(region) instanceof SoftRegion known) {
+      network.engine.locked(() -> known.hold(memory));
+    }
   }
 
   @Override

@@ -1,5 +1,7 @@
 package dev.verbena.soft;
 
+import java.lang.foreign.MemorySegment;
+
 /** A memory region. */
 final class SoftRegion extends SoftObject {
   SoftDomain domain;
@@ -13,6 +15,12 @@ final class SoftRegion extends SoftObject {
     super(domain.device, struct);
     this.domain = domain;
     this.backing = backing;
+  }
+
+  /** Takes over the segment that was registered. */
+  void hold(MemorySegment memory) {
+    local.hold(memory);
+    remote.hold(memory);
   }
 
   @Override

@@ -93,7 +93,7 @@ final class UnreliableConnection implements Transport {
       }
     }
     Packet next = engine.packets.take().reset(0, queuePair.remoteNumber, nextPsn);
-    if (!Segments.fill(next, request, packet, mtu, Opcode.UC, queuePair.domain)) {
+    if (!Segments.fill(next, request, packet, mtu, Opcode.UC, queuePair.domain, false)) {
       engine.packets.release(next);
       finish(request, rdma_h.IBV_WC_LOC_PROT_ERR());
       return false;
@@ -210,9 +210,7 @@ final class UnreliableConnection implements Transport {
                 || (key != null
                     && key.serves(queuePair.domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
                     && key.covers(writeAddress, writeLength)
-                    && (key.isNull
-                        || queuePair.device.network.memory.copy(
-                            arrived.payload, key.at(writeAddress + written), arrived.length))));
+                    && arrived.writeTo(key, writeAddress + written)));
     if (!allowed) {
       drop();
       return;

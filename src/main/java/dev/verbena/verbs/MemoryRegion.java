@@ -120,6 +120,11 @@ public final class MemoryRegion extends Resource {
     this.length = length;
     grant(access);
     readKeys();
+    tellMemory();
+  }
+
+  private void tellMemory() {
+    domain.context().provider().memoryOf(address(), memory);
   }
 
   private static void deregister(Verbs verbs, long address) {
@@ -312,6 +317,7 @@ public final class MemoryRegion extends Resource {
     this.memory = memory;
     this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
     this.length = memory.byteSize();
+    tellMemory();
     revalidateAll();
   }
 
@@ -329,6 +335,7 @@ public final class MemoryRegion extends Resource {
     }
     reregister(rdma_h.IBV_REREG_MR_CHANGE_ACCESS(), domain, MemorySegment.NULL, flags);
     grant(flags);
+    tellMemory();
     revalidateAll();
   }
 
@@ -350,6 +357,7 @@ public final class MemoryRegion extends Resource {
     reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, Set.of());
     replaceParent(this.domain, domain);
     this.domain = domain;
+    tellMemory();
     revalidateAll();
   }
 

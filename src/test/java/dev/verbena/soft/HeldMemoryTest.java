@@ -1,0 +1,139 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which registered memory is accessed through its segment, and memory that no longer exists. */
+class HeldMemoryTest {
+  private static final int SIZE = 64 * 1024;
+
+  private static boolean isHeld(SoftPair pair, MemoryRegion region) {
+    return pair.network.engine.locked(
+        () -> pair.network.deviceNamed("soft0").keys.get(region.lkey()).isHeld());
+  }
+
+  private static boolean isHeld(SoftPair pair, MemorySegment memory) {
+    try (MemoryRegion region = pair.a.domain.registerMemory(memory, AccessFlag.LOCAL_WRITE)) {
+      return isHeld(pair, region);
+    }
+  }
+
+  @Test
+  void memoryOfTheLibraryAndOfSharedArenasIsHeld() throws Exception {
+    try (SoftPair pair = SoftPair.connected();
+        Arena arena = Arena.ofShared()) {
+      try (MemoryRegion own = pair.a.domain.allocateMemory(SIZE)) {
+        assertTrue(isHeld(pair, own));
+      }
+      assertTrue(isHeld(pair, arena.allocate(SIZE)));
+      assertTrue(isHeld(pair, Arena.ofAuto().allocate(SIZE)));
+    }
+  }
+
+  @Test
+  void otherMemoryIsCopiedByTheKernel(@TempDir Path folder) throws IOException {
+    try (SoftPair pair = SoftPair.connected();
+        Arena confined = Arena.ofConfined();
+        Arena shared = Arena.ofShared();
+        FileChannel file =
+            FileChannel.open(
+                folder.resolve("file"),
+                StandardOpenOption.CREATE,
+                StandardOpenOption.READ,
+                StandardOpenOption.WRITE)) {
+      MemorySegment memory = confined.allocate(SIZE);
+      assertFalse(isHeld(pair, memory), "confined to another thread");
+      assertFalse(
+          isHeld(pair, MemorySegment.ofAddress(memory.address()).reinterpret(SIZE)),
+          "of the global scope");
+      assertFalse(
+          isHeld(pair, file.map(FileChannel.MapMode.READ_WRITE, 0, SIZE, shared)), "a file");
+    }
+  }
+
+  @Test
+  void changedRegionIsHeld() throws Exception {
+    try (SoftPair pair = SoftPair.connected();
+        Arena arena = Arena.ofShared();
+        Arena confined = Arena.ofConfined()) {
+      MemoryRegion region =
+          pair.a.domain.registerMemory(
+              confined.allocate(SIZE), AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
+      region.reregister(arena.allocate(SIZE));
+      assertTrue(isHeld(pair, region));
+      region.reregister(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
+      assertTrue(isHeld(pair, region));
+    }
+  }
+
+  /** Writes from one region to another, of which one may have been freed. */
+  private static CompletionStatus write(SoftPair pair, SendList list) throws Exception {
+    assertEquals(1, pair.a.queuePair.post(list));
+    return pair.completion();
+  }
+
+  private static SendList writing(MemoryRegion from, MemoryRegion to) {
+    SendList list = new SendList(1, 1);
+    list.write(0).remote(to.start(), to.rkey()).signaled();
+    list.localUnchecked(0, 0, from.start(), SIZE, from.lkey());
+    return list;
+  }
+
+  @Test
+  void largeWriteArrives() throws Exception {
+    try (SoftPair pair = SoftPair.connected();
+        Arena arena = Arena.ofShared()) {
+      MemorySegment source = arena.allocate(SIZE);
+      for (int i = 0; i < SIZE; i += Integer.BYTES) {
+        source.set(ValueLayout.JAVA_INT, i, i * 31);
+      }
+      MemoryRegion from = pair.a.domain.registerMemory(source);
+      MemoryRegion to =
+          pair.b.domain.allocateMemory(SIZE, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      assertEquals(CompletionStatus.SUCCESS, write(pair, writing(from, to)));
+      assertEquals(-1, source.mismatch(to.memory()));
+    }
+  }
+
+  @Test
+  void closedArenaOfTheRequesterIsALocalProtectionError() throws Exception {
+    try (SoftPair pair = SoftPair.connected()) {
+      Arena arena = Arena.ofShared();
+      MemoryRegion from = pair.a.domain.registerMemory(arena.allocate(SIZE));
+      MemoryRegion to =
+          pair.b.domain.allocateMemory(SIZE, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      SendList list = writing(from, to);
+      arena.close();
+      assertEquals(CompletionStatus.LOC_PROT_ERR, write(pair, list));
+    }
+  }
+
+  @Test
+  void closedArenaOfTheResponderIsARemoteAccessError() throws Exception {
+    try (SoftPair pair = SoftPair.connected()) {
+      Arena arena = Arena.ofShared();
+      MemoryRegion from = pair.a.domain.allocateMemory(SIZE);
+      MemoryRegion to =
+          pair.b.domain.registerMemory(
+              arena.allocate(SIZE), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      SendList list = writing(from, to);
+      arena.close();
+      assertEquals(CompletionStatus.REM_ACCESS_ERR, write(pair, list));
+    }
+  }
+}
