@@ -1,0 +1,119 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.verbs.AsyncEventType;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.RateLimit;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Test;
+
+/** Internal errors, moderation and rate limits of software devices. */
+class DeviceBehaviourTest {
+  /** Keeps the logger, which nothing else refers to. */
+  private static final Logger LOGGER = Logger.getLogger(Engine.class.getName());
+
+  /** Collects what is logged. */
+  private static final class Log extends Handler {
+    private final BlockingQueue<LogRecord> records = new LinkedBlockingQueue<>();
+
+    @Override
+    public void publish(LogRecord logRecord) {
+      records.add(logRecord);
+    }
+
+    @Override
+    public void flush() {}
+
+    @Override
+    public void close() {}
+  }
+
+  private static void send(SoftPair pair) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(pair.a.region, 0, 8).signaled();
+    assertEquals(1, pair.a.queuePair.post(list));
+  }
+
+  @Test
+  void internalErrorIsLoggedAndADeviceFatalEvent() throws Exception {
+    Log log = new Log();
+    LOGGER.addHandler(log);
+    LOGGER.setUseParentHandlers(false);
+    try (SoftPair pair = SoftPair.connected()) {
+      SoftDevice device = pair.network.deviceNamed("soft0");
+      pair.network.engine.locked(
+          () -> device.queuePair(pair.a.queuePair.number()).path = null); // breaks the device
+      send(pair);
+      assertEquals(CompletionStatus.WR_FLUSH_ERR, pair.completion());
+      assertSame(AsyncEventType.DEVICE_FATAL, pair.a.context.asyncEvents().take().type());
+      assertInstanceOf(NullPointerException.class, log.records.take().getThrown());
+    } finally {
+      LOGGER.removeHandler(log);
+      LOGGER.setUseParentHandlers(true);
+    }
+  }
+
+  @Test
+  void moderatedQueueRaisesOneEventForSeveralCompletions() throws Exception {
+    try (SoftPair pair = SoftPair.unconnected()) {
+      CompletionChannel channel = pair.b.context.createCompletionChannel();
+      CompletionQueue queue = pair.b.context.completionQueue(16).channel(channel).create();
+      QueuePair receiver =
+          pair.b
+              .domain
+              .queuePair(QueuePairType.RC)
+              .completions(queue)
+              .capacity(QueuePairCapacity.of(8))
+              .create();
+      receiver.connect(pair.a.queuePair.localAddress());
+      pair.a.queuePair.connect(receiver.localAddress());
+      ReceiveList receives = new ReceiveList(3, 1);
+      for (int i = 0; i < 3; i++) {
+        receives.local(i, pair.b.region, 8L * i, 8);
+      }
+      assertEquals(3, receiver.post(receives));
+      queue.moderate(3, Duration.ZERO);
+      queue.requestNotification();
+      for (int i = 0; i < 2; i++) {
+        send(pair);
+        assertEquals(CompletionStatus.SUCCESS, pair.completion());
+      }
+      assertNull(channel.poll());
+      send(pair);
+      assertSame(queue, channel.take());
+    }
+  }
+
+  @Test
+  void rateLimitIsAcceptedUpToThatOfTheDevice() throws Exception {
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.a.queuePair.limitRate(RateLimit.ofKilobitsPerSecond(1000));
+      VerbsException refused =
+          assertThrows(
+              VerbsException.class,
+              () ->
+                  pair.a.queuePair.limitRate(
+                      RateLimit.ofKilobitsPerSecond(SoftDevice.MAX_RATE + 1L)));
+      assertEquals(Errno.EINVAL, refused.errno());
+    }
+  }
+}
