@@ -13,7 +13,11 @@ import org.jspecify.annotations.Nullable;
  * An implementation of the C functions: the C libraries, or software devices in Java.
  *
  * <p>Objects of {@code dev.verbena.verbs} keep the provider that they were created by, so that
- * several can be used at the same time.
+ * several can be used at the same time. What is not called on an object uses the provider of the
+ * thread ({@link CurrentProvider}), if it has one, otherwise the {@linkplain #system default}. Two
+ * rules are needed: networks of tests that run in parallel have the same addresses, and only the
+ * thread tells them apart; software devices that are configured for the whole JVM stand beside
+ * those of the host, and only an address tells which is meant ({@link #reaching}).
  */
 public interface Provider {
   /** The device of the kernel's RDMA CM. */
