@@ -4,10 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.verbs.AsyncEventType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
@@ -15,7 +12,6 @@ import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.RateLimit;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.time.Duration;
@@ -26,7 +22,7 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
-/** Internal errors, moderation and rate limits of software devices. */
+/** Internal errors of software devices, and moderation of completion events. */
 class DeviceBehaviourTest {
   /** Keeps the logger, which nothing else refers to. */
   private static final Logger LOGGER = Logger.getLogger(Engine.class.getName());
@@ -100,20 +96,6 @@ class DeviceBehaviourTest {
       assertNull(channel.poll());
       send(pair);
       assertSame(queue, channel.take());
-    }
-  }
-
-  @Test
-  void rateLimitIsAcceptedUpToThatOfTheDevice() throws Exception {
-    try (SoftPair pair = SoftPair.connected()) {
-      pair.a.queuePair.limitRate(RateLimit.ofKilobitsPerSecond(1000));
-      VerbsException refused =
-          assertThrows(
-              VerbsException.class,
-              () ->
-                  pair.a.queuePair.limitRate(
-                      RateLimit.ofKilobitsPerSecond(SoftDevice.MAX_RATE + 1L)));
-      assertEquals(Errno.EINVAL, refused.errno());
     }
   }
 }
