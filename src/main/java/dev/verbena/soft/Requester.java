@@ -24,7 +24,7 @@ final class Requester {
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
   private final Engine engine;
-  private final Faults faults;
+  private final SoftNetwork network;
   private final Timer retransmission;
   private final Timer rnrTimer;
 
@@ -59,7 +59,7 @@ final class Requester {
     this.queuePair = queuePair;
     sends = queuePair.sends;
     engine = queuePair.device.network.engine;
-    faults = queuePair.device.network.faults();
+    network = queuePair.device.network;
     retransmission =
         new Timer(engine.timers) {
           @Override
@@ -251,7 +251,7 @@ final class Requester {
               mtu,
               queuePair.transportBits,
               queuePair.domain,
-              !faults.holdPackets());
+              network.deliversAtOnce(queuePair.path));
       boolean last = cursorPacket == request.packets - 1;
       packet.ackRequested = last || (cursorPacket + 1) % ACK_INTERVAL == 0;
     }

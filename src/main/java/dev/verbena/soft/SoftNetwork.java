@@ -414,6 +414,15 @@ public final class SoftNetwork implements AutoCloseable {
     launch(packet);
   }
 
+  /**
+   * Whether packets along a path are handed to a queue pair of this network at once: neither held
+   * by a fault nor sent over the link.
+   */
+  boolean deliversAtOnce(AddressVector path) {
+    return !faults.holdPackets()
+        && port(path.destination().high(), path.destination().low()) != null;
+  }
+
   private void launch(Packet packet) {
     long delay = faults.delay();
     if (delay == 0) {
