@@ -26,8 +26,9 @@ import org.jspecify.annotations.Nullable;
  *         .create();
  * }
  *
- * <p>A completion queue is required, all other settings have defaults. See {@code ibv_create_qp(3)}
- * and {@code ibv_create_qp_ex(3)}.
+ * <p>A completion queue is required, all other settings have defaults. A builder can create several
+ * queue pairs. It has no C object and need not be closed; one thread uses it at a time. See {@code
+ * ibv_create_qp(3)} and {@code ibv_create_qp_ex(3)}.
  */
 public final class QueuePairBuilder {
   private final Context context;
