@@ -25,7 +25,7 @@ class UnreachablePeerTest {
       var _ = network.addDevice("soft1", there);
       FutureTask<PerfEnd> serving = new FutureTask<>(() -> PerfCmEnd.serve(address));
       network.call(() -> Thread.ofPlatform().daemon().start(serving));
-      try (PerfEnd client = network.call(() -> visit(new InetSocketAddress(here, 0), address));
+      try (PerfEnd _ = network.call(() -> visit(new InetSocketAddress(here, 0), address));
           PerfEnd server = serving.get()) {
         network.faults().partition("soft0", "soft1");
         var failure = assertThrows(IllegalStateException.class, server::awaitLeave);
