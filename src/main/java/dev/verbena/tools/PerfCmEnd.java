@@ -8,15 +8,12 @@ import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import java.net.InetSocketAddress;
-import java.time.Duration;
 
 /**
  * An end connected by RDMA CM: the client's private data has the task, the server's the description
  * of its buffer.
  */
 final class PerfCmEnd extends PerfEnd {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
-
   private static final int POLL_MILLIS = 10;
   private static final int PROBE_MILLIS = 2_000;
 
@@ -40,7 +37,7 @@ final class PerfCmEnd extends PerfEnd {
                 client.accept(
                     ConnectionParameters.DEFAULT,
                     RemoteMemory.of(end.link().region()).toBytes(),
-                    PATIENCE));
+                    Patience.WITH_PEER));
       } catch (Throwable t) {
         client.close();
         throw t;
@@ -50,7 +47,7 @@ final class PerfCmEnd extends PerfEnd {
 
   static PerfEnd visit(InetSocketAddress local, InetSocketAddress server, PerfTask task)
       throws InterruptedException {
-    Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, local, server, PATIENCE);
+    Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, local, server, Patience.WITH_PEER);
     try {
       return connected(
           new PerfCmEnd(endpoint, task),
@@ -58,7 +55,7 @@ final class PerfCmEnd extends PerfEnd {
               end.knows(
                   RemoteMemory.fromBytes(
                       endpoint
-                          .connect(ConnectionParameters.DEFAULT, task.bytes(), PATIENCE)
+                          .connect(ConnectionParameters.DEFAULT, task.bytes(), Patience.WITH_PEER)
                           .privateData())));
     } catch (Throwable t) {
       endpoint.close();
@@ -84,7 +81,7 @@ final class PerfCmEnd extends PerfEnd {
 
   @Override
   void leave() throws InterruptedException {
-    endpoint.disconnect(PATIENCE);
+    endpoint.disconnect(Patience.WITH_PEER);
   }
 
   /** A peer that can no longer be reached cannot say that it leaves: probes fail then. */

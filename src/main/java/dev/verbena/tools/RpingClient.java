@@ -65,7 +65,7 @@ final class RpingClient {
   }
 
   private void awaitGoAhead() throws IOException, InterruptedException {
-    if (server.receive() == null) {
+    if (server.receive(Patience.WITH_PEER) == null) {
       throw new IOException("the server has ended the connection");
     }
   }

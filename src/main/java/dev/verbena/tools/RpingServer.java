@@ -31,13 +31,13 @@ final class RpingServer {
 
   /** Answers until the client ends the connection. */
   void pong(Consumer<String> pings) throws IOException, InterruptedException {
-    for (byte[] message = client.receive(); message != null; message = client.receive()) {
+    for (byte[] message = receive(); message != null; message = receive()) {
       RemoteMemory source = fitting(RpingBuffer.of(message));
       client.read(data, 0, source.length(), source, 0);
       String text = text(source.length());
       pings.accept(text);
       client.send(GO_AHEAD);
-      message = client.receive();
+      message = receive();
       if (message == null) {
         throw new IOException("the client ended the connection between a read and a write");
       }
@@ -46,6 +46,10 @@ final class RpingServer {
         return;
       }
     }
+  }
+
+  private byte[] receive() throws InterruptedException {
+    return client.receive(Patience.WITH_PEER);
   }
 
   /**

@@ -5,13 +5,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.stream.Stream;
 
 /**
  * What this process has of the system at one moment.
  *
  * @param descriptors how many file descriptors
- * @param threads how many threads of Java; the JVM's own come and go
+ * @param threads how many threads of Java, but those of pools, such as the carriers of virtual
+ *     threads, which come and go
  * @param kibibytes resident memory
  * @param kernelObjects what {@code rdma resource} lists
  */
@@ -20,10 +22,14 @@ record Footprint(int descriptors, int threads, long kibibytes, Map<String, Integ
   static Footprint now() throws IOException {
     System.gc();
     return new Footprint(
-        entries("/proc/self/fd"),
-        Thread.getAllStackTraces().size(),
-        residentKibibytes(),
-        RdmaResources.now());
+        entries("/proc/self/fd"), threadsOfProgram(), residentKibibytes(), RdmaResources.now());
+  }
+
+  private static int threadsOfProgram() {
+    return (int)
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> !(thread instanceof ForkJoinWorkerThread))
+            .count();
   }
 
   private static int entries(String folder) throws IOException {

@@ -40,7 +40,12 @@ import java.util.concurrent.Future;
  * Makes and closes objects of each kind in turn, and compares what the process has before and
  * after. As a program, with the numbers of rounds and of connections:
  *
- * <pre>java -Xms64m -Xmx64m -XX:+AlwaysPreTouch -cp ... dev.verbena.soak.Soak 2000 1000</pre>
+ * <pre>
+ * java -Xms64m -Xmx64m -XX:+AlwaysPreTouch -XX:MaxDirectMemorySize=8m -cp ... dev.verbena.soak.Soak 2000 1000
+ * </pre>
+ *
+ * <p>The limits bound what waits for a garbage collection. With {@code MALLOC_ARENA_MAX=1} in the
+ * environment glibc keeps less of what was freed.
  */
 public final class Soak {
   private static final Duration SOON = Duration.ofSeconds(60);

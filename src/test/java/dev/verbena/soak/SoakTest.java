@@ -15,7 +15,12 @@ class SoakTest {
   void nothingGrows() {
     String output =
         new ForkedJvm()
-            .with("-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1")
+            .with(
+                "-Xms64m",
+                "-Xmx64m",
+                "-XX:+AlwaysPreTouch",
+                "-XX:TieredStopAtLevel=1",
+                "-XX:MaxDirectMemorySize=8m")
             .withNativeAccess()
             .withJarOf(TestAbortedException.class)
             .run(Soak.class, ROUNDS, CONNECTIONS)

@@ -29,7 +29,7 @@ public record Program(String name, Process process, Path output) implements Auto
   }
 
   /** Starts a program that must be installed. */
-  static Program start(ProcessBuilder builder) throws IOException {
+  public static Program start(ProcessBuilder builder) throws IOException {
     Path output = Files.createTempFile("program", ".log");
     try {
       Process process = builder.redirectErrorStream(true).redirectOutput(output.toFile()).start();

@@ -84,7 +84,8 @@ class FaultyNetworkTest {
     }
   }
 
-  private interface Task {
+  /** Something that is done over the network. */
+  interface Task {
     void run() throws Exception;
   }
 
@@ -98,6 +99,11 @@ class FaultyNetworkTest {
 
   /** Sends messages there and back, which must arrive in order and as they were sent. */
   static void exchange(int messages) throws Exception {
+    exchange(messages, PATIENCE);
+  }
+
+  /** The same; each message must arrive within a time. */
+  static void exchange(int messages, Duration patience) throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0))) {
       CompletableFuture<Void> answered = new CompletableFuture<>();
       CompletableFuture<Void> echo =
@@ -107,10 +113,10 @@ class FaultyNetworkTest {
                     Connection.accept(
                         listener.take(), ConnectionSettings.DEFAULT.within(PATIENCE))) {
                   for (int i = 0; i < messages; i++) {
-                    client.send(client.receive(PATIENCE), PATIENCE);
+                    client.send(client.receive(patience), patience);
                   }
                   answered.complete(null);
-                  client.receive(PATIENCE); // The end of the connection.
+                  client.receive(patience); // The end of the connection.
                 } catch (InterruptedException e) {
                   throw new AssertionError(e);
                 }
@@ -119,8 +125,8 @@ class FaultyNetworkTest {
       try (Connection server = connect("" + listener.port())) {
         for (int i = 0; i < messages; i++) {
           byte[] message = ByteBuffer.allocate(1000).putInt(i).array();
-          server.send(message, PATIENCE);
-          assertArrayEquals(message, server.receive(PATIENCE));
+          server.send(message, patience);
+          assertArrayEquals(message, server.receive(patience));
         }
         // An end that closes flushes what is not acknowledged yet.
         CompletableFuture.anyOf(answered, echo).get(PATIENCE.toSeconds(), TimeUnit.SECONDS);

@@ -1,0 +1,105 @@
+package dev.verbena.tools;
+
+import dev.verbena.testing.Program;
+import dev.verbena.testing.RdmaResources;
+import dev.verbena.testing.Rig;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * A program that takes the link of the spare pair of devices down for two seconds while connections
+ * are in use over it, and prints how each ended. It fails if one does not end, or if anything is
+ * left behind.
+ */
+final class LinkDownMain {
+  private static final Duration DOWN = Duration.ofSeconds(2);
+  private static final Duration MESSAGE_WITHIN = Duration.ofSeconds(30);
+  private static final int FOR_EVER = 1_000_000;
+
+  private LinkDownMain() {}
+
+  public static void main(String[] args) throws Exception {
+    FaultyNetworkTest.exchange(1); // Opens the devices, which librdmacm keeps open.
+    Map<String, Integer> before = RdmaResources.now();
+    Map<String, CompletableFuture<Void>> tasks = new LinkedHashMap<>();
+    tasks.put("Connection", start(() -> FaultyNetworkTest.exchange(FOR_EVER, MESSAGE_WITHIN)));
+    tasks.put("rping", start(() -> FaultyNetworkTest.ping(FOR_EVER)));
+    tasks.put("perf", start(() -> FaultyNetworkTest.measure(FOR_EVER)));
+    awaitConnected(before.getOrDefault("qp", 0) + 2 * tasks.size(), tasks);
+    Thread.sleep(DOWN);
+    run("ip", "link", "set", Rig.netdevA(), "down");
+    Thread.sleep(DOWN);
+    run("ip", "link", "set", Rig.netdevA(), "up");
+    run("src/lab/devices", "spare", "wire");
+    for (Map.Entry<String, CompletableFuture<Void>> task : tasks.entrySet()) {
+      System.out.println(task.getKey() + ": " + end(task.getValue()));
+    }
+    awaitReleased(before);
+    System.exit(0);
+  }
+
+  private static CompletableFuture<Void> start(FaultyNetworkTest.Task task) {
+    CompletableFuture<Void> running = new CompletableFuture<>();
+    Thread.ofPlatform()
+        .daemon()
+        .start(
+            () -> {
+              try {
+                task.run();
+                running.complete(null);
+              } catch (Throwable t) {
+                running.completeExceptionally(t);
+              }
+            });
+    return running;
+  }
+
+  private static void awaitConnected(int queuePairs, Map<String, CompletableFuture<Void>> tasks)
+      throws Exception {
+    while (RdmaResources.now().getOrDefault("qp", 0) < queuePairs) {
+      for (Map.Entry<String, CompletableFuture<Void>> task : tasks.entrySet()) {
+        if (task.getValue().isDone()) {
+          throw new AssertionError(task.getKey() + " ended early: " + end(task.getValue()));
+        }
+      }
+      Thread.sleep(100);
+    }
+  }
+
+  /** Returns how a task ended. */
+  private static String end(CompletableFuture<Void> task)
+      throws InterruptedException, TimeoutException {
+    try {
+      task.get(2 * FaultyNetworkTest.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      return "went on";
+    } catch (ExecutionException e) {
+      return e.getCause().toString().lines().findFirst().orElseThrow();
+    }
+  }
+
+  /** The passive ends learn of it when what they wait for is not there in time. */
+  private static void awaitReleased(Map<String, Integer> before) throws InterruptedException {
+    long end = System.nanoTime() + FaultyNetworkTest.PATIENCE.toNanos();
+    while (true) {
+      try {
+        RdmaResources.requireNoMoreThan(before);
+        return;
+      } catch (AssertionError e) {
+        if (System.nanoTime() > end) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private static void run(String... command) throws Exception {
+    try (Program program = Program.start(command)) {
+      program.endsWell();
+    }
+  }
+}
