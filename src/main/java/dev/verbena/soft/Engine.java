@@ -17,6 +17,9 @@ final class Engine implements AutoCloseable {
   /** How many tasks are run before the lock is given to control verbs that wait for it. */
   private static final int TURN = 64;
 
+  /** How many turns with work come before timers, at most. */
+  private static final int TURNS_WITHOUT_TIMERS = 64;
+
   private static final VarHandle REQUESTS;
 
   static {
@@ -45,6 +48,7 @@ final class Engine implements AutoCloseable {
   private Task first;
 
   private Task last;
+  private int turnsWithoutTimers;
   private volatile boolean asleep;
   private volatile boolean closed;
   private long now = System.nanoTime();
@@ -154,7 +158,6 @@ final class Engine implements AutoCloseable {
 
   private boolean turn() {
     now = System.nanoTime();
-    expireTimers();
     boolean worked = receive();
     accept();
     for (int run = 0; first != null && run < TURN; run++) {
@@ -164,7 +167,19 @@ final class Engine implements AutoCloseable {
         break;
       }
     }
-    return worked;
+    expireTimersInTurn();
+    return worked || first != null;
+  }
+
+  /**
+   * Expires timers when there is no other work: the acknowledgment that a timer waits for may have
+   * arrived while this thread did not run. Not later than after a number of turns, though.
+   */
+  private void expireTimersInTurn() {
+    if (first == null && requests == null || ++turnsWithoutTimers == TURNS_WITHOUT_TIMERS) {
+      turnsWithoutTimers = 0;
+      expireTimers();
+    }
   }
 
   private void expireTimers() {

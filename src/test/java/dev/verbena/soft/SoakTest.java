@@ -196,7 +196,8 @@ class SoakTest {
   private void acknowledge() {
     int polled = sender.completions.poll(completions);
     for (int i = 0; i < polled; i++) {
-      assertTrue(completions.isSuccess(i), () -> completions.describe(0) + ", seed " + seed);
+      String failure = completions.isSuccess(i) ? "" : completions.describe(i) + ", seed " + seed;
+      assertEquals("", failure);
       acknowledged += completions.id(i); // The completion of the last message of a batch.
     }
   }
