@@ -176,7 +176,8 @@ final class Engine implements AutoCloseable {
    * arrived while this thread did not run. Not later than after a number of turns, though.
    */
   private void expireTimersInTurn() {
-    if (first == null && requests == null || ++turnsWithoutTimers == TURNS_WITHOUT_TIMERS) {
+    boolean busy = first != null || requests != null;
+    if (!busy || ++turnsWithoutTimers == TURNS_WITHOUT_TIMERS) {
       turnsWithoutTimers = 0;
       expireTimers();
     }
