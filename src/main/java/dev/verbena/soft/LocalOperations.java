@@ -17,7 +17,9 @@ final class LocalOperations {
   private static boolean bind(SoftQueuePair queuePair, SendRequest request) {
     SoftWindow window = request.window;
     SoftRegion region = request.region;
-    if (window == null || window.domain.root() != queuePair.domain.root()) {
+    if (window == null
+        || window.isDeallocated()
+        || window.domain.root() != queuePair.domain.root()) {
       return false;
     }
     boolean owned = window.type == rdma_h.IBV_MW_TYPE_2();

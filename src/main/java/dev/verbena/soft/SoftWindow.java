@@ -11,6 +11,8 @@ final class SoftWindow extends SoftObject {
   /** The key under which it is bound, or null. */
   private MemoryKey bound;
 
+  private boolean deallocated;
+
   SoftWindow(SoftDomain domain, CStruct struct, int type) {
     super(domain.device, struct);
     this.domain = domain;
@@ -19,6 +21,16 @@ final class SoftWindow extends SoftObject {
 
   int key() {
     return struct.getInt("rkey");
+  }
+
+  /** Ends the binding; requests that are posted already cannot bind it any more. */
+  void deallocate() {
+    unbind();
+    deallocated = true;
+  }
+
+  boolean isDeallocated() {
+    return deallocated;
   }
 
   /** Ends the binding. */

@@ -33,7 +33,7 @@ final class WindowFunctions {
     SoftWindow window = Registry.at("ibv_dealloc_mw", address, SoftWindow.class);
     window.device.network.engine.locked(
         () -> {
-          window.unbind();
+          window.deallocate();
           window.device.keys.release(window.key());
           window.domain.users--;
           Registry.removeWithHandle(window);

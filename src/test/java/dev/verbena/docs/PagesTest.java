@@ -43,8 +43,9 @@ class PagesTest {
   private static final Set<String> OTHER_OPTIONS =
       Set.of("--enable-native-access", "--release", "--ulimit", "--refresh-symbols");
 
-  /** What the kernel and this project's own tests call so. */
-  private static final Set<String> OTHER_NAMES = Set.of("CAP_NET_RAW", "DEBUG", "TRACE");
+  /** What the kernel and the JDK's loggers call so. */
+  private static final Set<String> OTHER_NAMES =
+      Set.of("CAP_NET_ADMIN", "CAP_NET_RAW", "DEBUG", "FINER", "TRACE");
 
   @TestFactory
   Stream<DynamicTest> everyLinkLeadsSomewhere() throws IOException {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
@@ -56,6 +57,14 @@ class AttachmentsTest extends FakeDeviceFixture {
     provider
         .internals()
         .bind(window.segment().address(), region.segment().address(), qp.segment().address());
+  }
+
+  private static void awaitCompletion(CompletionQueue queue, long id) {
+    Completions completions = new Completions(1);
+    do {
+      Await.until("completion " + id, () -> queue.poll(completions) > 0);
+      assertTrue(completions.isSuccess(0), completions.describe(0));
+    } while (completions.id(0) != id);
   }
 
   @Test
@@ -136,7 +145,13 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   void aWindowThatIsBoundElsewhereStaysOpen() {
-    QueuePair qp = queuePair(QueuePairType.RC);
+    CompletionQueue queue = context.createCompletionQueue(4);
+    QueuePair qp =
+        pd.queuePair(QueuePairType.RC)
+            .completions(queue)
+            .capacity(QueuePairCapacity.of(4))
+            .create();
+    qp.connect(qp.localAddress());
     MemoryWindow type1 = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     MemoryWindow type2 = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     MemoryRegion first = register(pd, arena);
@@ -145,9 +160,11 @@ class AttachmentsTest extends FakeDeviceFixture {
     bindType2(qp, type2, first);
     type1.bind(qp, 2, part(second));
     bindType2(qp, type2, second);
+    awaitCompletion(queue, 2);
     first.close();
     assertTrue(type1.isOpen() && type2.isOpen());
     type1.unbind(qp, 3);
+    awaitCompletion(queue, 3);
     provider.internals().bind(type2.segment().address(), 0, 0);
     type2.invalidated();
     second.close();
