@@ -2,19 +2,11 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
 import dev.verbena.verbs.AsyncEventType;
-import dev.verbena.verbs.CompletionChannel;
-import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionStatus;
-import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
-import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.logging.Handler;
@@ -22,7 +14,7 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
-/** Internal errors of software devices, and moderation of completion events. */
+/** Internal errors of software devices. */
 class DeviceBehaviourTest {
   /** Keeps the logger, which nothing else refers to. */
   private static final Logger LOGGER = Logger.getLogger(Engine.class.getName());
@@ -65,37 +57,6 @@ class DeviceBehaviourTest {
     } finally {
       LOGGER.removeHandler(log);
       LOGGER.setUseParentHandlers(true);
-    }
-  }
-
-  @Test
-  void moderatedQueueRaisesOneEventForSeveralCompletions() throws Exception {
-    try (SoftPair pair = SoftPair.unconnected()) {
-      CompletionChannel channel = pair.b.context.createCompletionChannel();
-      CompletionQueue queue = pair.b.context.completionQueue(16).channel(channel).create();
-      QueuePair receiver =
-          pair.b
-              .domain
-              .queuePair(QueuePairType.RC)
-              .completions(queue)
-              .capacity(QueuePairCapacity.of(8))
-              .create();
-      receiver.connect(pair.a.queuePair.localAddress());
-      pair.a.queuePair.connect(receiver.localAddress());
-      ReceiveList receives = new ReceiveList(3, 1);
-      for (int i = 0; i < 3; i++) {
-        receives.local(i, pair.b.region, 8L * i, 8);
-      }
-      assertEquals(3, receiver.post(receives));
-      queue.moderate(3, Duration.ZERO);
-      queue.requestNotification();
-      for (int i = 0; i < 2; i++) {
-        send(pair);
-        assertEquals(CompletionStatus.SUCCESS, pair.completion());
-      }
-      assertNull(channel.poll());
-      send(pair);
-      assertSame(queue, channel.take());
     }
   }
 }

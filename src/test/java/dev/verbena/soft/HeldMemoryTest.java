@@ -136,4 +136,21 @@ class HeldMemoryTest {
       assertEquals(CompletionStatus.REM_ACCESS_ERR, write(pair, list));
     }
   }
+
+  @Test
+  void memoryThatWasFreedEndsInACompletionStatus() {
+    try (SoftPair pair = SoftPair.connected()) {
+      Arena mapped = Arena.ofShared();
+      MemorySegment large = mapped.allocate(64 << 20, 4096); // The allocator unmaps it when freed.
+      MemoryRegion region =
+          pair.a.domain.registerMemory(large, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
+      long address = large.address();
+      SendList list = new SendList(1, 1);
+      list.write(0).remote(pair.b.region.start(), pair.b.region.rkey()).signaled();
+      list.localUnchecked(0, 0, address, 64, region.lkey());
+      mapped.close();
+      assertEquals(1, pair.a.queuePair.post(list));
+      assertEquals(CompletionStatus.LOC_PROT_ERR, pair.completion());
+    }
+  }
 }

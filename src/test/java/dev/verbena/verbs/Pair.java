@@ -80,23 +80,32 @@ final class Pair implements AutoCloseable {
 
     /** Waits for one completion, which must be of this status. */
     Completions completion(CompletionStatus expected) {
-      Completions completions = completion();
-      assertEquals(expected, completions.status(0), () -> completions.describe(0));
-      return completions;
+      return Pair.completion(completionQueue, expected);
     }
 
     /** Waits for one completion. */
     Completions completion() {
-      Completions completions = new Completions(1);
-      Instant end = Instant.now().plus(PATIENCE);
-      while (completionQueue.poll(completions) == 0) {
-        if (Instant.now().isAfter(end)) {
-          throw new AssertionError("no completion on " + completionQueue);
-        }
-        Thread.onSpinWait();
-      }
-      return completions;
+      return Pair.completion(completionQueue);
     }
+  }
+
+  /** Waits for one completion of a queue, which must be of this status. */
+  static Completions completion(CompletionQueue queue, CompletionStatus expected) {
+    Completions completions = completion(queue);
+    assertEquals(expected, completions.status(0), () -> completions.describe(0));
+    return completions;
+  }
+
+  private static Completions completion(CompletionQueue queue) {
+    Completions completions = new Completions(1);
+    Instant end = Instant.now().plus(PATIENCE);
+    while (queue.poll(completions) == 0) {
+      if (Instant.now().isAfter(end)) {
+        throw new AssertionError("no completion on " + queue);
+      }
+      Thread.onSpinWait();
+    }
+    return completions;
   }
 
   /** Opens both devices. */

@@ -1,4 +1,4 @@
-package dev.verbena.soft;
+package dev.verbena.testing;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -27,26 +27,41 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /** A raw packet queue pair on a device, its memory, and the frames that it received. */
-final class RawEnd implements AutoCloseable {
-  static final int SLOT = 2048;
-  static final int SLOTS = 16;
-  static final int TSO_HEADER = 128;
+public final class RawEnd implements AutoCloseable {
+  /** The size of the memory of a frame. */
+  public static final int SLOT = 2048;
+
+  private static final int SLOTS = 16;
 
   private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   /** A frame that arrived. */
-  record Arrived(byte[] bytes, int flowTag, int vlan, boolean checksumsGood) {}
+  public record Arrived(byte[] bytes, int flowTag, int vlan, boolean checksumsGood) {}
 
-  final Arena arena = Arena.ofShared();
-  final MemorySegment memory = arena.allocate((long) SLOT * SLOTS, 4096);
-  final Context context;
-  final ProtectionDomain domain;
-  final ExtendedCompletionQueue completions;
-  final QueuePair queuePair;
-  final MemoryRegion region;
+  private final Arena arena = Arena.ofShared();
+
+  /** The memory of all frames; that which is sent is in the first slot. */
+  public final MemorySegment memory = arena.allocate((long) SLOT * SLOTS, 4096);
+
+  /** The device. */
+  public final Context context;
+
+  /** The domain of the queue pair. */
+  public final ProtectionDomain domain;
+
+  /** The completions of the queue pair. */
+  public final ExtendedCompletionQueue completions;
+
+  /** The queue pair, ready to send. */
+  public final QueuePair queuePair;
+
+  /** The registered memory. */
+  public final MemoryRegion region;
+
   private int posted;
 
-  RawEnd(Device device, UnaryOperator<QueuePairBuilder> choices) {
+  /** Opens a device and makes a queue pair with some choices. */
+  public RawEnd(Device device, UnaryOperator<QueuePairBuilder> choices) {
     context = device.open();
     domain = context.allocateProtectionDomain();
     completions =
@@ -68,11 +83,13 @@ final class RawEnd implements AutoCloseable {
     queuePair.toReadyToSend().apply();
   }
 
-  RawEnd(Device device) {
+  /** Opens a device and makes a queue pair. */
+  public RawEnd(Device device) {
     this(device, builder -> builder);
   }
 
-  void receive(int count) {
+  /** Posts receives, each into a slot of its own. */
+  public void receive(int count) {
     for (int i = 0; i < count; i++) {
       int slot = posted++ % SLOTS;
       ReceiveList receives = new ReceiveList(1, 1);
@@ -83,7 +100,7 @@ final class RawEnd implements AutoCloseable {
   }
 
   /** Sends a frame from slot 0 and waits until it was delivered. */
-  void send(byte[] frame) {
+  public void send(byte[] frame) {
     SendList sends = new SendList(1, 1);
     memory.asSlice(0, frame.length).copyFrom(MemorySegment.ofArray(frame));
     sends.send(0).local(region, 0, frame.length).signaled();
@@ -91,13 +108,29 @@ final class RawEnd implements AutoCloseable {
   }
 
   /** Posts one request and waits until it is done. */
-  void post(SendList sends) {
+  public void post(SendList sends) {
     assertEquals(1, queuePair.post(sends));
     assertEquals(1, completions(1).size());
   }
 
-  /** The frames that arrived: a frame is delivered before its send completes. */
-  List<Arrived> arrived() {
+  /** Waits for as many frames; fails if there are more. */
+  public List<Arrived> arrived(int count) {
+    List<Arrived> frames = new ArrayList<>();
+    Await.until(
+        count + " frames",
+        () -> {
+          frames.addAll(arrived());
+          return frames.size() >= count;
+        });
+    assertEquals(count, frames.size());
+    return frames;
+  }
+
+  /**
+   * The frames that arrived until now. A software device delivers a frame before its send
+   * completes.
+   */
+  public List<Arrived> arrived() {
     List<Arrived> frames = new ArrayList<>();
     try (CompletionCursor cursor = completions.startPolling()) {
       while (cursor.next()) {

@@ -1,26 +1,10 @@
-package dev.verbena.soft;
+package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.CompletionCursor;
-import dev.verbena.verbs.CompletionField;
-import dev.verbena.verbs.CompletionFlag;
-import dev.verbena.verbs.CompletionOpcode;
-import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.CompletionStatus;
-import dev.verbena.verbs.Context;
-import dev.verbena.verbs.ExtendedCompletionQueue;
-import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.SendList;
-import dev.verbena.verbs.SharedReceiveQueue;
-import dev.verbena.verbs.TagOperations;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -28,7 +12,7 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.BeforeEach;
 
 /** Tag matching between two devices, as rdma-core's Documentation/tag_matching.md defines it. */
 class TagMatchingDeviceTest {
@@ -36,44 +20,48 @@ class TagMatchingDeviceTest {
   private static final int EAGER = 3;
   private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
-  private final Arena arena = Arena.ofShared();
-  private final MemorySegment memory = arena.allocate(1 << 16, 4096);
-  private final SoftNetwork network = SoftNetwork.create();
-  private final Context here = network.addDevice("soft0").open();
-  private final Context there = network.addDevice("soft1").open();
-  private final ProtectionDomain ours = here.allocateProtectionDomain();
-  private final ProtectionDomain theirs = there.allocateProtectionDomain();
-  private final CompletionQueue sent = here.createCompletionQueue(64);
-  private final ExtendedCompletionQueue received =
-      there.completionQueue(64).createExtended(CompletionField.BYTE_LEN, CompletionField.TM_INFO);
-  private final SharedReceiveQueue queue =
-      theirs.sharedReceiveQueue(16).tagMatching(received).maxTags(8).maxTagOperations(8).create();
-  private final MemoryRegion source = ours.registerMemory(memory.asSlice(0, 1 << 15));
-  private final MemoryRegion target =
-      theirs.registerMemory(memory.asSlice(1 << 15), AccessFlag.LOCAL_WRITE);
-  private final QueuePair sender =
-      ours.queuePair(QueuePairType.RC)
-          .completions(sent)
-          .capacity(QueuePairCapacity.of(16))
-          .create();
+  private Arena arena;
+  private MemorySegment memory;
+  private Pair pair;
+  private ExtendedCompletionQueue received;
+  private SharedReceiveQueue queue;
+  private MemoryRegion source;
+  private MemoryRegion target;
 
-  TagMatchingDeviceTest() {
-    QueuePair receiver =
-        theirs
+  @BeforeEach
+  void open() {
+    arena = Arena.ofShared();
+    memory = arena.allocate(1 << 16, 4096);
+    pair = new Pair();
+    Context there = pair.b.context;
+    CompletionQueue.Builder builder = there.completionQueue(64);
+    received =
+        Rig.orSkip(() -> builder.createExtended(CompletionField.BYTE_LEN, CompletionField.TM_INFO));
+    queue =
+        Rig.orSkip(
+            pair.b
+                    .domain
+                    .sharedReceiveQueue(16)
+                    .tagMatching(received)
+                    .maxTags(8)
+                    .maxTagOperations(8)
+                ::create);
+    source = pair.a.domain.registerMemory(memory.asSlice(0, 1 << 15));
+    target = pair.b.domain.registerMemory(memory.asSlice(1 << 15), AccessFlag.LOCAL_WRITE);
+    pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+    pair.b.queuePair =
+        pair.b
+            .domain
             .queuePair(QueuePairType.RC)
             .completions(there.createCompletionQueue(16))
             .sharedReceiveQueue(queue)
             .create();
-    var address = receiver.localAddress();
-    receiver.connect(sender.localAddress());
-    sender.connect(address);
+    pair.connect();
   }
 
   @AfterEach
   void close() {
-    here.close();
-    there.close();
-    network.close();
+    pair.close();
     arena.close();
   }
 
@@ -125,8 +113,7 @@ class TagMatchingDeviceTest {
     }
     SendList list = new SendList(1, 1);
     list.send(0).local(source, 0, 16 + length).signaled();
-    assertEquals(1, sender.post(list));
-    assertEquals(CompletionStatus.SUCCESS, SoftPair.await(sent));
+    pair.a.run(list);
   }
 
   private void post(int id, long offset) {
@@ -153,7 +140,7 @@ class TagMatchingDeviceTest {
             .mismatch(memory.asSlice((1 << 15) + offset, header + length)));
   }
 
-  @Test
+  @DeviceTest
   void eagerMessageGoesToTheBufferOfItsTag() {
     add(0x1234, -1, 7, 0, 0);
     add(0x5600, 0xff00, 8, 8192, 0);
@@ -173,7 +160,7 @@ class TagMatchingDeviceTest {
     assertEquals(7, next().id());
   }
 
-  @Test
+  @DeviceTest
   void longMessageCompletesTwice() {
     add(1, -1, 7, 0, 0);
     send(EAGER, 1, 0, 5000);
@@ -186,7 +173,7 @@ class TagMatchingDeviceTest {
     assertReceived(0, 0, 5000);
   }
 
-  @Test
+  @DeviceTest
   void unexpectedMessageDisablesNewTagsUntilItIsReported() {
     post(1, 0);
     post(2, 8192);
@@ -208,7 +195,7 @@ class TagMatchingDeviceTest {
     assertEquals(9, next().id());
   }
 
-  @Test
+  @DeviceTest
   void messageWithoutTagMatchesNone() {
     add(0, 0, 9, 0, 0); // Would match any tag.
     post(1, 8192);
@@ -219,7 +206,7 @@ class TagMatchingDeviceTest {
     assertEquals(Set.of(), seen.flags(), "it is not unexpected");
   }
 
-  @Test
+  @DeviceTest
   void deletedTagMatchesNothingAndConsumedTagIsGone() {
     int handle = add(1, -1, 9, 0, 0);
     send(EAGER, 1, 0, 1);
@@ -238,7 +225,7 @@ class TagMatchingDeviceTest {
     assertEquals(CompletionOpcode.RECV, next().opcode());
   }
 
-  @Test
+  @DeviceTest
   void fullListTakesNoTag() {
     TagOperations operations = new TagOperations(10, 1);
     for (int i = 0; i < 10; i++) {

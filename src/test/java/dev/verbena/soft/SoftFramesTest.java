@@ -1,0 +1,109 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.Frames;
+import dev.verbena.testing.RawEnd;
+import dev.verbena.verbs.FlowFlag;
+import dev.verbena.verbs.FlowMatch;
+import dev.verbena.verbs.FlowRule;
+import dev.verbena.verbs.FlowType;
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Raw packets across the network of several devices, its faults, and rules that are refused. */
+class SoftFramesTest {
+  private static final String MAC = "02:00:00:00:00:0a";
+  private static final int HERE = 0x0a00_0001;
+  private static final int THERE = 0x0a00_0002;
+
+  private final SoftNetwork network = SoftNetwork.create();
+  private final RawEnd a = new RawEnd(network.addDevice("soft0"));
+  private final RawEnd b = new RawEnd(network.addDevice("soft1"));
+
+  @AfterEach
+  void close() {
+    a.close();
+    b.close();
+    network.close();
+  }
+
+  private static byte[] frame(int toPort) {
+    return Frames.udp(MAC, HERE, THERE, 3000, toPort, 64);
+  }
+
+  private FlowRule.Builder rule() {
+    return b.queuePair.flowRule(1);
+  }
+
+  private static FlowMatch toPort(int port) {
+    return FlowMatch.udp().destination(port);
+  }
+
+  @Test
+  void ruleThatDoesNotTrapLeavesFramesToOthers() {
+    try (RawEnd other = new RawEnd(network.addDevice("soft2"))) {
+      other.receive(1);
+      b.receive(2);
+      rule().priority(1).flags(FlowFlag.DONT_TRAP).match(toPort(4000)).tag(1).create();
+      b.queuePair.flowRule(1).priority(2).match(FlowMatch.ethernet().type(0x0800)).tag(2).create();
+      other.queuePair.flowRule(1).type(FlowType.ALL_DEFAULT).create();
+      a.send(frame(4000));
+      assertEquals(1, b.arrived().getFirst().flowTag(), "each queue pair gets a frame once");
+      assertEquals(1, other.arrived().size(), "no port has the MAC address: sent to all");
+    }
+  }
+
+  @Test
+  void frameForTheMacOfAPortGoesThere() {
+    try (RawEnd other = new RawEnd(network.addDevice("soft2"))) {
+      other.receive(1);
+      b.receive(1);
+      rule().type(FlowType.SNIFFER).create();
+      other.queuePair.flowRule(1).type(FlowType.SNIFFER).create();
+      byte[] frame = frame(1);
+      ByteBuffer mac =
+          ByteBuffer.allocate(8).putLong(network.deviceNamed("soft1").ports.get(0).mac());
+      System.arraycopy(mac.array(), 2, frame, 0, 6);
+      a.send(frame);
+      assertEquals(1, b.arrived().size());
+      assertEquals(0, other.arrived().size());
+    }
+  }
+
+  @Test
+  void framesMeetTheFaultsOfTheNetwork() {
+    b.receive(6);
+    rule().type(FlowType.SNIFFER).create();
+    network.faults().partition("soft0", "soft1");
+    a.send(frame(1));
+    network.faults().none().loss(1);
+    a.send(frame(2));
+    network.faults().none().corrupt(1);
+    a.send(frame(3));
+    network.faults().none().duplicate(1);
+    a.send(frame(4));
+    network.faults().none();
+    assertEquals(
+        List.of(4, 4), b.arrived().stream().map(f -> (int) f.bytes()[37]).toList(), "twice");
+    network.faults().portDown("soft1", 1);
+    a.send(frame(5));
+    assertEquals(List.of(), b.arrived());
+  }
+
+  @Test
+  void unknownRulesAreRefused() {
+    assertErrno(Errno.EOPNOTSUPP, rule().flags(FlowFlag.EGRESS));
+    assertErrno(Errno.EOPNOTSUPP, rule().match(FlowMatch.gre().protocol(1)));
+    assertErrno(Errno.EOPNOTSUPP, rule().matchInner(FlowMatch.udp().source(1)));
+  }
+
+  private static void assertErrno(int errno, FlowRule.Builder rule) {
+    assertEquals(errno, assertThrows(VerbsException.class, rule::create).errno());
+  }
+}

@@ -1,0 +1,59 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.CompletionCounter.Operation;
+
+/** Completion counters at both ends of a connection. */
+class CompletionCounterTest {
+  @DeviceTest
+  void bothEndsCount() {
+    try (Pair pair = new Pair(QueuePairType.RC)) {
+      CompletionCounter writes =
+          Rig.orSkip(() -> pair.a.context.createCompletionCounter(CompletionCounter.Type.WRS));
+      CompletionCounter bytes =
+          pair.a.context.createCompletionCounter(CompletionCounter.Type.BYTES);
+      CompletionCounter remote =
+          pair.b.context.createCompletionCounter(CompletionCounter.Type.BYTES);
+      CompletionCounter received =
+          pair.b.context.createCompletionCounter(CompletionCounter.Type.WRS);
+      writes.attach(pair.a.queuePair, Operation.RDMA_WRITE);
+      bytes.attach(pair.a.queuePair, Operation.SEND, Operation.RDMA_READ);
+      remote.attach(pair.b.queuePair, Operation.REMOTE_RDMA_WRITE, Operation.REMOTE_RDMA_READ);
+      received.attach(pair.b.queuePair, Operation.RECV);
+      VerbsException busy =
+          assertThrows(
+              VerbsException.class, () -> bytes.attach(pair.a.queuePair, Operation.RDMA_WRITE));
+      assertEquals(Errno.EBUSY, busy.errno());
+      pair.connect();
+      SendList message = new SendList(1, 1);
+      message.send(0).local(pair.a.memory, 0, 100).signaled();
+      for (int i = 0; i < 2; i++) {
+        pair.b.receive(i);
+        pair.a.run(message);
+        pair.b.completion(CompletionStatus.SUCCESS);
+      }
+      SendList list = new SendList(4, 1);
+      long there = pair.b.memory.start();
+      int key = pair.b.memory.rkey();
+      list.write(0).local(pair.a.memory, 0, 4000).remote(there, key);
+      list.write(1).local(pair.a.memory, 0, 1).remote(there, key);
+      list.read(2).local(pair.a.memory, 0, 7).remote(there, key);
+      list.write(3).local(pair.a.memory, 0, 1).remote(there, key + 1).signaled();
+      pair.a.run(list, CompletionStatus.REM_ACCESS_ERR);
+      assertEquals(2, writes.value(), "signaled or not");
+      assertEquals(1, writes.errors());
+      assertEquals(207, bytes.value());
+      assertEquals(4008, remote.value());
+      assertEquals(2, received.value());
+      writes.value(40);
+      writes.add(2);
+      assertEquals(42, writes.value());
+    }
+  }
+}

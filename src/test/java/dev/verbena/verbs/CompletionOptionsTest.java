@@ -1,0 +1,83 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.Await;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.time.Duration;
+import org.junit.jupiter.api.Timeout;
+
+/** Completion queues with timestamps, and with fewer events than completions. */
+@Timeout(120)
+class CompletionOptionsTest {
+  private static SendList message(Pair pair) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(pair.a.memory, 0, 8).signaled();
+    return list;
+  }
+
+  @DeviceTest
+  void timestampsAreThoseOfTheDeviceClock() {
+    try (Pair pair = new Pair()) {
+      CompletionQueue.Builder builder = pair.b.context.completionQueue(16);
+      ExtendedCompletionQueue queue =
+          Rig.orSkip(() -> builder.createExtended(CompletionField.COMPLETION_TIMESTAMP));
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).completions(queue).create();
+      pair.connect();
+      for (int i = 0; i < 3; i++) {
+        pair.b.receive(i);
+        long before = pair.b.context.rawClock().toNanos();
+        pair.a.run(message(pair));
+        long[] completed = {0};
+        Await.until("a receive", () -> timestamp(queue, completed));
+        long after = pair.b.context.rawClock().toNanos();
+        assertTrue(before <= completed[0], before + " " + completed[0]);
+        assertTrue(completed[0] <= after, completed[0] + " " + after);
+      }
+    }
+  }
+
+  private static boolean timestamp(ExtendedCompletionQueue queue, long[] timestamp) {
+    try (CompletionCursor cursor = queue.startPolling()) {
+      if (!cursor.next()) {
+        return false;
+      }
+      assertTrue(cursor.isSuccess());
+      timestamp[0] = cursor.timestamp();
+      return true;
+    }
+  }
+
+  @DeviceTest
+  void moderatedQueueRaisesOneEventForSeveralCompletions() throws Exception {
+    try (Pair pair = new Pair()) {
+      CompletionChannel channel = pair.b.context.createCompletionChannel();
+      CompletionQueue queue = pair.b.context.completionQueue(64).channel(channel).create();
+      Rig.orSkip(
+          () -> {
+            queue.moderate(3, Duration.ZERO);
+            return queue;
+          });
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).completions(queue).create();
+      pair.connect();
+      for (int i = 0; i < 3; i++) {
+        pair.b.receive(i);
+      }
+      queue.requestNotification();
+      for (int i = 0; i < 2; i++) {
+        pair.a.run(message(pair));
+      }
+      assertNull(channel.poll());
+      pair.a.run(message(pair));
+      assertSame(queue, channel.take());
+      Completions completions = new Completions(4);
+      assertEquals(3, queue.poll(completions));
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Device memory that the peer writes to, and its limit. */
+class DeviceBuffersTest {
+  @DeviceTest
+  void peersWriteToDeviceMemory() {
+    try (Pair pair = Pair.connected(QueuePairType.RC);
+        Arena arena = Arena.ofConfined()) {
+      DeviceMemory memory = Rig.orSkip(() -> pair.b.context.allocateDeviceMemory(4096));
+      MemoryRegion region =
+          memory.register(
+              pair.b.domain, 1024, 1024, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      pair.a.memory.memory().setString(0, "to the device");
+      SendList list = new SendList(1, 1);
+      list.write(0).local(pair.a.memory, 0, 64).remote(region.start() + 8, region.rkey());
+      list.signaled(0);
+      pair.a.run(list);
+      MemorySegment copy = arena.allocate(64);
+      memory.read(1024 + 8, copy);
+      assertEquals("to the device", copy.getString(0));
+    }
+  }
+
+  @DeviceTest
+  void deviceMemoryIsLimited() {
+    try (Context context = Rig.a().open()) {
+      Rig.orSkip(() -> context.allocateDeviceMemory(64)).close();
+      long all = context.deviceAttributes().maxDeviceMemory();
+      try (DeviceMemory memory = context.allocateDeviceMemory(all)) {
+        assertEquals(all, memory.length());
+        assertThrows(VerbsException.class, () -> context.allocateDeviceMemory(1));
+      }
+      context.allocateDeviceMemory(all).close();
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+
+/** Queue pairs with choices that few devices have, and the messages that they carry. */
+class QueuePairOptionsTest {
+  private static final String TEXT = "carried";
+
+  /** Sends a message from a to b. */
+  private static void transfer(Pair pair) {
+    pair.a.memory.memory().setString(0, TEXT);
+    pair.b.receive(1);
+    SendList list = new SendList(1, 1);
+    list.send(0).local(pair.a.memory, 0, 64).signaled();
+    pair.a.run(list);
+    pair.b.completion(CompletionStatus.SUCCESS);
+    assertEquals(TEXT, pair.b.memory.memory().getString(0));
+  }
+
+  @DeviceTest
+  void endsAgreeOnOptionsOfTheConnection() {
+    try (Pair pair = new Pair(QueuePairType.RC)) {
+      EnhancedConnectionEstablishment offered = Rig.orSkip(pair.a.queuePair::enhancedConnection);
+      EnhancedConnectionEstablishment more =
+          new EnhancedConnectionEstablishment(offered.vendor(), offered.options() | 0x10);
+      pair.b.queuePair.enhancedConnection(more);
+      EnhancedConnectionEstablishment agreed = pair.b.queuePair.enhancedConnection();
+      assertEquals(offered, agreed, "what both ends know");
+      EnhancedConnectionEstablishment foreign =
+          new EnhancedConnectionEstablishment(offered.vendor() ^ 1, 1);
+      assertThrows(VerbsException.class, () -> pair.a.queuePair.enhancedConnection(foreign));
+      pair.a.queuePair.enhancedConnection(agreed);
+      pair.connect();
+      transfer(pair);
+    }
+  }
+
+  @DeviceTest
+  void ratesAreLimitedWithinTheRangeOfTheDevice() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      QueuePair queuePair = pair.a.queuePair;
+      Rig.orSkip(
+          () -> {
+            queuePair.limitRate(RateLimit.ofKilobitsPerSecond(1_000_000));
+            return queuePair;
+          });
+      transfer(pair);
+      long most = pair.a.context.deviceAttributes().packetPacing().maxRate();
+      RateLimit tooFast = RateLimit.ofKilobitsPerSecond(most + 1);
+      assertThrows(VerbsException.class, () -> queuePair.limitRate(tooFast));
+      transfer(pair);
+    }
+  }
+
+  @DeviceTest
+  void queuePairOfAParentDomainCarriesMessages() {
+    try (Pair pair = new Pair()) {
+      ThreadDomain thread = Rig.orSkip(pair.a.context::allocateThreadDomain);
+      ParentDomain parent = pair.a.domain.parentDomain().threadDomain(thread).create();
+      pair.a.queuePair =
+          parent
+              .queuePair(QueuePairType.RC)
+              .completions(pair.a.completionQueue)
+              .capacity(QueuePairCapacity.of(4))
+              .create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).create();
+      pair.connect();
+      transfer(pair);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** What the peer may do with a region before and after {@code ibv_rereg_mr}. */
+class ReregistrationTest {
+  private static final AccessFlag[] WRITABLE = {AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE};
+
+  /** Changes a region, where the device can. */
+  private static void change(Runnable change) {
+    Rig.orSkip(
+        () -> {
+          change.run();
+          return change;
+        });
+  }
+
+  /** Writes a number to the first bytes of a region of b. */
+  private static void write(
+      Pair pair, MemoryRegion region, long number, CompletionStatus expected) {
+    pair.a.memory.memory().set(ValueLayout.JAVA_LONG, 0, number);
+    SendList list = new SendList(1, 1);
+    list.write(0).local(pair.a.memory, 0, 8).remote(region.start(), region.rkey()).signaled();
+    pair.a.run(list, expected);
+  }
+
+  @DeviceTest
+  void theNewMemoryIsWritten() {
+    try (Arena arena = Arena.ofShared();
+        Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemorySegment first = arena.allocate(4096, 4096);
+      MemorySegment second = arena.allocate(8192, 4096);
+      MemoryRegion region = pair.b.domain.registerMemory(first, WRITABLE);
+      write(pair, region, 11, CompletionStatus.SUCCESS);
+      change(() -> region.reregister(second));
+      write(pair, region, 22, CompletionStatus.SUCCESS);
+      assertEquals(11, first.get(ValueLayout.JAVA_LONG, 0));
+      assertEquals(22, second.get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  @DeviceTest
+  void accessIsTakenAndGiven() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion region = pair.b.page(AccessFlag.LOCAL_WRITE).register();
+      change(() -> region.reregister(WRITABLE));
+      write(pair, region, 33, CompletionStatus.SUCCESS);
+      assertEquals(33, region.memory().get(ValueLayout.JAVA_LONG, 0));
+      region.reregister(AccessFlag.LOCAL_WRITE);
+      write(pair, region, 44, CompletionStatus.REM_ACCESS_ERR);
+      assertEquals(33, region.memory().get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  @DeviceTest
+  void queuePairsOfTheOldDomainLoseAccess() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion region = pair.b.page(WRITABLE).register();
+      ProtectionDomain other = pair.b.context.allocateProtectionDomain();
+      change(() -> region.reregister(other));
+      write(pair, region, 55, CompletionStatus.REM_ACCESS_ERR);
+      assertEquals(0, region.memory().get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+}

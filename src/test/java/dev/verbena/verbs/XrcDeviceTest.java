@@ -1,0 +1,68 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import org.junit.jupiter.api.Tag;
+
+/** Extended reliable connections, with a sender and a receiver. */
+@Tag("D-02")
+@Tag("P-20")
+class XrcDeviceTest {
+  @DeviceTest
+  void messagesGoToTheSharedReceiveQueueThatTheyName() {
+    try (Pair pair = new Pair()) {
+      XrcDomain domain = Rig.orSkip(pair.b.context::openXrcDomain);
+      CompletionQueue first = pair.b.context.createCompletionQueue(8);
+      CompletionQueue second = pair.b.context.createCompletionQueue(8);
+      SharedReceiveQueue one = pair.b.domain.sharedReceiveQueue(4).xrc(domain, first).create();
+      SharedReceiveQueue two = pair.b.domain.sharedReceiveQueue(4).xrc(domain, second).create();
+      connect(pair, domain);
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, pair.b.memory, 0, 64);
+      assertEquals(1, one.post(receive));
+      receive.local(0, pair.b.memory, 64, 64);
+      assertEquals(1, two.post(receive));
+      pair.a.memory.memory().setString(0, "for the second");
+      pair.a.run(message(pair, two.number()));
+      Pair.completion(second, CompletionStatus.SUCCESS);
+      assertEquals("for the second", pair.b.memory.memory().getString(64));
+      pair.a.memory.memory().setString(0, "for the first");
+      pair.a.run(message(pair, one.number()));
+      Pair.completion(first, CompletionStatus.SUCCESS);
+      assertEquals("for the first", pair.b.memory.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
+  void unknownSharedReceiveQueueIsAnInvalidRequest() {
+    try (Pair pair = new Pair()) {
+      connect(pair, Rig.orSkip(pair.b.context::openXrcDomain));
+      pair.a.run(message(pair, 77), CompletionStatus.REM_INV_REQ_ERR);
+    }
+  }
+
+  @DeviceTest
+  void domainWithoutFileThrows() {
+    try (Context context = Rig.a().open()) {
+      Rig.orSkip(context::openXrcDomain);
+      assertThrows(VerbsException.class, () -> context.openXrcDomain(987_654));
+    }
+  }
+
+  /** Connects the sending end of a with a receiving end of b. */
+  private static void connect(Pair pair, XrcDomain domain) {
+    pair.a.queuePair = pair.a.builder(QueuePairType.XRC_SEND).create();
+    pair.b.queuePair = domain.createQueuePair();
+    pair.connect();
+  }
+
+  private static SendList message(Pair pair, int queue) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(pair.a.memory, 0, 64).sharedReceiveQueue(queue).signaled();
+    return list;
+  }
+}
