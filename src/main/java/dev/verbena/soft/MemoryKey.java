@@ -129,9 +129,12 @@ final class MemoryKey {
       return true;
     }
     long at = at(address);
+    if (segment == null) {
+      return process.copy(at, buffer, size);
+    }
     MemorySegment held = segment();
     if (held == null) {
-      return process.copy(at, buffer, size);
+      return false; // Freed with a context that was never closed.
     }
     try {
       Memory.copy(held, at - held.address(), buffer, size);
@@ -151,9 +154,12 @@ final class MemoryKey {
       return true;
     }
     long at = at(address);
+    if (segment == null) {
+      return process.copy(buffer, at, size);
+    }
     MemorySegment held = segment();
     if (held == null) {
-      return process.copy(buffer, at, size);
+      return false;
     }
     try {
       Memory.copy(buffer, held, at - held.address(), size);
