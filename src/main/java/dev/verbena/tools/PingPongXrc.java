@@ -42,7 +42,8 @@ final class PingPongXrc {
     ProtectionDomain domain = context.allocateProtectionDomain();
     region = domain.registerMemory(arena.allocate(options.size()), AccessFlag.LOCAL_WRITE);
     received = context.createCompletionQueue(1);
-    sent = context.createCompletionQueue(1);
+    // One send is outstanding at a time.
+    sent = context.completionQueue(1).withoutCapacityWarning().create();
     queue = domain.sharedReceiveQueue(1).xrc(xrcDomain, received).create();
     receiver = xrcDomain.createQueuePair();
     sender =
