@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import dev.verbena.VerbsException;
 import java.util.Optional;
 import java.util.ServiceLoader;
 
@@ -10,6 +11,9 @@ import java.util.ServiceLoader;
 public abstract class ConfiguredDevices {
   private static final String PROPERTY = "dev.verbena.soft";
   private static final String VARIABLE = "VERBENA_SOFT";
+
+  private static boolean asked;
+  private static Optional<Provider> provider = Optional.empty();
 
   /** For implementations, which a {@link ServiceLoader} finds. */
   protected ConfiguredDevices() {}
@@ -26,24 +30,24 @@ public abstract class ConfiguredDevices {
   /**
    * Returns the provider of the configured devices, created at the first call; empty if there are
    * none.
+   *
+   * @throws IllegalArgumentException if the description is wrong
+   * @throws VerbsException if a device cannot be created; the next call tries again
    */
-  static Optional<Provider> provider() {
-    return Holder.PROVIDER;
+  static synchronized Optional<Provider> provider() {
+    if (!asked) {
+      String description = System.getProperty(PROPERTY, System.getenv(VARIABLE));
+      if (description != null && !description.isBlank() && !description.equals("0")) {
+        provider = Optional.of(installed().create(description.strip()));
+      }
+      asked = true;
+    }
+    return provider;
   }
 
-  private static final class Holder {
-    static final Optional<Provider> PROVIDER = create();
-
-    private static Optional<Provider> create() {
-      String description = System.getProperty(PROPERTY, System.getenv(VARIABLE));
-      if (description == null || description.isBlank() || description.equals("0")) {
-        return Optional.empty();
-      }
-      return Optional.of(
-          ServiceLoader.load(ConfiguredDevices.class, ConfiguredDevices.class.getClassLoader())
-              .findFirst()
-              .orElseThrow(() -> new IllegalStateException("no software devices are installed"))
-              .create(description));
-    }
+  private static ConfiguredDevices installed() {
+    return ServiceLoader.load(ConfiguredDevices.class, ConfiguredDevices.class.getClassLoader())
+        .findFirst()
+        .orElseThrow(() -> new IllegalStateException("no software devices are installed"));
   }
 }

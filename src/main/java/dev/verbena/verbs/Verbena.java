@@ -38,7 +38,13 @@ public final class Verbena {
    * @return the requirement with advice; empty if nothing is missing
    */
   public static Optional<Unsupported> unsupportedReason() {
-    return unsupportedReason(Platform.current(), Provider.system());
+    Provider provider;
+    try {
+      provider = Provider.system();
+    } catch (VerbsException | IllegalArgumentException e) {
+      return because(Reason.DEVICE, e.getMessage()); // A software device that is described wrongly.
+    }
+    return unsupportedReason(Platform.current(), provider);
   }
 
   static Optional<Unsupported> unsupportedReason(Platform platform, Provider provider) {
