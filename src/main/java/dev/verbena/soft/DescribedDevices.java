@@ -27,8 +27,17 @@ public final class DescribedDevices extends ConfiguredDevices {
 
   @Override
   protected Provider create(String description) {
+    return network(description).provider();
+  }
+
+  /**
+   * Creates the network that is described.
+   *
+   * @throws IllegalArgumentException if the description is wrong
+   */
+  static SoftNetwork network(String description) {
     if (description.startsWith(UDP)) {
-      return SoftNetwork.overUdp(udpAddress(description)).provider();
+      return SoftNetwork.overUdp(udpAddress(description));
     }
     SoftNetwork network = SoftNetwork.create();
     try {
@@ -43,7 +52,7 @@ public final class DescribedDevices extends ConfiguredDevices {
       network.close();
       throw e;
     }
-    return network.provider();
+    return network;
   }
 
   /**

@@ -175,6 +175,21 @@ public final class SoftNetwork implements AutoCloseable {
     return network.started(); // Its thread closes the link.
   }
 
+  /**
+   * Creates the network that a text describes: as the value of the system property {@code
+   * dev.verbena.soft}, such as {@code 2} or {@code udp:192.0.2.1}.
+   *
+   * @param description the text
+   * @return a network, to be closed
+   * @throws IllegalArgumentException if the description is wrong
+   * @throws dev.verbena.VerbsException if the socket of a device over UDP cannot be bound
+   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws IllegalCallerException if the JVM denies native access
+   */
+  public static SoftNetwork of(String description) {
+    return DescribedDevices.network(description.strip());
+  }
+
   /** Whether packets for addresses of no device of this network go to other networks. */
   boolean isLinked() {
     return link instanceof UdpLink;

@@ -21,9 +21,9 @@ final class DevInfo implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Option(
-      names = {"-d", "--ib-dev"},
+      names = {"-d", "--ib-dev", UdpDevice.OPTION},
       paramLabel = "DEVICE",
-      description = "One device; default: all.")
+      description = "One device, or udp:ADDRESS; default: all.")
   private String name;
 
   @Option(
@@ -36,7 +36,7 @@ final class DevInfo implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    List<Device> devices = name == null ? Devices.all() : List.of(Device.named(name));
+    List<Device> devices = name == null ? Devices.all() : List.of(Devices.orFirst(name));
     PrintWriter out = spec.commandLine().getOut();
     if (list) {
       devices.forEach(device -> out.println(device.name()));

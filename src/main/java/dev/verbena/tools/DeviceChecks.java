@@ -31,7 +31,10 @@ final class DeviceChecks {
     List<Device> devices;
     try {
       devices = Device.list();
-    } catch (VerbsException | UnsupportedOperationException | IllegalCallerException e) {
+    } catch (VerbsException
+        | IllegalArgumentException // A software device that is described wrongly.
+        | UnsupportedOperationException
+        | IllegalCallerException e) {
       return List.of(Check.problem("listing devices failed: " + e.getMessage(), "see above"));
     }
     List<Check> checks = new ArrayList<>();

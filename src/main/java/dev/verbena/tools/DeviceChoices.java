@@ -16,7 +16,7 @@ final class DeviceChoices {
   }
 
   List<Check> run() {
-    return List.of(nic(), softRoce(), lab(), softwareDevice());
+    return List.of(nic(), softRoce(), lab(), softwareDevice(), new RocePort(machine).check());
   }
 
   private List<String> devices(Predicate<String> kind) {

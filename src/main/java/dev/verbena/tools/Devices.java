@@ -7,9 +7,9 @@ import java.util.List;
 final class Devices {
   private Devices() {}
 
-  /** Returns the device with a name, or the first one for null. */
+  /** Returns the device with a name, or the first one for null and for the one over UDP. */
   static Device orFirst(String name) {
-    return name == null ? all().getFirst() : Device.named(name);
+    return name == null || UdpDevice.isDescribedBy(name) ? all().getFirst() : Device.named(name);
   }
 
   /** Returns all devices, at least one. */

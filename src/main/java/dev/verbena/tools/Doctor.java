@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help.Ansi;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -25,6 +26,10 @@ final class Doctor implements Callable<Integer> {
 
   @Option(names = "--json", description = "Write JSON.")
   private boolean json;
+
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private UdpDevice device;
 
   @Override
   public Integer call() {

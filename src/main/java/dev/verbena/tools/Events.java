@@ -22,9 +22,9 @@ final class Events implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Option(
-      names = {"-d", "--ib-dev"},
+      names = {"-d", "--ib-dev", UdpDevice.OPTION},
       paramLabel = "DEVICE",
-      description = "Device; default: the first one.")
+      description = "Device, or udp:ADDRESS; default: the first one.")
   private String name;
 
   @Option(

@@ -15,6 +15,10 @@ final class GroupOptions {
 
   @Mixin private BothEnds bothEnds;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private UdpDevice device;
+
   @Option(names = "-s", description = "Send.")
   private boolean sender;
 

@@ -102,6 +102,7 @@ public final class Main implements Runnable {
         .setOut(out)
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)
+        .setExecutionStrategy(UdpDevice::execute)
         .setExecutionExceptionHandler(Main::failed)
         .execute(args);
   }

@@ -15,6 +15,10 @@ final class ManualOptions {
 
   @Mixin private BothEnds bothEnds;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private UdpDevice device;
+
   @Option(names = "-s", description = "Server.")
   private boolean server;
 

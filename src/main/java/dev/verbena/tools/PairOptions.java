@@ -6,9 +6,9 @@ import picocli.CommandLine.Option;
 /** The options for the devices of a program that connects two queue pairs of its own. */
 final class PairOptions {
   @Option(
-      names = {"-d", "--ib-dev"},
+      names = {"-d", "--ib-dev", UdpDevice.OPTION},
       paramLabel = "DEVICE",
-      description = "Device of one end; default: the first one.")
+      description = "Device of one end, or udp:ADDRESS; default: the first one.")
   private String name;
 
   @Option(

@@ -15,9 +15,9 @@ class PortOptions {
   private CommandSpec command;
 
   @Option(
-      names = {"-d", "--ib-dev"},
+      names = {"-d", "--ib-dev", UdpDevice.OPTION},
       paramLabel = "DEVICE",
-      description = "Device; default: the first one.")
+      description = "Device, or udp:ADDRESS; default: the first one.")
   private String name;
 
   private int port = UNSET;
@@ -46,9 +46,9 @@ class PortOptions {
     return port == UNSET ? 1 : port;
   }
 
-  /** Returns whether any of the options was given. */
+  /** Returns whether any of the options was given to choose among the devices there are. */
   boolean isGiven() {
-    return name != null || port != UNSET;
+    return (name != null && !UdpDevice.isDescribedBy(name)) || port != UNSET;
   }
 
   Device device() {

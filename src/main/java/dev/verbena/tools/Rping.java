@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -95,6 +96,10 @@ final class Rping implements Callable<Integer> {
 
   @Option(names = "-d", description = "Print the connection.")
   private boolean debug;
+
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private UdpDevice device;
 
   @Override
   public Integer call() throws Exception {

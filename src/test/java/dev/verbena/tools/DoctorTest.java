@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The doctor's verdicts on pictures of machines. */
 class DoctorTest {
@@ -78,12 +80,39 @@ class DoctorTest {
   @Test
   void withoutRdmaTheSoftwareDeviceIsAChoice() {
     List<Check> choices = new DeviceChoices(new Machine(root)).run();
-    assertEquals(4, choices.size());
+    assertEquals(5, choices.size());
     assertEquals("NIC: none", choices.get(0).finding());
     assertTrue(choices.get(1).finding().endsWith("not included in this kernel"));
     assertTrue(choices.get(2).finding().startsWith("the lab"));
     assertEquals(Verdict.OK, choices.get(3).verdict());
     assertTrue(choices.get(3).finding().contains("-Ddev.verbena.soft=2"));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "0100007F:14D7 | false | OK | UDP port 4791 is free",
+        "0200007F:12B7 | true | OK | in use on 127.0.0.2, and free on other addresses",
+        "00000000:12B7 | true | NOTE | taken by the kernel's Soft-RoCE",
+        "00000000:12B7 | false | NOTE | taken by another process",
+        "00000000000000000000000000000000:12B7 | true | NOTE | taken by the kernel's Soft-RoCE",
+        "000000FD000000000000000001000000:12B7 | true | OK | in use on fd00:0:0:0:0:0:0:1,"
+      })
+  void thePortOfRoceIsFreeOrTaken(
+      String local, boolean hasSoftRoce, Verdict verdict, String finding) throws IOException {
+    write(
+        local.length() > 13 ? "/proc/net/udp6" : "/proc/net/udp",
+        "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+            + "  12: "
+            + local
+            + " 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 7 2 0 0\n");
+    if (hasSoftRoce) {
+      write("/sys/module/rdma_rxe/refcnt", "0");
+    }
+    Check check = new RocePort(new Machine(root)).check();
+    assertEquals(verdict, check.verdict());
+    assertTrue(check.finding().contains(finding), check.finding());
   }
 
   @Test
