@@ -11,7 +11,8 @@ import java.util.zip.CRC32;
  *
  * <p>A socket does not show the identification of an IPv4 header, which the ICRC covers. {@link
  * #matches} therefore accepts any identification that explains the received value: 16 bits of the
- * check are lost. Packets that are sent have the identification 0.
+ * check are lost. Packets that are sent have the identification 0, unless {@link #identification}
+ * sets another.
  */
 final class Icrc {
   /** The length of an ICRC. */
@@ -33,9 +34,17 @@ final class Icrc {
   /** The ports of the UDP header: source in the upper half, destination in the lower. */
   private int ports;
 
+  /** Identification, flags and fragment offset of an IPv4 header. */
+  private int identification = DO_NOT_FRAGMENT;
+
   /** Sets the ports of the packets that follow. */
   void ports(int source, int destination) {
     ports = source << 16 | destination;
+  }
+
+  /** Sets identification, flags and fragment offset of the IPv4 packets that follow. */
+  void identification(int word) {
+    identification = word;
   }
 
   /**
@@ -76,9 +85,9 @@ final class Icrc {
             && identifications.explain(difference, length));
   }
 
-  private static long putIpv4(Packet addresses, long at, int length) {
+  private long putIpv4(Packet addresses, long at, int length) {
     RoceCodec.putInt(at, 0x45ff << 16 | (IPV4 + UDP + length + LENGTH));
-    RoceCodec.putInt(at + 4, DO_NOT_FRAGMENT);
+    RoceCodec.putInt(at + 4, identification);
     RoceCodec.putInt(at + 8, 0xff << 24 | UDP_PROTOCOL << 16 | 0xffff);
     RoceCodec.putInt(at + 12, (int) addresses.sourceGidLow);
     RoceCodec.putInt(at + 16, (int) addresses.destinationGidLow);

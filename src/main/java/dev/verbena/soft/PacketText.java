@@ -39,10 +39,21 @@ final class PacketText {
 
   /** Describes a packet. */
   static String of(Packet packet) {
+    CmDatagram datagram = datagram(packet);
+    return datagram == null ? headers(packet) : headers(packet) + ' ' + name(datagram);
+  }
+
+  /** Describes the GIDs of a packet. */
+  static String addresses(Packet packet) {
+    return address(packet.sourceGidHigh, packet.sourceGidLow)
+        + " > "
+        + address(packet.destinationGidHigh, packet.destinationGidLow);
+  }
+
+  /** Describes a packet without its payload. */
+  static String headers(Packet packet) {
     StringBuilder text = new StringBuilder(160);
-    text.append(address(packet.sourceGidHigh, packet.sourceGidLow))
-        .append(" > ")
-        .append(address(packet.destinationGidHigh, packet.destinationGidLow))
+    text.append(addresses(packet))
         .append(' ')
         .append(name(packet.opcode))
         .append(" qpn=0x%06x psn=0x%06x".formatted(packet.destination, packet.psn));
@@ -59,8 +70,7 @@ final class PacketText {
     if (packet.corrupt) {
       text.append(" wrong ICRC");
     }
-    CmDatagram datagram = datagram(packet);
-    return datagram == null ? text.toString() : text.append(' ').append(name(datagram)).toString();
+    return text.toString();
   }
 
   private static String address(long high, long low) {

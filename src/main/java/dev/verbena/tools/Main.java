@@ -46,7 +46,8 @@ import picocli.CommandLine.Spec;
       Apm.class,
       Batch.class,
       Packets.class,
-      Perf.class
+      Perf.class,
+      Sniff.class
     })
 public final class Main implements Runnable {
   /** The exit status of a failure. */

@@ -50,7 +50,7 @@ final class RocePort {
   private List<InetAddress> addresses() {
     return Stream.of("/proc/net/udp", "/proc/net/udp6")
         .flatMap(file -> machine.lines(file).stream().skip(1))
-        .map(line -> line.strip().split("\\s+")[1].split(":"))
+        .map(line -> line.strip().split("\\s+", -1)[1].split(":", -1))
         .filter(local -> Integer.parseInt(local[1], 16) == PORT)
         .map(local -> address(local[0]))
         .distinct()

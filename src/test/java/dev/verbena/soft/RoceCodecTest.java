@@ -23,12 +23,12 @@ class RoceCodecTest {
   private static final int UDP = 8;
 
   /** The CNP of a ConnectX-4 Lx. */
-  private static final String NOTIFICATION =
+  static final String NOTIFICATION =
       "45c2003c718c4000401191610a0011010a001201000012b7002800008100ffff4000011800000000"
           + "0000000000000000000000000000000082fd002a";
 
   /** A UC SEND of a NIC, with the identification 1144. */
-  private static final String SEND =
+  static final String SEND =
       "450100400478400040110000c0a80007c0a80007c00012b7002c00002460ffff000000d300cf1710"
           + "4630818be28935d90e9a95505401be885e50000078f353f3";
 

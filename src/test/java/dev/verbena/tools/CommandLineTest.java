@@ -35,7 +35,8 @@ class CommandLineTest {
         "packets send",
         "perf",
         "perf lat",
-        "perf bw"
+        "perf bw",
+        "sniff"
       })
   void everyCommandHasHelp(String command) {
     Run run = Run.of((command + " --help").split(" "));
