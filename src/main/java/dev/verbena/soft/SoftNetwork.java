@@ -20,6 +20,7 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
 /**
@@ -51,6 +52,7 @@ import java.util.random.RandomGenerator;
 public final class SoftNetwork implements AutoCloseable {
   private static final AtomicInteger COUNT = new AtomicInteger();
   private static final String UDP_DEVICE = "udp0";
+  private static final String TRACE = "dev.verbena.soft.trace";
   private static final long LOCALLY_ADMINISTERED = 0x0200_0000_0000_0000L;
 
   final Link link;
@@ -65,6 +67,9 @@ public final class SoftNetwork implements AutoCloseable {
   private final List<SoftDevice> removed = new ArrayList<>();
 
   private boolean closed;
+
+  /** Gets each packet as text; null if nobody does. */
+  private Consumer<String> tracer = Boolean.getBoolean(TRACE) ? System.err::println : null;
 
   /** Whether no more devices can be added. */
   private boolean isComplete;
@@ -312,6 +317,28 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   /**
+   * Passes each packet as one line of text to a consumer, in place of the one before: {@code sent}
+   * or, on a network over UDP, {@code received}, then the GIDs, the opcode with the name that it
+   * has in C, and the fields of all headers.
+   *
+   * {@snippet :
+   * network.trace(System.err::println);
+   * }
+   *
+   * <p>The system property {@code -Ddev.verbena.soft.trace=true} does this for all networks.
+   *
+   * @param lines is called under the network's lock: it must return soon, and not use the objects
+   *     of the network
+   */
+  public void trace(Consumer<String> lines) {
+    Objects.requireNonNull(lines, "lines");
+    engine.locked(
+        () -> {
+          tracer = lines;
+        });
+  }
+
+  /**
    * Calls code with this network in place of the RDMA devices of the host: {@link Device#list}
    * returns the devices of this network, and RDMA CM connects their addresses. This holds for the
    * thread that calls the code and for threads which the code starts, not for those of an executor
@@ -423,6 +450,7 @@ public final class SoftNetwork implements AutoCloseable {
     if (faults.corrupts()) {
       packet.corrupt = true;
     }
+    trace("sent ", packet);
     if (faults.duplicates()) {
       launch(engine.packets.take().copyOf(packet));
     }
@@ -468,8 +496,15 @@ public final class SoftNetwork implements AutoCloseable {
     }
   }
 
+  private void trace(String what, Packet packet) {
+    if (tracer != null) {
+      tracer.accept(what + PacketText.of(packet));
+    }
+  }
+
   /** Takes a packet that came over the link to a GID of this network or to a group. */
   void arrived(Packet packet) {
+    trace("received ", packet);
     SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
     if (port != null && port.isActive()) {
       deliver(packet, port);

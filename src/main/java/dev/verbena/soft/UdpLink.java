@@ -20,8 +20,6 @@ final class UdpLink implements Link {
   /** The UDP port of RoCE v2. */
   static final int PORT = 4791;
 
-  private static final System.Logger LOGGER = System.getLogger(UdpLink.class.getName());
-
   /** IP header (40), UDP header (8), BTH and the longest extension headers, ICRC, as in rxe. */
   private static final int HEADERS = 80;
 
@@ -40,7 +38,6 @@ final class UdpLink implements Link {
   private final UdpSender sender;
   private final UdpReceiver receiver;
   private final List<UdpGroup> groups = new ArrayList<>();
-  private final boolean traced = LOGGER.isLoggable(System.Logger.Level.TRACE);
   private SoftNetwork network;
   private boolean closed;
 
@@ -145,13 +142,9 @@ final class UdpLink implements Link {
 
   @Override
   public void send(Packet packet) {
-    if (closed) {
-      return;
+    if (!closed) {
+      sender.send(packet);
     }
-    if (traced) {
-      LOGGER.log(System.Logger.Level.TRACE, "sent {0}", PacketText.of(packet));
-    }
-    sender.send(packet);
   }
 
   @Override
@@ -172,9 +165,6 @@ final class UdpLink implements Link {
 
   /** A packet arrived, which belongs to the network from now on. */
   void arrived(Packet packet) {
-    if (traced) {
-      LOGGER.log(System.Logger.Level.TRACE, "received {0}", PacketText.of(packet));
-    }
     boolean isEcho =
         packet.sourceGidLow == own.low()
             && packet.sourceGidHigh == own.high()
@@ -192,9 +182,6 @@ final class UdpLink implements Link {
 
   /** Something arrived that is no packet, which is dropped. */
   void dropped(Packet packet) {
-    if (traced) {
-      LOGGER.log(System.Logger.Level.TRACE, "dropped what is no packet");
-    }
     network.engine.packets.release(packet);
     network.devices().forEach(device -> device.counters.malformedPackets++);
   }

@@ -53,9 +53,13 @@ final class UdpDevice {
     }
     OptionSpec option = leaf.matchedOption(OPTION);
     String name = option == null ? null : option.originalStringValues().getLast();
-    return isDescribedBy(name)
-        ? execute(result, leaf.commandSpec(), name)
-        : new RunLast().execute(result);
+    if (isDescribedBy(name)) {
+      return execute(result, leaf.commandSpec(), name);
+    }
+    if (Main.traces(leaf.commandSpec())) {
+      throw Failure.usage(leaf.commandSpec(), "--trace requires a device over UDP (udp:ADDRESS)");
+    }
+    return new RunLast().execute(result);
   }
 
   private static int execute(ParseResult result, CommandSpec command, String description) {
@@ -65,6 +69,9 @@ final class UdpDevice {
           command, BothEnds.OPTION + " has devices of its own: omit " + description);
     }
     try (SoftNetwork network = SoftNetwork.of(description)) {
+      if (Main.traces(command)) {
+        network.trace(line.getErr()::println);
+      }
       return network.call(() -> new RunLast().execute(result));
     } catch (CommandLine.PicocliException e) {
       throw e;

@@ -100,6 +100,16 @@ class UdpProgramsTest {
   }
 
   @Test
+  void tracePrintsEachPacket() throws Exception {
+    String[] options = {"-p", Ports.free(), "-n", "1", "--trace", "--device"};
+    CompletableFuture<Run> serving = Run.inBackground(Words.of("pingpong", options, there()));
+    Run run = Run.untilConnected(Words.of("pingpong", options, Words.of(here(), "127.0.0.1")));
+    assertTrue(run.succeeded().err().contains("sent 127.0.0.1 > 127.0.0.2 RC_SEND_"), run.err());
+    assertTrue(run.err().contains("received 127.0.0.2 > 127.0.0.1 RC_ACKNOWLEDGE "), run.err());
+    serving.join().succeeded();
+  }
+
+  @Test
   void srq() throws Exception {
     String[] options = {"-a", SERVER, "-c", "5", "-l", "5000", "--device"};
     meet(Words.of("srq", "-s", options, there()), Words.of("srq", options, here()));
@@ -122,6 +132,7 @@ class UdpProgramsTest {
   @ValueSource(
       strings = {
         "rping -s --device rxe0",
+        "pingpong --trace",
         "rping --both-ends --device udp:127.0.0.1",
         "pingpong --both-ends -d udp:127.0.0.1"
       })
