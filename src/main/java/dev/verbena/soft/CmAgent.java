@@ -87,6 +87,10 @@ final class CmAgent implements ManagementHandler {
     return engine.timers;
   }
 
+  CmTimers times() {
+    return manager.times();
+  }
+
   long now() {
     return engine.now();
   }
@@ -286,7 +290,7 @@ final class CmAgent implements ManagementHandler {
       return;
     }
     Path path =
-        new Path(Gids.of(header.destination()), arrival.from(), 0, 0, HOP_LIMIT, 0, CmTimers.ACK);
+        new Path(Gids.of(header.destination()), arrival.from(), 0, 0, HOP_LIMIT, 0, times().ack());
     CmLookup lookup = CmLookup.passive(this, made, arrival.port(), path, arrival.datagram());
     questions.add(lookup);
     made.lookupRequested(lookup, listener, req.data());

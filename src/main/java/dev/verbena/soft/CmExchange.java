@@ -84,6 +84,11 @@ final class CmExchange {
 
   private int triesLeft;
 
+  /** How long to wait for an answer, and how often to send again: set by the active end. */
+  private int response;
+
+  private int maxRetries = CmTimers.RETRIES;
+
   /** Sends a message again, or ends TIMEWAIT. */
   private final class Deadline extends Timer {
     Deadline(TimerQueue queue) {
@@ -98,7 +103,7 @@ final class CmExchange {
         tell(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, CmEvent.NOTHING);
       } else if (triesLeft-- > 0) {
         agent.send(CmExchange.this, last);
-        await(CmTimers.RESPONSE);
+        await(response);
       } else {
         giveUp();
       }
@@ -113,6 +118,7 @@ final class CmExchange {
     this.id = agent.newId();
     this.ownPsn = owner.startingPsn;
     this.timer = new Deadline(agent.timers());
+    this.response = agent.times().response();
   }
 
   /** The active end. */
@@ -128,6 +134,8 @@ final class CmExchange {
     exchange.peerId = req.id();
     exchange.peerGuid = req.offer().guid();
     exchange.retryCount = req.retryCount();
+    exchange.response = req.localTimeout();
+    exchange.maxRetries = req.maxRetries();
     exchange.rnrRetryCount = req.offer().rnrRetryCount();
     exchange.mtu = req.mtu();
     exchange.transport = req.transport();
@@ -169,10 +177,10 @@ final class CmExchange {
             service,
             offer,
             transport,
-            CmTimers.RESPONSE,
-            CmTimers.RESPONSE,
+            response,
+            response,
             retryCount,
-            CmTimers.RETRIES,
+            maxRetries,
             mtu,
             path,
             data);
@@ -384,9 +392,9 @@ final class CmExchange {
 
   private void sendUntilAnswered(CmDatagram datagram) {
     last = datagram;
-    triesLeft = CmTimers.RETRIES;
+    triesLeft = maxRetries;
     agent.send(this, datagram);
-    await(CmTimers.RESPONSE);
+    await(response);
   }
 
   private void await(int exponent) {

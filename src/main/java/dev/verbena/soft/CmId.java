@@ -220,7 +220,7 @@ final class CmId {
   }
 
   private void setPath(Gids from, Gids to) {
-    int timeout = ackTimeout >= 0 ? ackTimeout : CmTimers.ACK;
+    int timeout = ackTimeout >= 0 ? ackTimeout : manager.times().ack();
     path = new Path(from, to, 0, typeOfService, HOP_LIMIT, 0, timeout);
   }
 

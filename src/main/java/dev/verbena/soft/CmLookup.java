@@ -82,7 +82,7 @@ final class CmLookup {
 
   private void send() {
     agent.send(port, path, request);
-    timer.start(agent.now() + CmTimers.nanos(CmTimers.RESPONSE));
+    timer.start(agent.now() + CmTimers.nanos(agent.times().response()));
   }
 
   /** Sends the answer. */

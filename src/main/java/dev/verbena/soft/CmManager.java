@@ -114,6 +114,11 @@ final class CmManager {
     return address.isAnyLocalAddress() || (address.isLoopbackAddress() && !isLinked());
   }
 
+  /** The times of the communication manager. */
+  CmTimers times() {
+    return isLinked() ? CmTimers.NETWORK : CmTimers.LOCAL;
+  }
+
   /** Whether packets get from one port to another, or to a peer of another network (null). */
   boolean reaches(SoftPort from, SoftPort to) {
     if (to == null) {

@@ -185,7 +185,7 @@ class CmFaultsTest {
     client.connect();
     ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
     // Longer than all repetitions of the request together.
-    Thread.sleep(16 * CmTimers.nanos(CmTimers.RESPONSE) / 1_000_000 + 500);
+    Thread.sleep(16 * CmTimers.nanos(CmTimers.LOCAL.response()) / 1_000_000 + 500);
     var _ = server.queues().createQueuePair(SMALL);
     server.accept();
     next(active, EventType.ESTABLISHED);
