@@ -158,7 +158,8 @@ final class Engine implements AutoCloseable {
 
   private boolean turn() {
     now = System.nanoTime();
-    boolean worked = receive();
+    boolean received = receive();
+    boolean worked = received;
     accept();
     for (int run = 0; first != null && run < TURN; run++) {
       worked = true;
@@ -167,16 +168,17 @@ final class Engine implements AutoCloseable {
         break;
       }
     }
-    expireTimersInTurn();
+    expireTimersInTurn(received);
     return worked || first != null;
   }
 
   /**
    * Expires timers when there is no other work: the acknowledgment that a timer waits for may have
-   * arrived while this thread did not run. Not later than after a number of turns, though.
+   * arrived while this thread did not run, and may be behind what this turn received. Not later
+   * than after a number of turns, though.
    */
-  private void expireTimersInTurn() {
-    boolean busy = first != null || requests != null;
+  private void expireTimersInTurn(boolean received) {
+    boolean busy = received || first != null || requests != null;
     if (!busy || ++turnsWithoutTimers == TURNS_WITHOUT_TIMERS) {
       turnsWithoutTimers = 0;
       expireTimers();

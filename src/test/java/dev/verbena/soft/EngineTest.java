@@ -1,0 +1,97 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.net.InetAddress;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** The order of what a network's thread does. */
+class EngineTest {
+  private static final int WAITING = 5;
+
+  /** A link on which packets wait. */
+  private static class Waiting implements Link {
+    private final NoLink none = new NoLink();
+    private int left;
+    private int received;
+
+    Waiting(int packets) {
+      left = packets;
+    }
+
+    @Override
+    public boolean receive() {
+      if (left == 0) {
+        return false;
+      }
+      left--;
+      received++;
+      return true;
+    }
+
+    @Override
+    public void send(Packet packet) {}
+
+    @Override
+    public void flush() {}
+
+    @Override
+    public void sleep(long nanos) {
+      none.sleep(nanos);
+    }
+
+    @Override
+    public void wake(Thread thread) {
+      none.wake(thread);
+    }
+
+    @Override
+    public int mtu() {
+      return none.mtu();
+    }
+
+    @Override
+    public boolean reaches(InetAddress address) {
+      return false;
+    }
+
+    @Override
+    public void join(Gids group) {}
+
+    @Override
+    public void leave(Gids group) {}
+
+    @Override
+    public void close() {}
+  }
+
+  /** Returns how many packets were received before a timer that had expired already. */
+  private static int receivedBeforeTimer(int packets) throws Exception {
+    Waiting link = new Waiting(packets);
+    CompletableFuture<Integer> expired = new CompletableFuture<>();
+    try (Engine engine = new Engine("engine", link, () -> {})) {
+      Timer timer =
+          new Timer(engine.timers) {
+            @Override
+            void expired() {
+              expired.complete(link.received);
+            }
+          };
+      timer.start(engine.now());
+      engine.start();
+      return expired.get(2, TimeUnit.MINUTES);
+    }
+  }
+
+  @Test
+  void timersExpireAfterThePacketsThatWait() throws Exception {
+    assertEquals(WAITING, receivedBeforeTimer(WAITING));
+  }
+
+  @Test
+  void timersExpireAlthoughPacketsNeverEnd() throws Exception {
+    assertEquals(64, receivedBeforeTimer(Integer.MAX_VALUE));
+  }
+}
