@@ -8,7 +8,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.util.Set;
 
 /**
  * Access by address to memory that C code owns or uses. The only class that accesses memory by
@@ -50,16 +49,23 @@ public final class Memory {
    * close}, which throws.
    */
   public static boolean isClosable(MemorySegment.Scope scope) {
-    return Closable.SCOPES.contains(scope.getClass());
+    return isShared(scope) || scope.getClass() == Scopes.CONFINED;
   }
 
-  private static final class Closable {
-    static final Set<Class<?>> SCOPES = scopes();
+  /** Returns whether a scope is that of a shared arena. */
+  public static boolean isShared(MemorySegment.Scope scope) {
+    return scope.getClass() == Scopes.SHARED;
+  }
 
-    private static Set<Class<?>> scopes() {
+  private static final class Scopes {
+    static final Class<?> CONFINED;
+    static final Class<?> SHARED;
+
+    static {
       try (Arena confined = Arena.ofConfined();
           Arena shared = Arena.ofShared()) {
-        return Set.of(confined.scope().getClass(), shared.scope().getClass());
+        CONFINED = confined.scope().getClass();
+        SHARED = shared.scope().getClass();
       }
     }
   }
@@ -70,8 +76,8 @@ public final class Memory {
   }
 
   /**
-   * Runs an action when an arena is closed, before the memory is freed that it has allocated so
-   * far.
+   * Runs an action when a shared arena is closed, before the memory is freed that it has allocated
+   * so far. If the action throws an {@link Error}, this memory is not freed.
    */
   public static void beforeFree(Arena arena, Runnable action) {
     MemorySegment unused = MemorySegment.NULL.reinterpret(arena, segment -> action.run());

@@ -141,12 +141,14 @@ public final class MemoryRegistration {
 
   /**
    * Closes the region together with the arena of the memory: just before the memory is freed, so
-   * that the device does not write to freed memory.
+   * that the device does not write to freed memory. If the region cannot be closed, {@link
+   * Arena#close} throws an {@link Error} with the cause; the memory then stays allocated.
    *
-   * @param arena the arena of the memory: confined or shared
+   * @param arena the shared arena of the memory. A confined arena does not free its memory in a
+   *     defined order: close the region before it
    * @return this
-   * @throws IllegalArgumentException if the memory is of another arena, or if the arena is never
-   *     closed, which is the case for automatic arenas and the global arena
+   * @throws IllegalArgumentException if the memory is of another arena, or if the arena is not a
+   *     shared one
    */
   public MemoryRegistration closedWith(Arena arena) {
     if (!arena.scope().equals(memory.scope())) {
@@ -156,6 +158,11 @@ public final class MemoryRegistration {
       throw new IllegalArgumentException(
           "an automatic or global arena is never closed, nor would the region be: use"
               + " Arena.ofShared() or ProtectionDomain.allocateMemory");
+    }
+    if (!Memory.isShared(arena.scope())) {
+      throw new IllegalArgumentException(
+          "a confined arena may free the memory before it closes the region: use Arena.ofShared()"
+              + " or ProtectionDomain.allocateMemory, or close the region before the arena");
     }
     this.arena = arena;
     return this;
@@ -197,11 +204,24 @@ public final class MemoryRegistration {
 
   private void closeBeforeArena(MemoryRegion region) {
     try {
-      Memory.beforeFree(arena, region::close);
+      Memory.beforeFree(arena, () -> closeOrKeepMemory(region));
     } catch (IllegalStateException e) {
       region.close(); // Another thread has closed the arena: its memory is gone.
       throw new IllegalStateException(
           "the arena of the memory was closed while the memory was being registered", e);
+    }
+  }
+
+  /** An arena frees its memory even if an action throws an exception, but not after an error. */
+  private static void closeOrKeepMemory(MemoryRegion region) {
+    try {
+      region.close();
+    } catch (RuntimeException e) {
+      throw new Error(
+          region
+              + " cannot be closed; the memory of its arena stays allocated, since the device"
+              + " may write to it",
+          e);
     }
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -127,10 +128,33 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
           assertThrows(IllegalArgumentException.class, () -> registration.closedWith(endless));
       assertTrue(thrown.getMessage().contains("allocateMemory"), thrown.getMessage());
     }
+  }
+
+  /** In JDK 25, a confined arena frees what it allocated first before anything else happens. */
+  @Test
+  void confinedArenaThrows() {
     try (Arena confined = Arena.ofConfined()) {
-      MemoryRegion region = pd.memory(confined.allocate(64)).closedWith(confined).register();
-      assertTrue(region.isOpen());
+      MemoryRegistration registration = pd.memory(confined.allocate(64));
+      var thrown =
+          assertThrows(IllegalArgumentException.class, () -> registration.closedWith(confined));
+      assertTrue(thrown.getMessage().contains("Arena.ofShared()"), thrown.getMessage());
     }
+  }
+
+  @Test
+  void memoryOfAnArenaStaysAllocatedIfItsRegionCannotBeClosed() {
+    AtomicBoolean freed = new AtomicBoolean();
+    Arena shared = Arena.ofShared();
+    MemorySegment memory =
+        MemorySegment.ofAddress(0x1000).reinterpret(64, shared, segment -> freed.set(true));
+    MemoryRegion region = pd.memory(memory).closedWith(shared).register();
+    refuses = true;
+    var thrown = assertThrows(Error.class, shared::close);
+    assertInstanceOf(VerbsException.class, thrown.getCause());
+    assertTrue(region.isOpen());
+    assertFalse(freed.get(), "the device may still write to it");
+    refuses = false;
+    region.close();
   }
 
   @Test
