@@ -196,10 +196,14 @@ final class ExtendedPosting {
   }
 
   public static void wr_send_tso(long address, long header, short headerSize, short segmentSize) {
-    SendRequest request = begin(address, rdma_h.IBV_WR_TSO());
-    int errno = Posting.takeHeader(queue(address), request, header, headerSize, segmentSize);
-    if (errno != 0) {
-      fail(queue(address), errno);
+    begin(address, rdma_h.IBV_WR_TSO());
+    SendQueue sends = queue(address);
+    SendRequest request = current(sends); // A request that is not posted has no buffer.
+    if (request != null) {
+      int errno = Posting.takeHeader(sends, request, header, headerSize, segmentSize);
+      if (errno != 0) {
+        fail(sends, errno);
+      }
     }
   }
 

@@ -189,6 +189,8 @@ final class MemoryFunctions {
         () -> {
           region.requireUnused("ibv_dereg_mr");
           dropKeys(region);
+          region.local = null;
+          region.remote = null;
           region.domain.users--;
           if (region.backing != null) {
             region.backing.users--;

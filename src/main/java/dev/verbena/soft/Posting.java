@@ -5,7 +5,6 @@ import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.ibv_send_wr;
-import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 
 /** {@code ibv_post_send}: takes lists of {@code struct ibv_send_wr} into send queues. */
@@ -43,9 +42,6 @@ final class Posting {
   private static final long TSO_HEADER_SIZE = TSO + ibv_send_wr.tso.hdr_sz$offset();
   private static final long TSO_SEGMENT = TSO + ibv_send_wr.tso.mss$offset();
 
-  private static final long SGE_ADDRESS = ibv_sge.addr$offset();
-  private static final long SGE_LENGTH = ibv_sge.length$offset();
-  private static final long SGE_SIZE = ibv_sge.sizeof();
   private static final long AH_HANDLE = Abi.current().offsetOf(ibv_ah.layout(), "handle");
 
   private Posting() {}
@@ -92,8 +88,7 @@ final class Posting {
     request.flags = Memory.getInt(wr + FLAGS);
     request.immediate = Memory.getInt(wr + IMMEDIATE);
     request.elements.read(Memory.getLong(wr + SG_LIST), elements);
-    if (request.has(rdma_h.IBV_SEND_INLINE())
-        && !takeInline(sends, request, Memory.getLong(wr + SG_LIST), elements)) {
+    if (request.has(rdma_h.IBV_SEND_INLINE()) && !takeInline(sends, request)) {
       return Errno.EINVAL;
     }
     if (queuePair.type == rdma_h.IBV_QPT_UD()) {
@@ -143,16 +138,12 @@ final class Posting {
     return 0;
   }
 
-  private static boolean takeInline(SendQueue sends, SendRequest request, long list, int elements) {
+  private static boolean takeInline(SendQueue sends, SendRequest request) {
     long length = request.elements.length();
     if (length > sends.maxInline) {
       return false;
     }
-    long at = request.inlineBuffer;
-    for (int i = 0; i < elements; i++) {
-      int size = Memory.getInt(list + i * SGE_SIZE + SGE_LENGTH);
-      at = copy(Memory.getLong(list + i * SGE_SIZE + SGE_ADDRESS), at, size);
-    }
+    request.elements.copyInline(request.inlineBuffer);
     request.inlineLength = (int) length;
     return true;
   }

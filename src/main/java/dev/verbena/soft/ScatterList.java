@@ -87,6 +87,17 @@ final class ScatterList {
         : null;
   }
 
+  /**
+   * Copies inline data: all elements, whatever their keys, to a buffer that is large enough for
+   * {@link #length}.
+   */
+  void copyInline(long buffer) {
+    long at = buffer;
+    for (int i = 0; i < count; i++) {
+      at = Posting.copy(addresses[i], at, lengths[i]);
+    }
+  }
+
   /** Copies a part of the message from memory to a buffer; false if that is not allowed. */
   boolean gather(SoftDomain domain, long offset, long buffer, int length) {
     return copy(domain, offset, buffer, length, false);

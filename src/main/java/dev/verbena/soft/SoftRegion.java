@@ -5,7 +5,10 @@ import java.lang.foreign.MemorySegment;
 /** A memory region. */
 final class SoftRegion extends SoftObject {
   SoftDomain domain;
+
+  /** Null once the region was deregistered: a request that was posted before may refer to it. */
   MemoryKey local;
+
   MemoryKey remote;
 
   /** Device memory or a buffer that the region is part of, or null. */

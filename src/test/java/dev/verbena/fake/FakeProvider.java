@@ -15,6 +15,7 @@ import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Upcalls;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -75,6 +76,11 @@ public final class FakeProvider implements Provider, AutoCloseable {
   @Override
   public Librdmacm rdmacm() {
     return rdmacm;
+  }
+
+  @Override
+  public void memoryOf(long region, MemorySegment memory) {
+    internals.provider().memoryOf(region, memory);
   }
 
   private static Method player(Object part, String function) {

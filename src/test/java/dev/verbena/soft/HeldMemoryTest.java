@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.MemoryWindow;
+import dev.verbena.verbs.MemoryWindowType;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.WindowBinding;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -15,6 +18,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -151,6 +155,29 @@ class HeldMemoryTest {
       mapped.close();
       assertEquals(1, pair.a.queuePair.post(list));
       assertEquals(CompletionStatus.LOC_PROT_ERR, pair.completion());
+    }
+  }
+
+  @Test
+  void windowIsNotBoundToARegionThatWasDeregisteredSince() {
+    try (SoftPair pair = SoftPair.connected()) {
+      MemoryRegion region =
+          pair.a.domain.allocateMemory(
+              SIZE, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.MW_BIND);
+      MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      SendList list = new SendList(1, 0);
+      list.bindMemoryWindow(
+              0,
+              window,
+              MemoryWindow.nextKey(window.rkey()),
+              new WindowBinding(region, 0, SIZE, Set.of(AccessFlag.REMOTE_WRITE)))
+          .signaled();
+      pair.network.engine.locked(
+          () -> {
+            assertEquals(1, pair.a.queuePair.post(list)); // Carried out when the lock is free.
+            region.close();
+          });
+      assertEquals(CompletionStatus.MW_BIND_ERR, pair.completion());
     }
   }
 }

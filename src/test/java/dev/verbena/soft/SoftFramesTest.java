@@ -11,6 +11,10 @@ import dev.verbena.verbs.FlowFlag;
 import dev.verbena.verbs.FlowMatch;
 import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.FlowType;
+import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.SendOperation;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -94,6 +98,26 @@ class SoftFramesTest {
     network.faults().portDown("soft1", 1);
     a.send(frame(5));
     assertEquals(List.of(), b.arrived());
+  }
+
+  @Test
+  void segmentationThatDoesNotFitIntoTheSendQueueIsNotPosted() {
+    byte[] frame = Frames.tcp(MAC, HERE, THERE, 3000, 80, 64);
+    MemorySegment header = a.memory.asSlice(0, frame.length - 64);
+    try (RawEnd sender =
+        new RawEnd(
+            network.addDevice("soft2"),
+            builder ->
+                builder
+                    .capacity(QueuePairCapacity.of(1))
+                    .maxTsoHeader(64)
+                    .sendOperations(SendOperation.TSO))) {
+      try (Posting posting = sender.queuePair.startPosting()) {
+        posting.tso(header, 64).local(sender.region, 0, 64);
+        posting.tso(header, 64).local(sender.region, 0, 64);
+        assertEquals(0, posting.complete(), "all or none");
+      }
+    }
   }
 
   @Test
