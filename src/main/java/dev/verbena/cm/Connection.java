@@ -203,7 +203,7 @@ public final class Connection implements AutoCloseable {
     try {
       int size = settings.messageSize();
       ConnectionQueues queues = endpoint.id().queues();
-      queues.createQueuePair(
+      queues.createQueuePairOnOneChannel(
           QueuePairCapacity.of(settings.sends()).withReceiveRequests(settings.receives()));
       Inbox inbox = new Inbox(queues.transfers(), settings.receives(), size);
       Outbox outbox = new Outbox(queues.transfers(), settings.sends(), size);

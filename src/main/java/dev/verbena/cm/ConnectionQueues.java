@@ -5,14 +5,17 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -31,6 +34,8 @@ public final class ConnectionQueues {
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
+  private CompletionEvents sendEvents;
+  private CompletionEvents receiveEvents;
   private SharedReceiveQueue sharedReceives;
 
   ConnectionQueues(NativeId id, HomeDomain home) {
@@ -86,13 +91,63 @@ public final class ConnectionQueues {
             : new Resource[] {id.owner(), domain, sharedReceives};
     MemorySegment struct = id.struct();
     queuePair =
-        VERBS.queuePair(domain, rdma_cm_id.qp(struct), capacity, this::destroyQueuePair, parents);
+        VERBS.queuePair(
+            domain, rdma_cm_id.qp(struct), capacity, this::destroyWithCompletionQueues, parents);
     sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
+    sendEvents = events(sendCompletions);
     receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
+    receiveEvents = events(receiveCompletions);
   }
 
   private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
     return VERBS.completionQueue(id.context(), channel, queue);
+  }
+
+  private static CompletionEvents events(CompletionQueue queue) {
+    return new CompletionEvents(queue.channel().orElseThrow());
+  }
+
+  /**
+   * Creates the queue pair of the identifier, with two completion queues that share a completion
+   * channel, which is one file descriptor: {@code rdma_create_qp} would create two channels. They
+   * are closed with the identifier.
+   */
+  void createQueuePairOnOneChannel(QueuePairCapacity capacity) {
+    requireRoomForQueuePair();
+    ProtectionDomain domain = home.get();
+    Context context = domain.context();
+    CompletionChannel channel = context.createCompletionChannel();
+    belongToIdentifier(channel, context);
+    sendCompletions = create(channel, capacity.sendRequests());
+    receiveCompletions = create(channel, capacity.receiveRequests());
+    sendEvents = new CompletionEvents(channel);
+    receiveEvents = sendEvents;
+    QueuePairBuilder builder =
+        domain
+            .queuePair(QueuePairType.RC)
+            .sendCompletions(sendCompletions)
+            .receiveCompletions(receiveCompletions)
+            .capacity(capacity);
+    sharedReceiveQueue().ifPresent(builder::sharedReceiveQueue);
+    QueuePair _ = createQueuePair(builder);
+  }
+
+  private CompletionQueue create(CompletionChannel channel, int entries) {
+    Context context = channel.context();
+    CompletionQueue queue = context.completionQueue(entries).channel(channel).create();
+    belongToIdentifier(queue, context, channel);
+    return queue;
+  }
+
+  private void belongToIdentifier(Resource made, Resource... parents) {
+    Resource[] all = Arrays.copyOf(parents, parents.length + 1);
+    all[parents.length] = id.owner();
+    try {
+      VERBS.moveTo(made, all);
+    } catch (IllegalStateException e) {
+      made.close();
+      throw e;
+    }
   }
 
   /**
@@ -128,10 +183,14 @@ public final class ConnectionQueues {
     return queuePair;
   }
 
-  private void destroyQueuePair() {
+  private void destroyWithCompletionQueues() {
     // ibv_destroy_cq waits until all events of the queue are acknowledged.
     release(sendCompletions);
     release(receiveCompletions);
+    destroyQueuePair();
+  }
+
+  private void destroyQueuePair() {
     id.callClosing(
         identifier -> {
           id.groups().leaveAll();
@@ -271,6 +330,12 @@ public final class ConnectionQueues {
    */
   public Transfers transfers() {
     CompletionQueue sends = sendCompletions();
-    return new Transfers(queuePair, sharedReceiveQueue().orElse(null), sends, receiveCompletions());
+    return new Transfers(
+        queuePair,
+        sharedReceiveQueue().orElse(null),
+        sends,
+        receiveCompletions(),
+        sendEvents,
+        receiveEvents);
   }
 }

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One end of a connection or a datagram service, with a blocking call for each step: an identifier
- * ({@code struct rdma_cm_id}) with an event channel of its own.
+ * ({@code struct rdma_cm_id}) whose events the library reads.
  *
  * <p>The active side gets an endpoint from {@link #resolve}, the passive side from {@link
  * Listener#take()}:
@@ -34,8 +35,11 @@ import org.jspecify.annotations.Nullable;
  * outstanding requests of the queue pair are flushed, and {@link #end()} returns the event.
  *
  * <p><b>Threads.</b> Any thread may call any method. Each wait ends by its timeout, an interrupt,
- * or the close of the endpoint, and does not occupy the carrier of a virtual thread. A virtual
- * thread of the endpoint reads its events.
+ * or the close of the endpoint, and does not occupy the carrier of a virtual thread.
+ *
+ * <p><b>Event channels.</b> Up to 32 endpoints share an {@link EventChannel}, which is one file
+ * descriptor, and a virtual thread that reads its events. The first endpoint opens the channel, the
+ * last one closes it. A program must neither read nor close it.
  *
  * <p><b>Closing.</b> {@link #close()} disconnects and destroys the identifier with its queue pair
  * ({@code rdma_destroy_id}).
@@ -53,7 +57,7 @@ public final class Endpoint implements AutoCloseable {
    */
   private static final Duration ATTEMPT = Duration.ofMillis(250);
 
-  private final EventChannel channel;
+  private final EndpointChannel channel;
   private final ConnectionId id;
   private final @Nullable ConnectionEvent request;
   private final LinkedBlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
@@ -63,15 +67,11 @@ public final class Endpoint implements AutoCloseable {
 
   private volatile @Nullable ConnectionEvent end;
 
-  private Endpoint(EventChannel channel, ConnectionId id, ConnectionEvent request) {
+  private Endpoint(EndpointChannel channel, ConnectionId id, @Nullable ConnectionEvent request) {
     this.channel = channel;
     this.id = id;
     this.request = request;
-  }
-
-  private static Endpoint start(Endpoint endpoint) {
-    Thread.ofVirtual().name(endpoint.toString()).start(endpoint::watch);
-    return endpoint;
+    channel.add(id, this::deliver);
   }
 
   /**
@@ -93,30 +93,27 @@ public final class Endpoint implements AutoCloseable {
       InetSocketAddress peer,
       Duration timeout)
       throws InterruptedException {
-    return resolve(
-        EventChannel.open(Provider.reaching(local, peer).rdmacm()),
-        portSpace,
-        local,
-        peer,
-        timeout);
+    return resolve(Provider.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout);
   }
 
   static Endpoint resolve(
-      EventChannel channel,
+      Librdmacm rdmacm,
       PortSpace portSpace,
       @Nullable InetSocketAddress local,
       InetSocketAddress peer,
       Duration timeout)
       throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
+    Endpoint endpoint =
+        EndpointChannel.enter(
+            rdmacm, channel -> new Endpoint(channel, channel.events().createId(portSpace), null));
     try {
-      Deadline deadline = Deadline.after(timeout);
-      Endpoint endpoint = start(new Endpoint(channel, channel.createId(portSpace), null));
       endpoint.resolveAddress(local, peer, deadline);
       endpoint.id.resolveRoute(endpoint.remaining("rdma_resolve_route", deadline));
       endpoint.await("rdma_resolve_route", EventType.ROUTE_RESOLVED, deadline);
       return endpoint;
     } catch (Throwable t) {
-      channel.close();
+      endpoint.close();
       throw t;
     }
   }
@@ -153,18 +150,20 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Creates the endpoint of a connection request, on a channel of its own; rejects the request if
-   * this fails.
+   * Creates the endpoint of a connection request, which leaves the channel of the listener; rejects
+   * the request if this fails.
    */
   static Endpoint requested(ConnectionEvent request) {
     ConnectionId id = request.id();
     try {
-      EventChannel channel = EventChannel.open(id.nativeId().rdmacm());
+      Endpoint endpoint =
+          EndpointChannel.enter(
+              id.nativeId().rdmacm(), channel -> new Endpoint(channel, id, request));
       try {
-        id.migrate(channel);
-        return start(new Endpoint(channel, id, request));
+        id.migrate(endpoint.channel.events());
+        return endpoint;
       } catch (Throwable t) {
-        channel.close();
+        endpoint.close();
         throw t;
       }
     } catch (Throwable t) {
@@ -173,25 +172,16 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  private void watch() {
-    try {
-      while (true) {
-        ConnectionEvent event = channel.take();
-        if (ENDS.contains(event.type())) {
-          end = event;
-          id.endQuietly();
-        }
-        events.add(Optional.of(event));
-      }
-    } catch (InterruptedException e) {
-      throw new AssertionError("the thread is not accessible to callers", e);
-    } catch (IllegalStateException e) {
-      if (channel.isOpen()) {
-        throw e;
-      }
-    } finally {
-      events.add(Optional.empty());
-    }
+  /** Receives an event from the thread that reads the channel; empty if no event follows. */
+  private void deliver(Optional<ConnectionEvent> event) {
+    event
+        .filter(e -> ENDS.contains(e.type()))
+        .ifPresent(
+            e -> {
+              end = e;
+              id.endQuietly();
+            });
+    events.add(event);
   }
 
   private ConnectionEvent await(String function, EventType wanted, Deadline deadline)
@@ -351,7 +341,8 @@ public final class Endpoint implements AutoCloseable {
   /** Disconnects, and closes the identifier with its queues. */
   @Override
   public void close() {
-    channel.close();
+    id.close();
+    channel.leave(id);
   }
 
   @Override

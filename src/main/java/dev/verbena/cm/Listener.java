@@ -39,7 +39,7 @@ public final class Listener implements AutoCloseable {
   private final ConnectionId id;
 
   /**
-   * Held until a request has migrated to a channel of its own: no other thread may read a later
+   * Held until a request has left the channel of the listener: no other thread may read a later
    * event of the request before.
    */
   private final ReentrantLock handingOver = new ReentrantLock();

@@ -4,7 +4,6 @@ import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AddressHandle;
-import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
@@ -31,6 +30,8 @@ public final class Transfers {
   private final SharedReceiveQueue sharedReceives;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
+  private final CompletionEvents sendEvents;
+  private final CompletionEvents receiveEvents;
   private final SendList send = new SendList(1, 1);
   private final ReceiveList receive = new ReceiveList(1, 1);
 
@@ -42,12 +43,16 @@ public final class Transfers {
       QueuePair queuePair,
       SharedReceiveQueue sharedReceives,
       CompletionQueue sendCompletions,
-      CompletionQueue receiveCompletions) {
+      CompletionQueue receiveCompletions,
+      CompletionEvents sendEvents,
+      CompletionEvents receiveEvents) {
     this.sharedReceives = sharedReceives;
     this.domain = queuePair.domain();
     this.queuePair = queuePair;
     this.sendCompletions = sendCompletions;
     this.receiveCompletions = receiveCompletions;
+    this.sendEvents = sendEvents;
+    this.receiveEvents = receiveEvents;
   }
 
   /**
@@ -323,7 +328,7 @@ public final class Transfers {
    * @throws IllegalStateException if the identifier is closed before or during the wait
    */
   public int awaitSends(Completions completions, Duration timeout) throws InterruptedException {
-    return await(sendCompletions, completions, Deadline.after(timeout));
+    return await(sendCompletions, sendEvents, completions, Deadline.after(timeout));
   }
 
   /**
@@ -336,23 +341,20 @@ public final class Transfers {
    * @throws IllegalStateException if the identifier is closed before or during the wait
    */
   public int awaitReceives(Completions completions, Duration timeout) throws InterruptedException {
-    return await(receiveCompletions, completions, Deadline.after(timeout));
+    return await(receiveCompletions, receiveEvents, completions, Deadline.after(timeout));
   }
 
-  private static int await(CompletionQueue queue, Completions completions, Deadline deadline)
+  private static int await(
+      CompletionQueue queue, CompletionEvents events, Completions completions, Deadline deadline)
       throws InterruptedException {
-    CompletionChannel channel =
-        queue
-            .channel()
-            .orElseThrow(
-                () -> new IllegalStateException(queue + " has no completion channel to wait on"));
     int polled = queue.poll(completions);
     while (polled == 0 && !deadline.isOver()) {
+      long seen = events.count();
       queue.requestNotification();
       // A completion may have arrived before the notification was requested.
       polled = queue.poll(completions);
       if (polled == 0) {
-        channel.poll(deadline.remaining());
+        events.await(queue, seen, deadline);
         polled = queue.poll(completions);
       }
     }

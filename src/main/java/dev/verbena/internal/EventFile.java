@@ -50,14 +50,15 @@ public final class EventFile implements AutoCloseable {
   /**
    * Opens a descriptor with the counter 0.
    *
-   * @throws VerbsException EMFILE if the process has too many open files
+   * @throws VerbsException EMFILE if this process has no more file descriptors
    */
   public static EventFile open() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = arena.allocate(CAPTURE);
       int descriptor = (int) EVENTFD.invokeExact(capture, 0, EFD_SEMAPHORE | EFD_CLOEXEC);
       if (descriptor < 0) {
-        throw new VerbsException("eventfd", (int) ERRNO.get(capture, 0L));
+        int errno = (int) ERRNO.get(capture, 0L);
+        throw ErrorConvention.MINUS_ONE.failure("eventfd", descriptor, errno);
       }
       return new EventFile(descriptor);
     } catch (RuntimeException e) {

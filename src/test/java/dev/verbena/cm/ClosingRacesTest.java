@@ -131,7 +131,7 @@ class ClosingRacesTest {
       InetSocketAddress peer = new InetSocketAddress("10.0.0.1", 7471);
       for (int round = 0; round < ENDPOINT_ROUNDS; round++) {
         Endpoint endpoint =
-            Endpoint.resolve(cm.channel(), PortSpace.TCP, null, peer, Duration.ofSeconds(20));
+            Endpoint.resolve(cm.rdmacm, PortSpace.TCP, null, peer, Duration.ofSeconds(20));
         cm.calm();
         delay(round);
         if (round % 2 == 0) {

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import static dev.verbena.cm.ConnectionSettings.DEFAULT;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -21,6 +22,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -325,6 +327,63 @@ class ConnectionTest {
       assertEquals(Long.MIN_VALUE, memory.get(ValueLayout.JAVA_LONG, 8));
       assertThrows(IllegalArgumentException.class, () -> pair.client.fetchAndAdd(remote, 4, 1));
       assertThrows(IndexOutOfBoundsException.class, () -> pair.client.fetchAndAdd(remote, 32, 1));
+    }
+  }
+
+  /** Both queues of an end share a completion channel, which the receiver reads first. */
+  @DeviceTest
+  void sendsWhileAnotherThreadReceives() throws Exception {
+    try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
+      int messages = 200;
+      FutureTask<Integer> echoing = inBackground(() -> echo(pair.server, messages));
+      FutureTask<Integer> receiving =
+          inBackground(
+              () -> {
+                int last = -1;
+                for (int i = 0; i < messages; i++) {
+                  last = pair.client.receive(SOON)[0] & 0xff;
+                }
+                return last;
+              });
+      for (int i = 0; i < messages; i++) {
+        pair.client.send(new byte[] {(byte) i}, SOON);
+      }
+      assertEquals(messages - 1, receiving.get(2, TimeUnit.MINUTES));
+      assertEquals(messages, echoing.get(2, TimeUnit.MINUTES));
+    }
+  }
+
+  private static int echo(Connection connection, int messages) throws InterruptedException {
+    for (int i = 0; i < messages; i++) {
+      connection.send(connection.receive(SOON), SOON);
+    }
+    return messages;
+  }
+
+  @DeviceTest
+  void eachEndTakesOneDescriptor() throws Exception {
+    int pairs = 20;
+    List<Connection> ends = new ArrayList<>();
+    try (Pair first = Pair.between(Rig.addressA(), Rig.addressB())) {
+      first.client.send(new byte[1], SOON);
+      assertEquals(1, first.server.receive(SOON).length);
+      long before = Descriptors.count();
+      for (int i = 0; i < pairs; i++) {
+        FutureTask<Connection> accepting =
+            inBackground(() -> Connection.accept(first.listener.poll(SOON), DEFAULT.within(SOON)));
+        ends.add(
+            Connection.connect(
+                new InetSocketAddress(Rig.addressB(), first.listener.port()),
+                DEFAULT.within(SOON).from(new InetSocketAddress(Rig.addressA(), 0))));
+        ends.add(accepting.get(2, TimeUnit.MINUTES));
+      }
+      long channels = ends.size() / EndpointChannel.ENDPOINTS + 1;
+      long added = Descriptors.count() - before;
+      assertTrue(
+          added <= ends.size() + channels,
+          () -> "%d descriptors for %d ends".formatted(added, ends.size()));
+    } finally {
+      ends.forEach(Connection::close);
     }
   }
 

@@ -20,6 +20,13 @@ final class Descriptors {
     }
   }
 
+  /** Returns the number of all open file descriptors of this process. */
+  static long count() throws IOException {
+    try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+      return all.count();
+    }
+  }
+
   private static String target(Path link) {
     try {
       return Files.readSymbolicLink(link).toString();

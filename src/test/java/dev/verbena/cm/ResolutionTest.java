@@ -27,7 +27,7 @@ class ResolutionTest {
   }
 
   private Endpoint resolve(Duration timeout) throws InterruptedException {
-    return Endpoint.resolve(cm.channel(), PortSpace.TCP, null, PEER, timeout);
+    return Endpoint.resolve(cm.rdmacm, PortSpace.TCP, null, PEER, timeout);
   }
 
   @Test

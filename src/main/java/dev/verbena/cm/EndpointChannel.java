@@ -1,0 +1,148 @@
+package dev.verbena.cm;
+
+import dev.verbena.internal.Librdmacm;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * An event channel that up to {@value #ENDPOINTS} endpoints share, and the virtual thread that
+ * reads its events. The first endpoint opens it, the last one closes it.
+ *
+ * <p>Each channel is a file descriptor. Calls on the identifiers of a channel are serialized, so
+ * that a channel for all endpoints would let a thousand handshakes wait for each other.
+ */
+final class EndpointChannel {
+  /** The maximum number of endpoints of a channel. */
+  static final int ENDPOINTS = 32;
+
+  private static final ReentrantLock LOCK = new ReentrantLock();
+
+  /** The channels with at least one endpoint; guarded by the lock. */
+  private static final List<EndpointChannel> ALL = new ArrayList<>();
+
+  private final Librdmacm rdmacm;
+  private final EventChannel events;
+  private final Map<ConnectionId, Consumer<Optional<ConnectionEvent>>> receivers =
+      new ConcurrentHashMap<>();
+
+  /** The number of endpoints, with those that are being created; guarded by the lock. */
+  private int count;
+
+  private EndpointChannel(Librdmacm rdmacm) {
+    this.rdmacm = rdmacm;
+    this.events = EventChannel.open(rdmacm);
+  }
+
+  /**
+   * Creates an endpoint on a channel with room for it.
+   *
+   * @param maker creates the endpoint, which is {@linkplain #add added}
+   */
+  static <E> E enter(Librdmacm rdmacm, Function<EndpointChannel, E> maker) {
+    EndpointChannel channel = withRoom(rdmacm);
+    try {
+      return maker.apply(channel);
+    } catch (Throwable t) {
+      channel.release();
+      throw t;
+    }
+  }
+
+  private static EndpointChannel withRoom(Librdmacm rdmacm) {
+    LOCK.lock();
+    try {
+      EndpointChannel channel =
+          ALL.stream()
+              .filter(c -> c.rdmacm == rdmacm && c.count < ENDPOINTS)
+              .findFirst()
+              .orElseGet(() -> open(rdmacm));
+      channel.count++;
+      return channel;
+    } finally {
+      LOCK.unlock();
+    }
+  }
+
+  private static EndpointChannel open(Librdmacm rdmacm) {
+    EndpointChannel opened = new EndpointChannel(rdmacm);
+    Thread.ofVirtual().name("endpoints of " + opened.events).start(opened::deliverAll);
+    ALL.add(opened);
+    return opened;
+  }
+
+  /** Returns the channel, for the identifiers of its endpoints. */
+  EventChannel events() {
+    return events;
+  }
+
+  /**
+   * Adds an endpoint, before its identifier has events on this channel.
+   *
+   * @param receiver receives each event; empty when no event follows
+   */
+  void add(ConnectionId id, Consumer<Optional<ConnectionEvent>> receiver) {
+    receivers.put(id, receiver);
+  }
+
+  private void deliverAll() {
+    try {
+      while (true) {
+        ConnectionEvent event = events.take();
+        Consumer<Optional<ConnectionEvent>> receiver = receivers.get(event.id());
+        if (receiver != null) {
+          receiver.accept(Optional.of(event));
+        }
+      }
+    } catch (InterruptedException e) {
+      throw new AssertionError("the thread is not accessible to callers", e);
+    } catch (IllegalStateException e) {
+      if (events.isOpen()) {
+        throw e;
+      }
+    } finally {
+      retire();
+      receivers.values().forEach(receiver -> receiver.accept(Optional.empty()));
+    }
+  }
+
+  private void retire() {
+    LOCK.lock();
+    try {
+      ALL.remove(this);
+    } finally {
+      LOCK.unlock();
+    }
+  }
+
+  /** Removes the endpoint of an identifier that is closed. May be repeated. */
+  void leave(ConnectionId id) {
+    Consumer<Optional<ConnectionEvent>> receiver = receivers.remove(id);
+    if (receiver != null) {
+      receiver.accept(Optional.empty());
+      release();
+    }
+  }
+
+  private void release() {
+    boolean last;
+    LOCK.lock();
+    try {
+      count--;
+      last = count == 0;
+      if (last) {
+        ALL.remove(this);
+      }
+    } finally {
+      LOCK.unlock();
+    }
+    if (last) {
+      events.close();
+    }
+  }
+}
