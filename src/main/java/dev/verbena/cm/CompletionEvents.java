@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -21,8 +22,8 @@ final class CompletionEvents {
   /** Whether a thread reads the channel; guarded by the lock. */
   private boolean reading;
 
-  /** The number of events that were read; written under the lock. */
-  private volatile long count;
+  /** The number of events that were read; changes under the lock. */
+  private final AtomicLong count = new AtomicLong();
 
   CompletionEvents(CompletionChannel channel) {
     this.channel = channel;
@@ -30,7 +31,7 @@ final class CompletionEvents {
 
   /** Returns the number of events that were read. */
   long count() {
-    return count;
+    return count.get();
   }
 
   /**
@@ -60,10 +61,10 @@ final class CompletionEvents {
   private boolean beginReading(long seen, Deadline deadline) throws InterruptedException {
     lock.lockInterruptibly();
     try {
-      while (reading && count == seen && !deadline.isOver()) {
+      while (reading && count.get() == seen && !deadline.isOver()) {
         long _ = changed.awaitNanos(deadline.remainingNanos());
       }
-      if (reading || count != seen) {
+      if (reading || count.get() != seen) {
         return false;
       }
       reading = true;
@@ -76,7 +77,7 @@ final class CompletionEvents {
   private void add() {
     lock.lock();
     try {
-      count++;
+      count.incrementAndGet();
       changed.signalAll();
     } finally {
       lock.unlock();

@@ -8,11 +8,19 @@ final class IntMap<V> {
   private Object[] values = new Object[16];
   private int size;
 
+  /** The slot of a key if no other key were there. */
+  private int home(int key) {
+    return (key * 0x9e3779b9) >>> 8 & (keys.length - 1);
+  }
+
+  private int after(int slot) {
+    return (slot + 1) & (keys.length - 1);
+  }
+
   private int slot(int key) {
-    int mask = keys.length - 1;
-    int at = (key * 0x9e3779b9) >>> 8 & mask;
+    int at = home(key);
     while (values[at] != null && keys[at] != key) {
-      at = (at + 1) & mask;
+      at = after(at);
     }
     return at;
   }
@@ -40,7 +48,22 @@ final class IntMap<V> {
     if (values[at] != null) {
       values[at] = null;
       size--;
-      rehash(keys.length); // Removal is a control operation: no tombstones.
+      closeGap(at);
+    }
+  }
+
+  /** Moves entries back that could not be found beyond an empty slot. */
+  private void closeGap(int empty) {
+    int gap = empty;
+    for (int at = after(gap); values[at] != null; at = after(at)) {
+      int mask = keys.length - 1;
+      boolean passesGap = ((at - home(keys[at])) & mask) >= ((at - gap) & mask);
+      if (passesGap) {
+        keys[gap] = keys[at];
+        values[gap] = values[at];
+        values[at] = null;
+        gap = at;
+      }
     }
   }
 
