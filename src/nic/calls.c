@@ -230,6 +230,24 @@ static void release_register(struct context *context, int number) {
   }
 }
 
+// A list in which any element is unlinked in constant time.
+#define LINK(element, list) \
+  do { \
+    (element)->next = (list); \
+    (element)->at = &(list); \
+    if (list) { \
+      (list)->at = &(element)->next; \
+    } \
+    (list) = (element); \
+  } while (0)
+#define UNLINK(element) \
+  do { \
+    *(element)->at = (element)->next; \
+    if ((element)->next) { \
+      (element)->next->at = (element)->at; \
+    } \
+  } while (0)
+
 static int destroy(struct object *object) {
   if (object->users) {
     return EBUSY;
@@ -243,11 +261,8 @@ static int destroy(struct object *object) {
     break;
   }
   case CQ: {
-    struct cq *cq = (struct cq *)object, **at = &all_cqs;
-    while (*at != cq) {
-      at = &(*at)->next;
-    }
-    *at = cq->next;
+    struct cq *cq = (struct cq *)object;
+    UNLINK(cq);
     if (cq->channel) {
       forget_events(cq->channel, object);
       cq->channel->users--;
@@ -256,14 +271,11 @@ static int destroy(struct object *object) {
     break;
   }
   case QP: {
-    struct qp *qp = (struct qp *)object, **at = &all_qps;
+    struct qp *qp = (struct qp *)object;
     if (qp->groups) {
       return EBUSY;
     }
-    while (*at != qp) {
-      at = &(*at)->next;
-    }
-    *at = qp->next;
+    UNLINK(qp);
     qps[qp->number & 0xffff] = NULL;
     release_register(object->context, qp->doorbell_register);
     unuse(qp->pd);
@@ -683,8 +695,7 @@ static struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entri
   }
   // Zero would be what arming for the first time writes.
   cq->doorbell[1] = UINT32_MAX;
-  cq->next = all_cqs;
-  all_cqs = cq;
+  LINK(cq, all_cqs);
   answer_driver(call, &(struct mlx5_ib_create_cq_resp){.cqn = cq->number}, sizeof(struct mlx5_ib_create_cq_resp));
   return cq;
 }
@@ -795,8 +806,7 @@ static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, st
   struct qp *qp = new_object(context, QP, sizeof *qp, in->user_handle);
   qp->number = free_number(&last_qpn, (void **)qps);
   qps[qp->number] = qp;
-  qp->next = all_qps;
-  all_qps = qp;
+  LINK(qp, all_qps);
   qp->type = type;
   qp->attributes = calloc(1, sizeof *qp->attributes);
   qp->signal_all = in->sq_sig_all;

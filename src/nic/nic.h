@@ -91,7 +91,7 @@ struct mkey {
 
 struct cq {
   struct object object;
-  struct cq *next;
+  struct cq *next, **at; // at: the pointer to this queue in the list
   char *buffer;
   volatile uint32_t *doorbell; // [0] consumer index, [1] arm
   uint32_t entries, entry_size;
@@ -129,7 +129,7 @@ struct group {
 
 struct qp {
   struct object object;
-  struct qp *next;
+  struct qp *next, **at; // at: the pointer to this queue pair in the list
   struct object *pd, *xrcd, *table;
   uint32_t number, uidx;
   int type;

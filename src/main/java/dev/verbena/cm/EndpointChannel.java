@@ -54,6 +54,7 @@ final class EndpointChannel {
     }
   }
 
+  @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
   private static EndpointChannel withRoom(Librdmacm rdmacm) {
     LOCK.lock();
     try {
