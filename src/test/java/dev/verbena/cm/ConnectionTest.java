@@ -377,7 +377,7 @@ class ConnectionTest {
                 DEFAULT.within(SOON).from(new InetSocketAddress(Rig.addressA(), 0))));
         ends.add(accepting.get(2, TimeUnit.MINUTES));
       }
-      long channels = ends.size() / EndpointChannel.ENDPOINTS + 1;
+      int channels = ends.size() / EndpointChannel.ENDPOINTS + 1;
       long added = Descriptors.count() - before;
       assertTrue(
           added <= ends.size() + channels,
