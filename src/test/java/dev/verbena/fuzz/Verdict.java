@@ -43,6 +43,8 @@ final class Verdict {
           message(thrown);
       case RuntimeException e when e.getClass().getName().startsWith(LIBRARY) -> message(thrown);
       case Thrown _ -> null;
+      // Of an arena whose region cannot be closed: MemoryRegistration.closedWith.
+      case Error e when e.getCause() instanceof VerbsException -> message(thrown);
       default -> "never to be thrown";
     };
   }
