@@ -87,8 +87,11 @@ public final class MemoryWindow extends Resource {
    */
   public void bound(QueuePair queuePair, int rkey, MemoryRegion region) {
     requireType(MemoryWindowType.TYPE_2);
-    moveTo(domain, region, queuePair);
-    ibv_mw.rkey(struct, rkey);
+    whileOpen(
+        () -> {
+          moveTo(domain, region, queuePair);
+          ibv_mw.rkey(struct, rkey);
+        });
   }
 
   /**
