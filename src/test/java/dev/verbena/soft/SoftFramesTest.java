@@ -22,9 +22,6 @@ import org.junit.jupiter.api.Test;
 
 /** Raw packets across the network of several devices, its faults, and rules that are refused. */
 class SoftFramesTest {
-  private static final String MAC = "02:00:00:00:00:0a";
-  private static final int HERE = 0x0a00_0001;
-  private static final int THERE = 0x0a00_0002;
 
   private final SoftNetwork network = SoftNetwork.create();
   private final RawEnd a = new RawEnd(network.addDevice("soft0"));
@@ -37,14 +34,6 @@ class SoftFramesTest {
     network.close();
   }
 
-  private static byte[] frame(int toPort) {
-    return Frames.udp(MAC, HERE, THERE, 3000, toPort, 64);
-  }
-
-  private FlowRule.Builder rule() {
-    return b.queuePair.flowRule(1);
-  }
-
   private static FlowMatch toPort(int port) {
     return FlowMatch.udp().destination(port);
   }
@@ -54,12 +43,12 @@ class SoftFramesTest {
     try (RawEnd other = new RawEnd(network.addDevice("soft2"))) {
       other.receive(1);
       b.receive(2);
-      rule().priority(1).flags(FlowFlag.DONT_TRAP).match(toPort(4000)).tag(1).create();
-      b.queuePair.flowRule(1).priority(2).match(FlowMatch.ethernet().type(0x0800)).tag(2).create();
-      other.queuePair.flowRule(1).type(FlowType.ALL_DEFAULT).create();
-      a.send(frame(4000));
+      b.rule().priority(1).flags(FlowFlag.DONT_TRAP).match(toPort(4000)).tag(1).create();
+      b.rule().priority(2).match(FlowMatch.ethernet().type(0x0800)).tag(2).create();
+      other.rule().type(FlowType.ALL_DEFAULT).create();
+      a.send(Frames.toPort(4000));
       assertEquals(1, b.arrived().getFirst().flowTag(), "each queue pair gets a frame once");
-      assertEquals(1, other.arrived().size(), "no port has the MAC address: sent to all");
+      assertEquals(1, other.arrived().size(), "no port has the Frames.MAC address: sent to all");
     }
   }
 
@@ -68,9 +57,9 @@ class SoftFramesTest {
     try (RawEnd other = new RawEnd(network.addDevice("soft2"))) {
       other.receive(1);
       b.receive(1);
-      rule().type(FlowType.SNIFFER).create();
-      other.queuePair.flowRule(1).type(FlowType.SNIFFER).create();
-      byte[] frame = frame(1);
+      b.rule().type(FlowType.SNIFFER).create();
+      other.rule().type(FlowType.SNIFFER).create();
+      byte[] frame = Frames.toPort(1);
       ByteBuffer mac =
           ByteBuffer.allocate(8).putLong(network.deviceNamed("soft1").ports.get(0).mac());
       System.arraycopy(mac.array(), 2, frame, 0, 6);
@@ -83,26 +72,26 @@ class SoftFramesTest {
   @Test
   void framesMeetTheFaultsOfTheNetwork() {
     b.receive(6);
-    rule().type(FlowType.SNIFFER).create();
+    b.rule().type(FlowType.SNIFFER).create();
     network.faults().partition("soft0", "soft1");
-    a.send(frame(1));
+    a.send(Frames.toPort(1));
     network.faults().none().loss(1);
-    a.send(frame(2));
+    a.send(Frames.toPort(2));
     network.faults().none().corrupt(1);
-    a.send(frame(3));
+    a.send(Frames.toPort(3));
     network.faults().none().duplicate(1);
-    a.send(frame(4));
+    a.send(Frames.toPort(4));
     network.faults().none();
     assertEquals(
         List.of(4, 4), b.arrived().stream().map(f -> (int) f.bytes()[37]).toList(), "twice");
     network.faults().portDown("soft1", 1);
-    a.send(frame(5));
+    a.send(Frames.toPort(5));
     assertEquals(List.of(), b.arrived());
   }
 
   @Test
   void segmentationThatDoesNotFitIntoTheSendQueueIsNotPosted() {
-    byte[] frame = Frames.tcp(MAC, HERE, THERE, 3000, 80, 64);
+    byte[] frame = Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 3000, 80, 64);
     MemorySegment header = a.memory.asSlice(0, frame.length - 64);
     try (RawEnd sender =
         new RawEnd(
@@ -122,9 +111,9 @@ class SoftFramesTest {
 
   @Test
   void unknownRulesAreRefused() {
-    assertErrno(Errno.EOPNOTSUPP, rule().flags(FlowFlag.EGRESS));
-    assertErrno(Errno.EOPNOTSUPP, rule().match(FlowMatch.gre().protocol(1)));
-    assertErrno(Errno.EOPNOTSUPP, rule().matchInner(FlowMatch.udp().source(1)));
+    assertErrno(Errno.EOPNOTSUPP, b.rule().flags(FlowFlag.EGRESS));
+    assertErrno(Errno.EOPNOTSUPP, b.rule().match(FlowMatch.gre().protocol(1)));
+    assertErrno(Errno.EOPNOTSUPP, b.rule().matchInner(FlowMatch.udp().source(1)));
   }
 
   private static void assertErrno(int errno, FlowRule.Builder rule) {

@@ -8,6 +8,15 @@ import java.util.HexFormat;
 
 /** Ethernet frames as bytes. */
 public final class Frames {
+  /** A MAC address that no port has. */
+  public static final String MAC = "02:00:00:00:00:0a";
+
+  /** An IPv4 address. */
+  public static final int HERE = 0x0a00_0001;
+
+  /** Another IPv4 address. */
+  public static final int THERE = 0x0a00_0002;
+
   /** The sequence number of {@link #tcp}. */
   public static final int SEQUENCE = 0x7fff_ff00;
 
@@ -18,6 +27,11 @@ public final class Frames {
   /** A MAC address. */
   public static byte[] mac(String text) {
     return HexFormat.ofDelimiter(":").parseHex(text);
+  }
+
+  /** UDP over IPv4 over Ethernet with 64 bytes of data, to {@link #MAC}. */
+  public static byte[] toPort(int port) {
+    return udp(MAC, HERE, THERE, 3000, port, 64);
   }
 
   /** UDP over IPv4 over Ethernet, with both checksums 0. */

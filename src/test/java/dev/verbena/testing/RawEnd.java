@@ -10,6 +10,7 @@ import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -86,6 +87,11 @@ public final class RawEnd implements AutoCloseable {
   /** Opens a device and makes a queue pair. */
   public RawEnd(Device device) {
     this(device, builder -> builder);
+  }
+
+  /** A rule for frames that arrive here. */
+  public FlowRule.Builder rule() {
+    return queuePair.flowRule(1);
   }
 
   /** Posts receives, each into a slot of its own. */

@@ -38,7 +38,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   private QueuePair queuePair(QueuePairType type) {
     QueuePair queuePair =
         pd.queuePair(type)
-            .completions(context.createCompletionQueue(4))
+            .completions(context.createCompletionQueue(8))
             .capacity(QueuePairCapacity.of(4))
             .create();
     if (type == QueuePairType.RC) {
@@ -95,7 +95,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   void aWindowOfType2GoesBeforeItsQueuePair() {
-    CompletionQueue cq = context.createCompletionQueue(4);
+    CompletionQueue cq = context.createCompletionQueue(8);
     QueuePair first = pd.queuePair(QueuePairType.RC).completions(cq).create();
     QueuePair second = pd.queuePair(QueuePairType.RC).completions(cq).create();
     MemoryRegion region = register(pd, arena);
@@ -119,7 +119,7 @@ class AttachmentsTest extends FakeDeviceFixture {
       ProtectionDomain domain = context.allocateProtectionDomain();
       MemoryRegion region = register(domain, arena);
       MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
-      CompletionQueue cq = context.createCompletionQueue(4);
+      CompletionQueue cq = context.createCompletionQueue(8);
       QueuePair qp = domain.queuePair(QueuePairType.RC).completions(cq).create();
       complete(qp, window, region);
       if (all) {
@@ -145,7 +145,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   void aWindowThatIsBoundElsewhereStaysOpen() {
-    CompletionQueue queue = context.createCompletionQueue(4);
+    CompletionQueue queue = context.createCompletionQueue(8);
     QueuePair qp =
         pd.queuePair(QueuePairType.RC)
             .completions(queue)
@@ -225,7 +225,7 @@ class AttachmentsTest extends FakeDeviceFixture {
         device
             .allocateProtectionDomain()
             .queuePair(QueuePairType.UD)
-            .completions(device.createCompletionQueue(4))
+            .completions(device.createCompletionQueue(8))
             .create();
     qp.attachMulticast(GROUP, 0);
     qp.attachMulticast(GROUP, 0);

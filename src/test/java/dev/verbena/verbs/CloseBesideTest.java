@@ -27,7 +27,7 @@ class CloseBesideTest {
   private final Context context = FakeDevices.of(provider.play(slow)).open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionChannel channel = context.createCompletionChannel();
-  private final CompletionQueue queue = context.completionQueue(8).channel(channel).create();
+  private final CompletionQueue queue = context.completionQueue(32).channel(channel).create();
   private final MemoryRegion region =
       domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
 

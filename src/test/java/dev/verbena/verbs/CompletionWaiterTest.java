@@ -202,7 +202,7 @@ class CompletionWaiterTest {
     assertThrows(IllegalArgumentException.class, () -> new CompletionWaiter(silent, SHORT));
     assertThrows(
         IllegalArgumentException.class, () -> new CompletionWaiter(queue, Duration.ofNanos(-1)));
-    CompletionQueue other = context.completionQueue(4).channel(channel).create();
+    CompletionQueue other = context.completionQueue(8).channel(channel).create();
     QueuePair noisy =
         domain
             .queuePair(QueuePairType.RC)

@@ -122,7 +122,7 @@ class CounterTest extends FakeDeviceFixture {
     counter.addErrors(2);
     assertEquals(15, counter.value());
     assertEquals(3, counter.errors());
-    CompletionQueue cq = context.createCompletionQueue(1);
+    CompletionQueue cq = context.createCompletionQueue(2);
     QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
     counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECV);
     assertEquals(3, ibv_qp_attach_comp_cntr_attr.op_mask(attr));
@@ -145,7 +145,7 @@ class CounterTest extends FakeDeviceFixture {
     Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      CompletionQueue cq = context.createCompletionQueue(1);
+      CompletionQueue cq = context.createCompletionQueue(2);
       WorkQueue.Builder builder = pd.workQueue();
       assertThrows(IllegalStateException.class, builder::create);
       assertThrows(IllegalArgumentException.class, () -> builder.maxRequests(0).maxSges(1));

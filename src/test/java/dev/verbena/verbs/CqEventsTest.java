@@ -57,7 +57,7 @@ class CqEventsTest {
   void datagramsRaiseCompletionEvents() throws InterruptedException {
     try (Pair pair = new Pair()) {
       CompletionChannel channel = pair.b.context.createCompletionChannel();
-      CompletionQueue queue = pair.b.context.completionQueue(16).channel(channel).create();
+      CompletionQueue queue = pair.b.context.completionQueue(32).channel(channel).create();
       pair.a.queuePair = pair.a.builder(QueuePairType.UD).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.UD).completions(queue).create();
       pair.setup();

@@ -175,7 +175,7 @@ class CqExTest {
   @DeviceTest
   void readsFailedCompletions() {
     try (Pair pair = new Pair()) {
-      ExtendedCompletionQueue a = pair.a.context.completionQueue(4).createExtended();
+      ExtendedCompletionQueue a = pair.a.context.completionQueue(32).createExtended();
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).completions(a).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).create();
       pair.connect();

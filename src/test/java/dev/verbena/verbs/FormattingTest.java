@@ -26,7 +26,7 @@ class FormattingTest {
   private final FakeProvider provider = new FakeProvider();
   private final Context context = FakeDevices.of(provider).open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
-  private final CompletionQueue queue = context.completionQueue(8).create();
+  private final CompletionQueue queue = context.completionQueue(16).create();
   private final QueuePair queuePair =
       domain
           .queuePair(QueuePairType.RC)

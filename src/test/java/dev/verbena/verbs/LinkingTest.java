@@ -41,7 +41,7 @@ class LinkingTest {
   @Test
   void extendedQueuePairMakesAllCallsPlain() throws IOException {
     Context context = on("mlx5_core");
-    CompletionQueue queue = context.createCompletionQueue(1);
+    CompletionQueue queue = context.createCompletionQueue(4);
     QueuePairBuilder builder =
         context.allocateProtectionDomain().queuePair(QueuePairType.RC).completions(queue);
     builder.create();

@@ -33,7 +33,7 @@ final class Loop implements AutoCloseable {
   Loop(Context context, CompletionChannel channel) {
     this.context = context;
     pd = context.allocateProtectionDomain();
-    var builder = context.completionQueue(2 * REQUESTS);
+    var builder = context.completionQueue(4 * REQUESTS); // Sends and receives of both.
     cq = (channel == null ? builder : builder.channel(channel)).create();
     qp = queuePair();
     peer = queuePair();

@@ -34,7 +34,7 @@ class PostingTest {
   private final RecordingFunctions calls = new RecordingFunctions().noting(PostingTest::idAndFlags);
   private final RecordingDevice device = new RecordingDevice(calls);
   private final ProtectionDomain domain = device.context.allocateProtectionDomain();
-  private final CompletionQueue completions = device.context.createCompletionQueue(16);
+  private final CompletionQueue completions = device.context.createCompletionQueue(64);
   private final MemorySegment buffer = arena.allocate(256, 8);
   private final MemoryRegion region =
       domain.registerMemory(

@@ -20,43 +20,11 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 
 /** Raw packets from one device to another: flow rules and offloads. */
-class RawPacketTest {
-  private static final String MAC = "02:00:00:00:00:0a";
+class RawPacketTest extends RawEndsFixture {
   private static final int MATCHED = 1;
   private static final int OTHER = 2;
-  private static final int HERE = 0x0a00_0001;
-  private static final int THERE = 0x0a00_0002;
-
-  private RawEnd a;
-  private RawEnd b;
-
-  @BeforeEach
-  void open() {
-    a = Rig.orSkip(() -> new RawEnd(Rig.a()));
-    b = Rig.orSkip(() -> new RawEnd(Rig.b()));
-  }
-
-  @AfterEach
-  void close() {
-    if (a != null) {
-      a.close();
-    }
-    if (b != null) {
-      b.close();
-    }
-  }
-
-  private static byte[] frame(int toPort) {
-    return Frames.udp(MAC, HERE, THERE, 3000, toPort, 64);
-  }
-
-  private FlowRule.Builder rule() {
-    return b.queuePair.flowRule(1);
-  }
 
   private static FlowMatch toPort(int port) {
     return FlowMatch.udp().destination(port);
@@ -65,8 +33,8 @@ class RawPacketTest {
   /** Whether a frame arrives by a rule for a header; it does by another one in any case. */
   private boolean matches(FlowMatch header, byte[] frame) {
     b.receive(1);
-    try (FlowRule _ = rule().match(header).tag(MATCHED).create();
-        FlowRule _ = rule().type(FlowType.ALL_DEFAULT).tag(OTHER).create()) {
+    try (FlowRule _ = b.rule().match(header).tag(MATCHED).create();
+        FlowRule _ = b.rule().type(FlowType.ALL_DEFAULT).tag(OTHER).create()) {
       a.send(frame);
       int tag = b.arrived(1).getFirst().flowTag();
       assertTrue(tag == MATCHED || tag == OTHER, "flow tag " + tag);
@@ -77,23 +45,23 @@ class RawPacketTest {
   @DeviceTest
   void framesArriveByteForByteByRules() {
     b.receive(4);
-    a.send(frame(4000)); // There is no rule yet.
-    FlowRule rule = rule().match(toPort(4000)).tag(0x12_3456).create();
-    a.send(frame(4001));
-    a.send(frame(4000));
+    a.send(Frames.toPort(4000)); // There is no rule yet.
+    FlowRule rule = b.rule().match(toPort(4000)).tag(0x12_3456).create();
+    a.send(Frames.toPort(4001));
+    a.send(Frames.toPort(4000));
     RawEnd.Arrived only = b.arrived(1).getFirst();
-    assertArrayEquals(frame(4000), only.bytes());
+    assertArrayEquals(Frames.toPort(4000), only.bytes());
     assertEquals(0x12_3456, only.flowTag());
     rule.close();
-    rule().match(toPort(4001)).create();
-    a.send(frame(4000)); // There is no rule any more.
-    a.send(frame(4001));
-    assertArrayEquals(frame(4001), b.arrived(1).getFirst().bytes());
+    b.rule().match(toPort(4001)).create();
+    a.send(Frames.toPort(4000)); // There is no rule any more.
+    a.send(Frames.toPort(4001));
+    assertArrayEquals(Frames.toPort(4001), b.arrived(1).getFirst().bytes());
   }
 
   @DeviceTest
   void headersOfIpv6AreMatched() throws Exception {
-    byte[] frame = Frames.udp6(MAC, "fd00::1", "fd00::2", 3000, 4000, 20);
+    byte[] frame = Frames.udp6(Frames.MAC, "fd00::1", "fd00::2", 3000, 4000, 20);
     Inet6Address source = (Inet6Address) InetAddress.getByName("fd00::1");
     assertTrue(matches(FlowMatch.ipv6().source(source), frame));
     assertFalse(matches(FlowMatch.ipv6().destination(source), frame));
@@ -108,7 +76,7 @@ class RawPacketTest {
 
   @DeviceTest
   void headersOfTcpAreMatched() {
-    byte[] frame = Frames.tcp(MAC, HERE, THERE, 3000, 80, 100);
+    byte[] frame = Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 3000, 80, 100);
     assertTrue(matches(FlowMatch.tcp().source(3000).destination(80), frame));
     assertFalse(matches(FlowMatch.udp().destination(80), frame));
     assertFalse(matches(FlowMatch.tcp().destination(80), Arrays.copyOf(frame, 40)), "cut short");
@@ -120,12 +88,12 @@ class RawPacketTest {
     counters.attach(FlowCounters.Counted.BYTES, 0);
     counters.attach(FlowCounters.Counted.PACKETS, 3);
     b.receive(4);
-    rule().priority(2).match(FlowMatch.ethernet().type(0x0800)).create();
-    rule().priority(1).match(toPort(4000)).count(counters).drop().create();
-    a.send(frame(4000));
-    a.send(frame(4000));
-    a.send(frame(4001));
-    assertArrayEquals(frame(4001), b.arrived(1).getFirst().bytes());
+    b.rule().priority(2).match(FlowMatch.ethernet().type(0x0800)).create();
+    b.rule().priority(1).match(toPort(4000)).count(counters).drop().create();
+    a.send(Frames.toPort(4000));
+    a.send(Frames.toPort(4000));
+    a.send(Frames.toPort(4001));
+    assertArrayEquals(Frames.toPort(4001), b.arrived(1).getFirst().bytes());
     assertArrayEquals(new long[] {212, 0, 0, 2}, counters.read(4));
     VerbsException used =
         assertThrows(VerbsException.class, () -> counters.attach(FlowCounters.Counted.PACKETS, 1));
@@ -135,13 +103,13 @@ class RawPacketTest {
   @DeviceTest
   void checksumsAreFilledInAndVerified() throws Exception {
     b.receive(4);
-    rule().type(FlowType.SNIFFER).create();
-    a.send(frame(4000));
+    b.rule().type(FlowType.SNIFFER).create();
+    a.send(Frames.toPort(4000));
     for (byte[] frame :
         List.of(
-            frame(4000),
-            Frames.tagged(Frames.tcp(MAC, HERE, THERE, 1, 2, 33), 5),
-            Frames.udp6(MAC, "fd00::1", "fd00::2", 3000, 4000, 21))) {
+            Frames.toPort(4000),
+            Frames.tagged(Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 1, 2, 33), 5),
+            Frames.udp6(Frames.MAC, "fd00::1", "fd00::2", 3000, 4000, 21))) {
       a.memory.asSlice(0, frame.length).copyFrom(MemorySegment.ofArray(frame));
       SendList sends = new SendList(1, 1);
       sends.send(0).local(a.region, 0, frame.length).checksum().signaled();
@@ -162,12 +130,12 @@ class RawPacketTest {
             Rig.b(),
             builder -> builder.flags(QueuePairFlag.CVLAN_STRIPPING, QueuePairFlag.SCATTER_FCS))) {
       other.receive(1);
-      other.queuePair.flowRule(1).match(FlowMatch.ethernet().vlan(0x2005)).create();
-      byte[] tagged = Frames.tagged(frame(4000), 0x2005);
+      other.rule().match(FlowMatch.ethernet().vlan(0x2005)).create();
+      byte[] tagged = Frames.tagged(Frames.toPort(4000), 0x2005);
       a.send(tagged);
       RawEnd.Arrived only = other.arrived(1).getFirst();
       assertEquals(0x2005, only.vlan());
-      assertArrayEquals(frame(4000), Arrays.copyOf(only.bytes(), tagged.length - 4));
+      assertArrayEquals(Frames.toPort(4000), Arrays.copyOf(only.bytes(), tagged.length - 4));
       CRC32 crc = new CRC32();
       crc.update(tagged);
       int sequence =
@@ -178,11 +146,11 @@ class RawPacketTest {
 
   @DeviceTest
   void tcpIsSegmented() {
-    byte[] whole = Frames.tcp(MAC, HERE, THERE, 3000, 80, 2500);
+    byte[] whole = Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 3000, 80, 2500);
     int header = whole.length - 2500;
     try (RawEnd sender = new RawEnd(Rig.a(), builder -> builder.maxTsoHeader(header))) {
       b.receive(4);
-      rule().match(FlowMatch.tcp().destination(80)).create();
+      b.rule().match(FlowMatch.tcp().destination(80)).create();
       sender.memory.asSlice(0, 2500).copyFrom(MemorySegment.ofArray(whole).asSlice(header));
       SendList sends = new SendList(1, 1, 128);
       sends
@@ -213,8 +181,8 @@ class RawPacketTest {
   @DeviceTest
   void rulesAreClosedBeforeTheirQueuePair() {
     FlowCounters counters = b.context.createFlowCounters();
-    FlowRule plain = rule().create();
-    FlowRule counted = rule().match(toPort(4000)).count(counters).create();
+    FlowRule plain = b.rule().create();
+    FlowRule counted = b.rule().match(toPort(4000)).count(counters).create();
     b.queuePair.close();
     assertFalse(plain.isOpen());
     assertFalse(counted.isOpen());

@@ -9,45 +9,22 @@ import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
 import dev.verbena.testing.RawEnd;
-import dev.verbena.testing.Rig;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 
 /** Receive side scaling (RSS) from one device to another: hash, table, work queues. */
-class SpreadingTest {
-  private static final String MAC = "02:00:00:00:00:0a";
-
+class SpreadingTest extends RawEndsFixture {
   /** The key of Microsoft's suite for the verification of RSS. */
   private static final byte[] KEY =
       HexFormat.of()
           .parseHex(
               "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa");
 
-  private RawEnd a;
-  private RawEnd b;
   private final List<CompletionQueue> completions = new ArrayList<>();
   private final List<WorkQueue> queues = new ArrayList<>();
-
-  @BeforeEach
-  void open() {
-    a = Rig.orSkip(() -> new RawEnd(Rig.a()));
-    b = Rig.orSkip(() -> new RawEnd(Rig.b()));
-  }
-
-  @AfterEach
-  void close() {
-    if (a != null) {
-      a.close();
-    }
-    if (b != null) {
-      b.close();
-    }
-  }
 
   /** A queue pair that spreads frames over four work queues. */
   private QueuePair spreading(ReceiveHashField... fields) {
@@ -117,7 +94,7 @@ class SpreadingTest {
     }
     Set<Integer> used = new TreeSet<>();
     for (int port = 0; port < 16; port++) {
-      byte[] frame = Frames.udp(MAC, 0x4209_95bb, 0xa18e_6450, 2794, port, 8);
+      byte[] frame = Frames.udp(Frames.MAC, 0x4209_95bb, 0xa18e_6450, 2794, port, 8);
       a.send(frame);
       a.send(frame);
       List<Integer> received = received(2);
@@ -126,10 +103,10 @@ class SpreadingTest {
     }
     assertEquals(Set.of(0, 1, 2, 3), used);
     // 51ccc178 is for TCP as well; its lowest two bits are 0.
-    a.send(Frames.udp(MAC, 0x4209_95bb, 0xa18e_6450, 2794, 1766, 8));
+    a.send(Frames.udp(Frames.MAC, 0x4209_95bb, 0xa18e_6450, 2794, 1766, 8));
     assertEquals(List.of(0), received(1));
     // A frame without the fields has the hash 0.
-    a.send(Frames.tcp(MAC, 0x4209_95bb, 0xa18e_6450, 1, 7, 8));
+    a.send(Frames.tcp(Frames.MAC, 0x4209_95bb, 0xa18e_6450, 1, 7, 8));
     assertEquals(List.of(0), received(1));
   }
 
@@ -140,7 +117,7 @@ class SpreadingTest {
         .type(FlowType.SNIFFER)
         .create();
     receive(2, 1); // The hash is 323e8fc2.
-    a.send(Frames.tcp(MAC, 0x4209_95bb, 0xa18e_6450, 1, 7, 8));
+    a.send(Frames.tcp(Frames.MAC, 0x4209_95bb, 0xa18e_6450, 1, 7, 8));
     assertEquals(List.of(2), received(1));
   }
 
@@ -148,7 +125,7 @@ class SpreadingTest {
   void completionsNameTheWorkQueueAndFailedQueuesFlush() {
     spreading().flowRule(1).type(FlowType.SNIFFER).create();
     receive(0, 3);
-    a.send(Frames.udp(MAC, 1, 2, 3, 4, 5));
+    a.send(Frames.udp(Frames.MAC, 1, 2, 3, 4, 5));
     WorkQueue first = queues.getFirst();
     assertEquals(first.number(), done(1).getFirst().number());
     first.modify(WorkQueueState.ERR);
@@ -163,7 +140,7 @@ class SpreadingTest {
     first.modify(WorkQueueState.RESET);
     first.modify(WorkQueueState.RDY);
     receive(0, 1);
-    a.send(Frames.udp(MAC, 1, 2, 3, 4, 5));
+    a.send(Frames.udp(Frames.MAC, 1, 2, 3, 4, 5));
     assertEquals(CompletionStatus.SUCCESS, done(1).getFirst().status());
   }
 
@@ -171,7 +148,7 @@ class SpreadingTest {
   void tagsAreStrippedWhileTheQueueIsUsed() {
     spreading().flowRule(1).type(FlowType.SNIFFER).create();
     receive(0, 2);
-    byte[] frame = Frames.tagged(Frames.udp(MAC, 1, 2, 3, 4, 50), 7);
+    byte[] frame = Frames.tagged(Frames.udp(Frames.MAC, 1, 2, 3, 4, 50), 7);
     queues.getFirst().modify(Set.of(WorkQueueFlag.CVLAN_STRIPPING), Set.of());
     a.send(frame);
     assertEquals(frame.length - 4, done(1).getFirst().length());

@@ -181,8 +181,8 @@ class TypesTest extends FakeDeviceFixture {
   @Tag("S4-12")
   @Tag("S4-13")
   void queuePairAttributesOfCreationAreWritten() {
-    CompletionQueue sends = context.createCompletionQueue(4);
-    CompletionQueue receives = context.createCompletionQueue(4);
+    CompletionQueue sends = context.createCompletionQueue(16);
+    CompletionQueue receives = context.createCompletionQueue(16);
     SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
     QueuePair qp =
         pd.queuePair(QueuePairType.UC)
@@ -298,7 +298,7 @@ class TypesTest extends FakeDeviceFixture {
             .destination(0x123456)
             .build();
     QueuePair qp =
-        pd.queuePair(QueuePairType.RC).completions(context.createCompletionQueue(1)).create();
+        pd.queuePair(QueuePairType.RC).completions(context.createCompletionQueue(2)).create();
     qp.modify(attributes);
     assertArrayEquals(new long[] {(1 << 21) - 1}, arguments);
     assertEquals(3, ibv_qp_attr.qp_state(attr));
