@@ -14,6 +14,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.Tag;
 class MulticastTest {
   private static final Duration SHORTLY = Duration.ofMillis(100);
 
-  private static InetSocketAddress group(String address) throws Exception {
+  static InetSocketAddress group(String address) throws Exception {
     return new InetSocketAddress(InetAddress.getByName(address), 0);
   }
 
@@ -166,8 +167,18 @@ class MulticastTest {
   @Tag("S2-C29")
   void mckeyReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.4");
-    try (Program mckey = Program.start(mckey(Rig.addressB(), group, "-C", "3"));
-        MulticastMember sender = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressA());
+    mckeyReceives(group, () -> member(group, Rig.addressA()), Rig.addressB());
+  }
+
+  static MulticastMember member(InetSocketAddress group, InetAddress own) throws Exception {
+    return MulticastMember.of(group, JoinFlag.FULLMEMBER, own);
+  }
+
+  /** Java, which becomes a member, sends to mckey at an address. */
+  static void mckeyReceives(InetSocketAddress group, Callable<MulticastMember> java, InetAddress c)
+      throws Exception {
+    try (Program mckey = Program.start(mckey(c, group, "-C", "3"));
+        MulticastMember sender = java.call();
         AddressHandle toGroup = sender.toGroup()) {
       for (int i = 0; i < 300 && mckey.process().isAlive(); i++) {
         sender.send(toGroup);
@@ -182,10 +193,16 @@ class MulticastTest {
   @Tag("D-16")
   void mckeySends() throws Exception {
     InetSocketAddress group = group("239.7.8.5");
-    try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressA())) {
+    mckeySends(group, () -> member(group, Rig.addressA()), Rig.addressB());
+  }
+
+  /** Java, which becomes a member, receives from mckey at an address. */
+  static void mckeySends(InetSocketAddress group, Callable<MulticastMember> java, InetAddress c)
+      throws Exception {
+    try (MulticastMember member = java.call()) {
       boolean got = false;
       for (int attempt = 0; attempt < 5 && !got; attempt++) {
-        try (Program mckey = Program.start(mckeySending(Rig.addressB(), group))) {
+        try (Program mckey = Program.start(mckeySending(c, group))) {
           mckey.endsWell();
           got = member.datagrams().receive(Duration.ofSeconds(1));
         }

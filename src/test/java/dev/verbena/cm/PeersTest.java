@@ -7,9 +7,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import org.junit.jupiter.api.Tag;
 
-/**
- * Java against rdma-core's own programs, as client and as server, from one device to the other .
- */
+/** Java against rdma-core's own programs, as client and as server, from one device to the other. */
 @Tag("P-11")
 @Tag("P-12")
 @Tag("P-13")
@@ -95,7 +93,7 @@ class PeersTest {
   }
 
   /** Java is the client. */
-  private static void connects(Peer peer, Host java, Host c) throws Exception {
+  static void connects(Peer peer, Host java, Host c) throws Exception {
     try (Program server = c.start(peer.server(c))) {
       peer.connect(java.address(), c.at(peer.port()));
       assertTrue(server.endsWell().contains(peer.proof()), server::text);
@@ -103,7 +101,7 @@ class PeersTest {
   }
 
   /** Java is the server. */
-  private static void serves(Peer peer, Host c, Host java) throws Exception {
+  static void serves(Peer peer, Host c, Host java) throws Exception {
     try (Listener listener = Listener.open(peer.portSpace(), java.at(peer.port()), 0);
         Program client = c.start(peer.client(c, java))) {
       assertEquals(peer.port(), listener.port());
