@@ -354,6 +354,11 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   /** Returns whether all memory that validated requests name is alive. */
   private boolean isMemoryAlive() {
+    // Usually there is one scope; a loop takes more instructions than all other checks of a post.
+    return scopeCount == 1 ? scopes[0].isAlive() : areAllScopesAlive();
+  }
+
+  private boolean areAllScopesAlive() {
     for (int i = 0; i < scopeCount; i++) {
       if (!scopes[i].isAlive()) {
         return false;
