@@ -185,6 +185,7 @@ static ssize_t read_event(struct events *events, void *to, size_t size) {
 
 // --- objects ---
 
+// Returns NULL, and ENOMEM as errno, if all handles are in use.
 static void *new_object(struct context *context, enum kind kind, size_t size, uint64_t user_handle) {
   for (unsigned i = 0; i < OBJECTS; i++) {
     last_handle = (last_handle + 1) % OBJECTS;
@@ -197,6 +198,7 @@ static void *new_object(struct context *context, enum kind kind, size_t size, ui
       return objects[last_handle] = object;
     }
   }
+  errno = ENOMEM;
   return NULL;
 }
 
@@ -496,6 +498,9 @@ static int query_port(struct call *call) {
 
 static int alloc_pd(struct call *call) {
   struct object *pd = new_object(call->context, PD, sizeof *pd, 0);
+  if (!pd) {
+    return errno;
+  }
   answer(call, &(struct ib_uverbs_alloc_pd_resp){.pd_handle = pd->handle}, sizeof(struct ib_uverbs_alloc_pd_resp));
   answer_driver(call, &(struct mlx5_ib_alloc_pd_resp){.pdn = pd->handle}, sizeof(struct mlx5_ib_alloc_pd_resp));
   return 0;
@@ -546,6 +551,9 @@ static int create_ah(struct call *call) {
     return EINVAL;
   }
   struct object *ah = new_object(call->context, AH, sizeof *ah + sizeof pd, in->user_handle);
+  if (!ah) {
+    return errno;
+  }
   *(struct object **)(ah + 1) = pd;
   use(pd);
   struct mlx5_ib_create_ah_resp driver = {.response_length = sizeof driver, .dmac = {2, 0, 0, 0, 0, 1}};
@@ -596,6 +604,9 @@ static int reg_mr(struct call *call) {
     return error;
   }
   struct mkey *m = new_object(call->context, MR, sizeof *m, 0);
+  if (!m) {
+    return errno;
+  }
   m->pd = pd;
   m->start = in->hca_va;
   m->address = in->start;
@@ -653,6 +664,9 @@ static int alloc_mw(struct call *call) {
     return EINVAL;
   }
   struct mkey *m = new_object(call->context, MW, sizeof *m, 0);
+  if (!m) {
+    return errno;
+  }
   m->pd = pd;
   m->window = m->free = true;
   m->type = in->mw_type;
@@ -674,14 +688,19 @@ static int create_comp_channel(struct call *call) {
   return 0;
 }
 
+// Returns NULL and sets errno if it fails.
 static struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
                          uint32_t flags) {
   const struct mlx5_ib_create_cq *driver = call->driver_in;
   if (call->driver_in_size < sizeof *driver || vector >= 2 || entries + 1 > 1 << 22 || entries & (entries + 1) ||
       (channel >= 0 && (channel >= DESCRIPTORS || !channels[channel] || !channels[channel]->completions))) {
+    errno = EINVAL;
     return NULL;
   }
   struct cq *cq = new_object(call->context, CQ, sizeof *cq, user_handle);
+  if (!cq) {
+    return NULL;
+  }
   cq->buffer = (char *)driver->buf_addr;
   cq->doorbell = (volatile uint32_t *)driver->db_addr;
   cq->entries = entries + 1;
@@ -704,7 +723,7 @@ static int create_cq(struct call *call) {
   const struct ib_uverbs_create_cq *in = call->in;
   struct cq *cq = new_cq(call, in->user_handle, in->cqe, in->comp_vector, in->comp_channel, 0);
   if (!cq) {
-    return EINVAL;
+    return errno;
   }
   answer(call, &(struct ib_uverbs_create_cq_resp){.cq_handle = cq->object.handle, .cqe = in->cqe},
          sizeof(struct ib_uverbs_create_cq_resp));
@@ -715,7 +734,7 @@ static int create_cq_ex(struct call *call) {
   const struct ib_uverbs_ex_create_cq *in = call->in;
   struct cq *cq = new_cq(call, in->user_handle, in->cqe, in->comp_vector, in->comp_channel, in->flags);
   if (!cq) {
-    return EINVAL;
+    return errno;
   }
   struct ib_uverbs_ex_create_cq_resp out = {.base = {.cq_handle = cq->object.handle, .cqe = in->cqe},
                                             .response_length = sizeof out};
@@ -804,6 +823,9 @@ static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, st
     }
   }
   struct qp *qp = new_object(context, QP, sizeof *qp, in->user_handle);
+  if (!qp) {
+    return errno;
+  }
   qp->number = free_number(&last_qpn, (void **)qps);
   qps[qp->number] = qp;
   LINK(qp, all_qps);
@@ -1114,6 +1136,9 @@ static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, u
     return EINVAL;
   }
   struct srq *srq = new_object(call->context, SRQ, sizeof *srq, user_handle);
+  if (!srq) {
+    return errno;
+  }
   uint32_t bytes = 16 + 16 * max_sge, shift = 5;
   while (1u << shift < bytes) {
     shift++;
@@ -1212,6 +1237,9 @@ static int open_xrcd(struct call *call) {
     return refuse("a shared XRC domain%.0u%.0u", 0, 0);
   }
   struct object *xrcd = new_object(call->context, XRCD, sizeof *xrcd, 0);
+  if (!xrcd) {
+    return errno;
+  }
   answer(call, &(struct ib_uverbs_open_xrcd_resp){.xrcd_handle = xrcd->handle}, sizeof(struct ib_uverbs_open_xrcd_resp));
   return 0;
 }
@@ -1223,6 +1251,9 @@ static int create_wq(struct call *call) {
     return EINVAL;
   }
   struct object *wq = new_object(call->context, WQ, sizeof *wq + sizeof cq, in->user_handle);
+  if (!wq) {
+    return errno;
+  }
   *(struct object **)(wq + 1) = cq;
   use(cq);
   struct ib_uverbs_ex_create_wq_resp out = {.response_length = sizeof out,
@@ -1260,6 +1291,9 @@ static int create_table(struct call *call) {
     }
   }
   struct table *table = new_object(call->context, TABLE, sizeof *table + size * sizeof *queues, 0);
+  if (!table) {
+    return errno;
+  }
   table->size = size;
   for (unsigned i = 0; i < size; i++) {
     use(table->queues[i] = queues[i]);
@@ -1293,6 +1327,9 @@ static int create_flow(struct call *call) {
     return ENOSPC;
   }
   struct flow *flow = new_object(call->context, FLOW, sizeof *flow, 0);
+  if (!flow) {
+    return errno;
+  }
   flow->everything = everything;
   if (!everything) {
     memcpy(flow->mac, eth->val.dst_mac, 6);

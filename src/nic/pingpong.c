@@ -2,6 +2,7 @@
 // shows that the NIC serves libmlx5 as such; what Java does on it is tested by the conformance suite.
 //
 //   pingpong [ROUNDS]
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -250,6 +251,26 @@ static void datagrams(struct side *a, struct side *b) {
   printf("datagrams\n");
 }
 
+// All handles of the NIC are in use: ENOMEM, and the handles can be used again.
+static void exhaust(struct ibv_context *context) {
+  enum { HANDLES = 1 << 16 };
+  static struct ibv_pd *pds[HANDLES];
+  int count = 0;
+  errno = 0;
+  while (count < HANDLES && (pds[count] = ibv_alloc_pd(context))) {
+    count++;
+  }
+  CHECK(count > HANDLES / 2 && count < HANDLES && errno == ENOMEM);
+  CHECK(!ibv_create_cq(context, 1, NULL, NULL, 0) && errno == ENOMEM);
+  CHECK(!ibv_dealloc_pd(pds[--count]));
+  struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+  CHECK(cq && !ibv_destroy_cq(cq));
+  printf("all handles in use after %d\n", count + 1);
+  while (count) {
+    CHECK(!ibv_dealloc_pd(pds[--count]));
+  }
+}
+
 int main(int argc, char **argv) {
   int count;
   struct ibv_device **devices = ibv_get_device_list(&count);
@@ -267,6 +288,7 @@ int main(int argc, char **argv) {
   CHECK(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp));
   datagrams(&a, &b);
   CHECK(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp));
+  exhaust(a.context);
   struct side *sides[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     CHECK(!ibv_destroy_cq(sides[i]->cq) && !ibv_destroy_comp_channel(sides[i]->channel));
