@@ -109,7 +109,7 @@ public final class SendList extends RequestList {
         requests,
         checkedSges(maxSges, inlineCapacity),
         SIZE,
-        (long) Math.max(requests, 0) * aligned(inlineCapacity),
+        Math.max(requests, 0) * aligned(inlineCapacity),
         OTHERS);
     this.inlineCapacity = inlineCapacity;
     this.inlineArea = endOfSges(requests, maxSges, SIZE);
@@ -131,12 +131,12 @@ public final class SendList extends RequestList {
     return maxSges;
   }
 
-  private static int aligned(int capacity) {
-    return Math.ceilDiv(capacity, INLINE_ALIGNMENT) * INLINE_ALIGNMENT;
+  private static long aligned(int capacity) {
+    return (long) Math.ceilDiv(capacity, INLINE_ALIGNMENT) * INLINE_ALIGNMENT;
   }
 
   private long inlineAt(int request) {
-    return inlineArea + (long) request * aligned(inlineCapacity);
+    return inlineArea + request * aligned(inlineCapacity);
   }
 
   // Formatting
@@ -477,9 +477,7 @@ public final class SendList extends RequestList {
    * @return a segment of the size of the list's inline data
    */
   public MemorySegment inlineData(int request) {
-    if (inlineCapacity == 0) {
-      throw new IllegalArgumentException("the list was created without inline data");
-    }
+    requireInlineData();
     return inlineData[Objects.checkIndex(request, inlineData.length)];
   }
 
@@ -505,9 +503,16 @@ public final class SendList extends RequestList {
     if (sges(request) > 0) {
       throw new IllegalStateException(describe(request) + " already has SGEs");
     }
+    requireInlineData(); // The list has room for an SGE then.
     putInline(request, inlineAt(request), fitting(length));
     setSgeCount(request, 1);
     flag(request, INLINE, true);
+  }
+
+  private void requireInlineData() {
+    if (inlineCapacity == 0) {
+      throw new IllegalArgumentException("the list was created without inline data");
+    }
   }
 
   private int fitting(long length) {

@@ -199,6 +199,17 @@ class PostTest {
     assertEquals(1, device.sent);
   }
 
+  /** Without room for inline data there may be no room for its SGE either. */
+  @Test
+  void emptyInlineDataNeedsAListWithInlineData() {
+    for (int sges : new int[] {0, 1}) {
+      SendList list = new SendList(1, sges);
+      assertThrows(IllegalArgumentException.class, () -> list.send(0).inline(0));
+      MemorySegment empty = MemorySegment.ofArray(new byte[0]);
+      assertThrows(IllegalArgumentException.class, () -> list.send(0).inline(empty));
+    }
+  }
+
   @Test
   void tsoTakesItsHeaderFromTheList() {
     QueuePair raw = queuePair(QueuePairType.RAW_PACKET);
