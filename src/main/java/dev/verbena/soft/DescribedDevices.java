@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
 /**
  * The devices that the system property {@code dev.verbena.soft} describes: a number, such as {@code
  * 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a device,
- * or one device over UDP as {@code udp:ADDRESS} or {@code udp:ADDRESS:PORT}, where an IPv6 address
- * with a port is in brackets.
+ * or devices over UDP as {@code udp:ADDRESS,...} or {@code udp:ADDRESS:PORT,...}, where an IPv6
+ * address with a port is in brackets.
  */
 public final class DescribedDevices extends ConfiguredDevices {
   private static final String UDP = "udp:";
@@ -37,7 +37,8 @@ public final class DescribedDevices extends ConfiguredDevices {
    */
   static SoftNetwork network(String description) {
     if (description.startsWith(UDP)) {
-      return SoftNetwork.overUdp(udpAddress(description));
+      return SoftNetwork.overUdp(
+          Arrays.stream(description.split(",", -1)).map(DescribedDevices::udpAddress).toList());
     }
     SoftNetwork network = SoftNetwork.create();
     try {
@@ -62,7 +63,12 @@ public final class DescribedDevices extends ConfiguredDevices {
    * @throws IllegalArgumentException if the description is wrong
    */
   static InetSocketAddress udpAddress(String description) {
-    String text = description.strip().substring(UDP.length());
+    String stripped = description.strip();
+    if (!stripped.startsWith(UDP)) {
+      throw new IllegalArgumentException(
+          "devices over UDP are udp:ADDRESS,udp:ADDRESS,...: " + description);
+    }
+    String text = stripped.substring(UDP.length());
     Matcher withPort = WITH_PORT.matcher(text);
     if (!withPort.matches()) {
       return new InetSocketAddress(address(text), UdpLink.PORT);

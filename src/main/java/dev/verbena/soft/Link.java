@@ -7,7 +7,7 @@ import java.net.InetAddress;
  * thread wait for them.
  */
 interface Link extends AutoCloseable {
-  /** Sends a packet to a GID that no device of the network has. Called under the network's lock. */
+  /** Sends a packet to a GID that the device does not have. Called under the network's lock. */
   void send(Packet packet);
 
   /** Sends what {@link #send} has kept. Called before the lock is given back. */
@@ -33,11 +33,14 @@ interface Link extends AutoCloseable {
   /** Whether packets for an IP address, which no device of the network has, go over the link. */
   boolean reaches(InetAddress address);
 
-  /** Joins a multicast group, for the first of several members. Called under the network's lock. */
-  void join(Gids group);
+  /**
+   * Has a device, which has a GID, join a multicast group, for the first of several members. Called
+   * under the network's lock.
+   */
+  void join(Gids own, Gids group);
 
-  /** Leaves a multicast group, after the last of several members. */
-  void leave(Gids group);
+  /** Has a device leave a multicast group, after the last of several members. */
+  void leave(Gids own, Gids group);
 
   @Override
   void close();

@@ -39,10 +39,10 @@ final class NoLink implements Link {
   }
 
   @Override
-  public void join(Gids group) {}
+  public void join(Gids own, Gids group) {}
 
   @Override
-  public void leave(Gids group) {}
+  public void leave(Gids own, Gids group) {}
 
   @Override
   public void close() {}

@@ -167,7 +167,7 @@ final class SoftDevice {
   void attach(SoftQueuePair queuePair, Gids group) {
     if (!queuePair.groups.contains(group)) {
       if (members(group).isEmpty()) {
-        network.link.join(group);
+        network.link.join(ports.getFirst().gids.getFirst(), group);
       }
       queuePair.groups.add(group);
       groups.computeIfAbsent(group, g -> new ArrayList<>()).add(queuePair);
@@ -182,7 +182,7 @@ final class SoftDevice {
     members.remove(queuePair);
     if (members.isEmpty()) {
       groups.remove(group);
-      network.link.leave(group);
+      network.link.leave(ports.getFirst().gids.getFirst(), group);
     }
     return true;
   }

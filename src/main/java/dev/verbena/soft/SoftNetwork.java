@@ -51,7 +51,7 @@ import java.util.random.RandomGenerator;
  */
 public final class SoftNetwork implements AutoCloseable {
   private static final AtomicInteger COUNT = new AtomicInteger();
-  private static final String UDP_DEVICE = "udp0";
+  private static final String UDP_DEVICE = "udp";
   private static final String TRACE = "dev.verbena.soft.trace";
   private static final long LOCALLY_ADMINISTERED = 0x0200_0000_0000_0000L;
 
@@ -165,19 +165,30 @@ public final class SoftNetwork implements AutoCloseable {
    * @throws IllegalCallerException if the JVM denies native access
    */
   public static SoftNetwork overUdp(InetSocketAddress address) {
+    return overUdp(List.of(address));
+  }
+
+  /** Creates a network with a device over UDP for each address: udp0, udp1, ... */
+  static SoftNetwork overUdp(List<InetSocketAddress> addresses) {
+    addresses.forEach(SoftNetwork::requireLocal);
+    Platform.current().requireSupported();
+    NativeAccess.require();
+    UdpLink link = UdpLink.open(addresses);
+    SoftNetwork network = new SoftNetwork(link);
+    link.connect(network);
+    for (int i = 0; i < addresses.size(); i++) {
+      SoftDevice _ = network.add(UDP_DEVICE + i, List.of(List.of(addresses.get(i).getAddress())));
+    }
+    network.isComplete = true;
+    return network.started(); // Its thread closes the link.
+  }
+
+  private static void requireLocal(InetSocketAddress address) {
     InetAddress ip = address.getAddress();
     if (ip == null || ip.isAnyLocalAddress() || ip.isMulticastAddress() || address.getPort() == 0) {
       throw new IllegalArgumentException(
           "a device over UDP needs one local IP address and a port, not " + address);
     }
-    Platform.current().requireSupported();
-    NativeAccess.require();
-    UdpLink link = UdpLink.open(address);
-    SoftNetwork network = new SoftNetwork(link);
-    link.connect(network);
-    SoftDevice _ = network.add(UDP_DEVICE, List.of(List.of(ip)));
-    network.isComplete = true;
-    return network.started(); // Its thread closes the link.
   }
 
   /**
@@ -195,7 +206,7 @@ public final class SoftNetwork implements AutoCloseable {
     return DescribedDevices.network(description.strip());
   }
 
-  /** Whether packets for addresses of no device of this network go to other networks. */
+  /** Whether packets from one device to another leave the network. */
   boolean isLinked() {
     return link instanceof UdpLink;
   }
@@ -462,8 +473,8 @@ public final class SoftNetwork implements AutoCloseable {
    * by a fault nor sent over the link.
    */
   boolean deliversAtOnce(AddressVector path) {
-    return !faults.holdPackets()
-        && port(path.destination().high(), path.destination().low()) != null;
+    SoftPort port = port(path.destination().high(), path.destination().low());
+    return !faults.holdPackets() && port != null && !leaves(path.port(), port);
   }
 
   private void launch(Packet packet) {
@@ -486,14 +497,19 @@ public final class SoftNetwork implements AutoCloseable {
       return;
     }
     SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
-    if (port == null) {
+    if (port != null && !reaches(packet, port)) {
+      engine.packets.release(packet);
+    } else if (port == null || leaves(packet.source, port)) {
       link.send(packet);
       engine.packets.release(packet);
-    } else if (reaches(packet, port)) {
-      deliver(packet, port);
     } else {
-      engine.packets.release(packet);
+      deliver(packet, port);
     }
+  }
+
+  /** Whether packets from one port to another are sent over the link. */
+  private boolean leaves(SoftPort from, SoftPort to) {
+    return isLinked() && from.device != to.device;
   }
 
   private void trace(String what, Packet packet) {
@@ -502,16 +518,17 @@ public final class SoftNetwork implements AutoCloseable {
     }
   }
 
-  /** Takes a packet that came over the link to a GID of this network or to a group. */
-  void arrived(Packet packet) {
+  /** Takes a packet that came over the link to a device, which has a GID. */
+  void arrived(Packet packet, Gids at) {
     trace("received ", packet);
-    SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
-    if (port != null && port.isActive()) {
-      deliver(packet, port);
-    } else if (packet.destination == Psn.MASK) {
-      deliverToMembers(packet);
-    } else {
+    SoftPort port = port(at.high(), at.low());
+    if (port == null || !port.isActive()) {
       engine.packets.release(packet);
+    } else if (packet.destination == Psn.MASK) {
+      deliverToMembers(packet, port.device);
+      engine.packets.release(packet);
+    } else {
+      deliver(packet, port);
     }
   }
 
@@ -570,26 +587,28 @@ public final class SoftNetwork implements AutoCloseable {
 
   private void multicast(Packet packet) {
     link.send(packet);
-    deliverToMembers(packet);
-  }
-
-  private void deliverToMembers(Packet packet) {
-    Gids group = new Gids(packet.destinationGidHigh, packet.destinationGidLow);
-    for (SoftDevice device : devices) {
-      if (packet.corrupt || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
-        continue;
-      }
-      for (SoftQueuePair member : device.members(group)) {
-        boolean sender =
-            packet.source != null
-                && member.device == packet.source.device
-                && member.number == packet.sourceNumber;
-        if (!sender && member.accepts(packet)) {
-          member.deliver(engine.packets.take().copyOf(packet));
-        }
-      }
+    if (isLinked()) {
+      deliverToMembers(packet, packet.source.device);
+    } else {
+      devices.forEach(device -> deliverToMembers(packet, device));
     }
     engine.packets.release(packet);
+  }
+
+  private void deliverToMembers(Packet packet, SoftDevice device) {
+    if (packet.corrupt || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
+      return;
+    }
+    Gids group = new Gids(packet.destinationGidHigh, packet.destinationGidLow);
+    for (SoftQueuePair member : device.members(group)) {
+      boolean sender =
+          packet.source != null
+              && member.device == packet.source.device
+              && member.number == packet.sourceNumber;
+      if (!sender && member.accepts(packet)) {
+        member.deliver(engine.packets.take().copyOf(packet));
+      }
+    }
   }
 
   /**

@@ -2,7 +2,6 @@ package dev.verbena.soft;
 
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.UdpSocket;
-import dev.verbena.soft.UdpLink.Messages;
 
 /** Receives datagrams, several by one system call, and makes packets of them. */
 final class UdpReceiver {
@@ -11,24 +10,26 @@ final class UdpReceiver {
   private static final int MIN_LENGTH = RoceCodec.BTH + Icrc.LENGTH;
 
   private final int port;
+  private final Gids local;
   private final boolean ipv4;
-  private final Messages messages;
+  private final UdpMessages messages;
   private final Icrc icrc = new Icrc();
 
-  UdpReceiver(int port, boolean ipv4) {
+  UdpReceiver(int port, Gids local) {
     this.port = port;
-    this.ipv4 = ipv4;
-    this.messages = new Messages(ipv4);
+    this.local = local;
+    this.ipv4 = local.isIpv4();
+    this.messages = new UdpMessages(ipv4);
   }
 
   /**
    * Receives what has arrived at a socket.
    *
-   * @param destination the GID that the socket is bound to
+   * @param destination the GID that the socket is bound to: that of the end, or of a group
    * @return whether anything had arrived
    */
   boolean receive(UdpSocket socket, Gids destination, UdpLink link) {
-    int count = socket.receive(messages.message(0), Messages.COUNT);
+    int count = socket.receive(messages.message(0), UdpMessages.COUNT);
     for (int i = 0; i < count; i++) {
       Packet packet = link.takePacket();
       packet.source = null;
@@ -41,9 +42,9 @@ final class UdpReceiver {
       RoceCodec.Result result = read(i, packet);
       messages.reset(i);
       if (result == RoceCodec.Result.PACKET) {
-        link.arrived(packet);
+        link.arrived(packet, local);
       } else {
-        link.dropped(packet);
+        link.dropped(packet, local);
       }
     }
     return count > 0;

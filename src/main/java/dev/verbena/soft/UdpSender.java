@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.SocketAddresses;
 import dev.verbena.internal.UdpSocket;
-import dev.verbena.soft.UdpLink.Messages;
 
 /** Sends packets as datagrams, several by one system call. Used under the network's lock. */
 final class UdpSender {
@@ -26,7 +25,7 @@ final class UdpSender {
 
   private final UdpSocket socket;
   private final boolean ipv4;
-  private final Messages messages;
+  private final UdpMessages messages;
   private final Icrc icrc = new Icrc();
   private int pending;
   private int reported;
@@ -34,9 +33,9 @@ final class UdpSender {
   UdpSender(UdpSocket socket, int port, boolean ipv4) {
     this.socket = socket;
     this.ipv4 = ipv4;
-    this.messages = new Messages(ipv4);
+    this.messages = new UdpMessages(ipv4);
     icrc.ports(port, port);
-    for (int i = 0; i < Messages.COUNT; i++) {
+    for (int i = 0; i < UdpMessages.COUNT; i++) {
       long name = messages.name(i);
       Memory.putShort(name, (short) (ipv4 ? SocketAddresses.AF_INET : SocketAddresses.AF_INET6));
       Memory.putShort(name + 2, Short.reverseBytes((short) port));
@@ -46,10 +45,10 @@ final class UdpSender {
   /** Takes a packet over; it is sent by {@link #flush} at the latest. */
   void send(Packet packet) {
     if (Gids.isIpv4(packet.destinationGidHigh, packet.destinationGidLow) != ipv4
-        || RoceCodec.length(packet) + Icrc.LENGTH > Messages.CAPACITY) {
+        || RoceCodec.length(packet) + Icrc.LENGTH > UdpMessages.CAPACITY) {
       return; // As a packet that is lost.
     }
-    if (pending == Messages.COUNT) {
+    if (pending == UdpMessages.COUNT) {
       flush();
     }
     int i = pending++;
