@@ -191,7 +191,16 @@ final class CmId {
     SoftPort target = loops ? chosen : group ? null : manager.port(peer);
     if (chosen == null || (target == null && !group && !manager.isLinked())) {
       throw new VerbsException(
-          function, Errno.ENETUNREACH, "no software device of the network has the address " + peer);
+          function,
+          Errno.ENETUNREACH,
+          (manager.isLinked()
+                  ? "no device over UDP has a route (ip route) to "
+                  : "no software device of the network has the address ")
+              + peer);
+    }
+    if (!manager.hasRoute(chosen, peer)) {
+      throw new VerbsException(
+          function, Errno.ENETUNREACH, "no route (ip route) from " + source + " to " + peer);
     }
     attach(chosen, peer);
     destination = to;

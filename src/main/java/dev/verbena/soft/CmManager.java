@@ -65,7 +65,7 @@ final class CmManager {
 
   /**
    * The port to reach a peer from: of another device, if there is one, else of the peer's own; null
-   * if none has an address of the family.
+   * if none has an address of the family, and a route.
    */
   SoftPort portToward(InetAddress peer) {
     int length = peer.getAddress().length;
@@ -74,11 +74,20 @@ final class CmManager {
         network.devices().stream()
             .flatMap(device -> device.ports.stream())
             .filter(port -> address(port, length) != null)
+            .filter(port -> hasRoute(port, peer))
             .toList();
     return candidates.stream()
         .filter(port -> peers == null || port.device != peers.device)
         .findFirst()
         .orElse(peers);
+  }
+
+  /** Whether the host has a route from a port to an IP address, if packets leave the network. */
+  boolean hasRoute(SoftPort port, InetAddress peer) {
+    InetAddress own = address(port, peer.getAddress().length);
+    return !isLinked()
+        || peer.isMulticastAddress()
+        || (own != null && network.link.reaches(Gids.of(own), peer));
   }
 
   /** The first IP address of a port that has so many bytes, or null. */

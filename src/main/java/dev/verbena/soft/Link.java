@@ -30,8 +30,11 @@ interface Link extends AutoCloseable {
   /** Returns the path MTU in bytes, 256 to 4096. */
   int mtu();
 
-  /** Whether packets for an IP address, which no device of the network has, go over the link. */
-  boolean reaches(InetAddress address);
+  /** Whether the host has a route from a device, which has a GID, to an IP address. */
+  boolean reaches(Gids own, InetAddress peer);
+
+  /** Whether the host sends to an IP address by the interface of one of the network's devices. */
+  boolean isNear(InetAddress peer);
 
   /**
    * Has a device, which has a GID, join a multicast group, for the first of several members. Called

@@ -34,7 +34,12 @@ final class NoLink implements Link {
   }
 
   @Override
-  public boolean reaches(InetAddress address) {
+  public boolean reaches(Gids own, InetAddress peer) {
+    return false;
+  }
+
+  @Override
+  public boolean isNear(InetAddress peer) {
     return false;
   }
 

@@ -85,6 +85,6 @@ final class SoftProvider implements Provider {
   public boolean serves(InetAddress address) {
     Gids gid = Gids.of(address);
     return network.engine.locked(() -> network.port(gid.high(), gid.low()) != null)
-        || network.link.reaches(address);
+        || network.link.isNear(address);
   }
 }

@@ -3,12 +3,14 @@ package dev.verbena.soft;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.UdpSocket;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /** A local address of a link over UDP: its socket, and those of the multicast groups it joined. */
@@ -114,6 +116,42 @@ final class UdpEnd implements AutoCloseable {
   /** The path MTU that the interface of the address permits. */
   int mtu() {
     return mtu;
+  }
+
+  /** Whether the host has a route from the address to another one. */
+  boolean reaches(InetAddress peer) {
+    return Gids.of(peer).isIpv4() == gid.isIpv4()
+        && sourceToward(peer, new InetSocketAddress(local.getAddress(), 0)) != null;
+  }
+
+  /** Whether the host sends to an address by the interface that has this one. */
+  boolean isNear(InetAddress peer) {
+    if (!reaches(peer)) {
+      return false;
+    }
+    InetAddress source = sourceToward(peer, null);
+    try {
+      return source != null
+          && Objects.equals(
+              NetworkInterface.getByInetAddress(source),
+              NetworkInterface.getByInetAddress(local.getAddress()));
+    } catch (SocketException e) {
+      return true; // The interfaces cannot be listed.
+    }
+  }
+
+  /**
+   * The address that the host sends from to another one, as its routes are; null if there is none.
+   *
+   * @param from the address to send from, or null for any
+   */
+  private static InetAddress sourceToward(InetAddress peer, InetSocketAddress from) {
+    try (DatagramSocket socket = from == null ? new DatagramSocket() : new DatagramSocket(from)) {
+      socket.connect(new InetSocketAddress(peer, UdpLink.PORT)); // Nothing is sent.
+      return socket.getLocalAddress();
+    } catch (SocketException e) {
+      return null;
+    }
   }
 
   void send(Packet packet) {

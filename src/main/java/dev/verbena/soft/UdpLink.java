@@ -4,8 +4,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Alarm;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -65,16 +63,15 @@ final class UdpLink implements Link {
     return ends.stream().mapToInt(UdpEnd::mtu).min().orElseThrow();
   }
 
-  /** All addresses of a family of the ends, unless they are those of interfaces of this host. */
   @Override
-  public boolean reaches(InetAddress peer) {
-    try {
-      boolean isIpv4 = Gids.of(peer).isIpv4();
-      return ends.stream().anyMatch(end -> end.gid.isIpv4() == isIpv4)
-          && NetworkInterface.getByInetAddress(peer) == null;
-    } catch (SocketException e) {
-      return true; // The interfaces cannot be listed.
-    }
+  public boolean reaches(Gids own, InetAddress peer) {
+    UdpEnd end = end(own.high(), own.low());
+    return end != null && end.reaches(peer);
+  }
+
+  @Override
+  public boolean isNear(InetAddress peer) {
+    return ends.stream().anyMatch(end -> end.isNear(peer));
   }
 
   @Override

@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -212,6 +213,26 @@ class UdpNetworkTest {
           () -> network.addDevice("second", InetAddress.getByName("127.0.0.3")));
     }
     SoftNetwork.overUdp(local).close(); // The port is free again.
+  }
+
+  @Test
+  void aPeerWithoutRouteIsReported() throws Exception {
+    try (Pair pair = new Pair()) {
+      InetSocketAddress elsewhere = at("198.51.100.1", 7471);
+      ConnectionException e =
+          assertThrows(
+              ConnectionException.class, () -> pair.left.call(() -> Connection.connect(elsewhere)));
+      assertTrue(e.getMessage().contains("no device over UDP has a route"), e.getMessage());
+    }
+  }
+
+  @Test
+  void peersThatAreReachedByAnotherInterfaceAreNotServed() throws Exception {
+    try (Pair pair = new Pair()) {
+      assertTrue(pair.left.provider().serves(InetAddress.getByName("127.0.0.77")));
+      assertFalse(pair.left.provider().serves(InetAddress.getByName("198.51.100.1")));
+      assertFalse(pair.left.provider().serves(InetAddress.getByName("::1")));
+    }
   }
 
   @Test
