@@ -151,10 +151,15 @@ public final class UdpSocket implements AutoCloseable {
    * unless the process has the capability {@code CAP_NET_ADMIN}.
    */
   public void bufferSize(int bytes) {
-    option(SOL_SOCKET, SO_SNDBUF, bytes);
+    sendBufferSize(bytes);
     if (setOption(SOL_SOCKET, SO_RCVBUFFORCE, bytes) == Errno.EPERM) {
       option(SOL_SOCKET, SO_RCVBUF, bytes);
     }
+  }
+
+  /** Asks for a send buffer of a size, which the kernel limits to {@code net.core.wmem_max}. */
+  public void sendBufferSize(int bytes) {
+    option(SOL_SOCKET, SO_SNDBUF, bytes);
   }
 
   /** Sends to IPv4 multicast groups through the interface that has an address. */

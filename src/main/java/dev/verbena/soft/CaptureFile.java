@@ -34,7 +34,7 @@ public final class CaptureFile {
   private final InputStream file;
   private final Consumer<String> lines;
   private final int port;
-  private final ByteBuffer record = ByteBuffer.allocate(RECORD_HEADER);
+  private ByteOrder order = ByteOrder.BIG_ENDIAN;
   private boolean isNanoseconds;
   private long firstTime;
   private int frames;
@@ -88,16 +88,23 @@ public final class CaptureFile {
   }
 
   private Summary read() throws IOException {
-    ByteBuffer header = ByteBuffer.allocate(FILE_HEADER);
-    if (!fill(header)) {
+    ByteBuffer header = ByteBuffer.wrap(file.readNBytes(FILE_HEADER));
+    if (header.remaining() < FILE_HEADER) {
       throw new IOException("not a capture file: it has less than " + FILE_HEADER + " bytes");
     }
     order(header.getInt(0));
-    header.order(record.order());
+    header.order(order);
     CapturedFrame frame = new CapturedFrame(header.getInt(20) & 0x0fff_ffff, port);
     byte[] bytes = new byte[0];
-    while (fill(record)) {
-      int length = record.getInt(8);
+    while (true) {
+      ByteBuffer head = ByteBuffer.wrap(file.readNBytes(RECORD_HEADER)).order(order);
+      if (!head.hasRemaining()) {
+        return new Summary(frames, packets, wrong);
+      }
+      if (head.remaining() < RECORD_HEADER) {
+        throw new EOFException("the file ends after frame " + frames + ", within a header");
+      }
+      int length = head.getInt(8);
       if (length < 0 || length > MAX_FRAME) {
         throw new IOException(
             "frame %d has %d bytes; a capture file has frames of at most %d"
@@ -109,7 +116,7 @@ public final class CaptureFile {
       if (file.readNBytes(bytes, 0, length) < length) {
         throw new EOFException("the file ends within frame " + (frames + 1));
       }
-      String time = time();
+      String time = time(head);
       frames++;
       if (frame.read(ByteBuffer.wrap(bytes, 0, length).slice())) {
         packets++;
@@ -117,17 +124,16 @@ public final class CaptureFile {
         lines.accept(time + ' ' + frame.text());
       }
     }
-    return new Summary(frames, packets, wrong);
   }
 
   /** Learns byte order and resolution from the first four bytes, read as big-endian. */
   private void order(int magic) throws IOException {
     switch (magic) {
-      case MICROSECONDS, NANOSECONDS -> record.order(ByteOrder.BIG_ENDIAN);
+      case MICROSECONDS, NANOSECONDS -> order = ByteOrder.BIG_ENDIAN;
       case NEXT_GENERATION ->
           throw new IOException("pcapng is not read: convert it with editcap -F pcap IN OUT");
       default -> {
-        record.order(ByteOrder.LITTLE_ENDIAN);
+        order = ByteOrder.LITTLE_ENDIAN;
         int reversed = Integer.reverseBytes(magic);
         if (reversed != MICROSECONDS && reversed != NANOSECONDS) {
           throw new IOException("not a capture file: it begins with 0x%08x".formatted(magic));
@@ -137,19 +143,10 @@ public final class CaptureFile {
     isNanoseconds = magic == NANOSECONDS || Integer.reverseBytes(magic) == NANOSECONDS;
   }
 
-  /** Fills a buffer; false if there is nothing more. */
-  private boolean fill(ByteBuffer buffer) throws IOException {
-    int length = file.readNBytes(buffer.array(), 0, buffer.capacity());
-    if (length > 0 && length < buffer.capacity() && buffer == record) {
-      throw new EOFException("the file ends after frame " + frames + ", within a header");
-    }
-    return length == buffer.capacity();
-  }
-
   /** The time since the first frame, in seconds. */
-  private String time() {
+  private String time(ByteBuffer head) {
     long unit = isNanoseconds ? 1_000_000_000 : 1_000_000;
-    long time = Integer.toUnsignedLong(record.getInt(0)) * unit + record.getInt(4);
+    long time = Integer.toUnsignedLong(head.getInt(0)) * unit + head.getInt(4);
     if (frames == 0) {
       firstTime = time;
     }

@@ -129,7 +129,7 @@ final class CapturedFrame {
     Gids.setIpv4Source(packet, frame.getInt(at + 12));
     packet.destinationGidHigh = packet.sourceGidHigh;
     packet.destinationGidLow =
-        packet.sourceGidLow & ~0xffff_ffffL | Integer.toUnsignedLong(frame.getInt(at + 16));
+        (packet.sourceGidLow & ~0xffff_ffffL) | Integer.toUnsignedLong(frame.getInt(at + 16));
     frame.position(at + IPV4);
     return isUdp;
   }

@@ -30,6 +30,7 @@ final class UdpEnd implements AutoCloseable {
   private final InetSocketAddress local;
   private final int mtu;
   private final UdpSocket socket;
+  private final SourcePorts sources;
   private final UdpSender sender;
   private final UdpReceiver receiver;
   private final List<UdpGroup> groups = new ArrayList<>();
@@ -42,7 +43,8 @@ final class UdpEnd implements AutoCloseable {
     this.local = local;
     this.mtu = mtu;
     this.socket = socket;
-    sender = new UdpSender(socket, local.getPort(), gid.isIpv4());
+    sources = new SourcePorts(socket, local, SOCKET_BUFFER);
+    sender = new UdpSender(sources, local.getPort(), gid.isIpv4());
     receiver = new UdpReceiver(local.getPort(), gid);
   }
 
@@ -210,6 +212,7 @@ final class UdpEnd implements AutoCloseable {
   @Override
   public void close() {
     socket.close();
+    sources.close();
     groups.forEach(group -> group.socket().close());
   }
 }

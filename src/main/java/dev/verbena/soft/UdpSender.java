@@ -23,18 +23,24 @@ final class UdpSender {
 
   private static final int DEFAULT_HOP_LIMIT = 64;
 
-  private final UdpSocket socket;
+  private final SourcePorts sources;
+  private final int port;
   private final boolean ipv4;
   private final UdpMessages messages;
   private final Icrc icrc = new Icrc();
   private int pending;
+
+  /** The source port of the packets that are pending. */
+  private int source;
+
   private int reported;
 
-  UdpSender(UdpSocket socket, int port, boolean ipv4) {
-    this.socket = socket;
+  UdpSender(SourcePorts sources, int port, boolean ipv4) {
+    this.sources = sources;
+    this.port = port;
     this.ipv4 = ipv4;
     this.messages = new UdpMessages(ipv4);
-    icrc.ports(port, port);
+    from(sources.of(0));
     for (int i = 0; i < UdpMessages.COUNT; i++) {
       long name = messages.name(i);
       Memory.putShort(name, (short) (ipv4 ? SocketAddresses.AF_INET : SocketAddresses.AF_INET6));
@@ -48,8 +54,10 @@ final class UdpSender {
         || RoceCodec.length(packet) + Icrc.LENGTH > UdpMessages.CAPACITY) {
       return; // As a packet that is lost.
     }
-    if (pending == UdpMessages.COUNT) {
+    int sourceOfFlow = sources.of(packet.flowLabel);
+    if (pending == UdpMessages.COUNT || source != sourceOfFlow) {
       flush();
+      from(sourceOfFlow);
     }
     int i = pending++;
     long payload = messages.payload(i);
@@ -59,6 +67,11 @@ final class UdpSender {
     messages.length(i, length + Icrc.LENGTH);
     putAddress(messages.name(i), packet);
     putControl(i, packet);
+  }
+
+  private void from(int newSource) {
+    source = newSource;
+    icrc.ports(source, port);
   }
 
   private void putAddress(long name, Packet packet) {
@@ -96,6 +109,7 @@ final class UdpSender {
 
   /** Sends what was taken over. */
   void flush() {
+    UdpSocket socket = sources.socket(source);
     int done = 0;
     while (done < pending) {
       int sent = socket.send(messages.message(done), pending - done);
