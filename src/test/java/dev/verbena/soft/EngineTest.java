@@ -53,15 +53,20 @@ class EngineTest {
     }
 
     @Override
-    public boolean reaches(InetAddress address) {
+    public boolean reaches(Gids own, InetAddress peer) {
       return false;
     }
 
     @Override
-    public void join(Gids group) {}
+    public boolean isNear(InetAddress peer) {
+      return false;
+    }
 
     @Override
-    public void leave(Gids group) {}
+    public void join(Gids own, Gids group) {}
+
+    @Override
+    public void leave(Gids own, Gids group) {}
 
     @Override
     public void close() {}
