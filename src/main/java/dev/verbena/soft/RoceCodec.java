@@ -123,7 +123,7 @@ final class RoceCodec {
     putInt(address + 8, (packet.ackRequested ? ACK_REQUESTED : 0) | (packet.psn & Psn.MASK));
     long at = writeExtensions(packet, address + BTH);
     if (packet.length > 0) {
-      Memory.at(at, packet.length).copyFrom(Memory.at(packet.payload, packet.length));
+      Memory.copy(packet.payload, at, packet.length);
       at += packet.length;
     }
     for (int i = 0; i < padding; i++) {
@@ -236,7 +236,7 @@ final class RoceCodec {
     readExtensions(into, address + BTH);
     into.length = payload;
     if (payload > 0) {
-      Memory.at(into.payload, payload).copyFrom(Memory.at(address + BTH + extensions, payload));
+      Memory.copy(address + BTH + extensions, into.payload, payload);
     }
     return Result.PACKET;
   }

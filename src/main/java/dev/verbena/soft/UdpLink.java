@@ -5,6 +5,7 @@ import dev.verbena.internal.Alarm;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -15,13 +16,15 @@ final class UdpLink implements Link {
   /** The UDP port of RoCE v2. */
   static final int PORT = 4791;
 
-  private final List<UdpEnd> ends;
+  /** An array: an iterator would be allocated for each packet. */
+  private final UdpEnd[] ends;
+
   private final Alarm alarm = new Alarm();
   private SoftNetwork network;
   private boolean closed;
 
   private UdpLink(List<UdpEnd> ends) {
-    this.ends = List.copyOf(ends);
+    this.ends = ends.toArray(UdpEnd[]::new);
     updateDescriptors();
   }
 
@@ -60,7 +63,7 @@ final class UdpLink implements Link {
   /** The least of the ends. */
   @Override
   public int mtu() {
-    return ends.stream().mapToInt(UdpEnd::mtu).min().orElseThrow();
+    return Arrays.stream(ends).mapToInt(UdpEnd::mtu).min().orElseThrow();
   }
 
   @Override
@@ -71,7 +74,7 @@ final class UdpLink implements Link {
 
   @Override
   public boolean isNear(InetAddress peer) {
-    return ends.stream().anyMatch(end -> end.isNear(peer));
+    return Arrays.stream(ends).anyMatch(end -> end.isNear(peer));
   }
 
   @Override
@@ -155,13 +158,15 @@ final class UdpLink implements Link {
   }
 
   private void updateDescriptors() {
-    alarm.descriptors(ends.stream().flatMapToInt(UdpEnd::descriptors).toArray());
+    alarm.descriptors(Arrays.stream(ends).flatMapToInt(UdpEnd::descriptors).toArray());
   }
 
   @Override
   public void close() {
     closed = true;
-    ends.forEach(UdpEnd::close);
+    for (UdpEnd end : ends) {
+      end.close();
+    }
     alarm.close();
   }
 }
