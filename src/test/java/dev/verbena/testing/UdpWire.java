@@ -17,6 +17,7 @@ import org.opentest4j.TestAbortedException;
  * the other end is in the namespace {@code udp}, for a software device over UDP in this JVM, since
  * Soft-RoCE has the UDP port of RoCE in its own namespace.
  */
+@SuppressWarnings("try") // close() runs programs, which an interrupt ends.
 public final class UdpWire implements AutoCloseable {
   /** The Soft-RoCE device. */
   public static final String DEVICE = "rxw";
