@@ -31,6 +31,8 @@ public final class CaptureFileTest {
       "192.168.0.7 > 192.168.0.7 UC_SEND_ONLY qpn=0x0000d3 psn=0xcf1710 payload=18 ICRC ok";
   private static final String NOTIFICATION_TEXT = "10.0.17.1 > 10.0.18.1 CNP qpn=0x000118 ICRC ok";
 
+  CaptureFileTest() {}
+
   /** A file with frames, one a millisecond. */
   static byte[] file(ByteOrder order, int magic, int linkType, byte[]... frames) {
     ByteArrayOutputStream file = new ByteArrayOutputStream();
