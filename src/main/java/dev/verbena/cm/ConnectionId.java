@@ -498,10 +498,11 @@ public final class ConnectionId implements AutoCloseable {
   /**
    * Returns the event channel of the identifier.
    *
-   * @return the channel, or empty in synchronous mode
+   * @return the channel; empty in synchronous mode and for the identifier of an {@link Endpoint},
+   *     which shares its channel with others
    */
   public Optional<EventChannel> channel() {
-    return Optional.ofNullable(channel);
+    return Optional.ofNullable(channel).filter(events -> !events.isOfEndpoints());
   }
 
   // Queues

@@ -39,7 +39,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Event channels.</b> Up to 32 endpoints share an {@link EventChannel}, which is one file
  * descriptor, and a virtual thread that reads its events. The first endpoint opens the channel, the
- * last one closes it. A program must neither read nor close it.
+ * last one closes it. {@link ConnectionId#channel} does not return it, since a program must neither
+ * read nor close it.
  *
  * <p><b>Closing.</b> {@link #close()} disconnects and destroys the identifier with its queue pair
  * ({@code rdma_destroy_id}).

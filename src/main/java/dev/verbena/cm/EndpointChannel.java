@@ -36,7 +36,7 @@ final class EndpointChannel {
 
   private EndpointChannel(Librdmacm rdmacm) {
     this.rdmacm = rdmacm;
-    this.events = EventChannel.open(rdmacm);
+    this.events = EventChannel.ofEndpoints(rdmacm);
   }
 
   /**

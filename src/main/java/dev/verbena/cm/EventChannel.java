@@ -50,16 +50,18 @@ public final class EventChannel implements AutoCloseable {
   private final Resource resource;
   private final NativeChannel channel;
   private final int descriptor;
+  private final boolean ofEndpoints;
   private final Arena arena = Arena.ofAuto();
   private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
 
   private @Nullable Readiness readiness;
 
-  private EventChannel(NativeChannel channel, int descriptor) {
+  private EventChannel(NativeChannel channel, int descriptor, boolean ofEndpoints) {
     this.resource =
         VerbsAccess.get().resource(channel.address(), channel::destroy, this::endWaits, this);
     this.channel = channel;
     this.descriptor = descriptor;
+    this.ofEndpoints = ofEndpoints;
   }
 
   /**
@@ -74,6 +76,15 @@ public final class EventChannel implements AutoCloseable {
   }
 
   static EventChannel open(Librdmacm rdmacm) {
+    return open(rdmacm, false);
+  }
+
+  /** Opens a channel that only the library reads and closes. */
+  static EventChannel ofEndpoints(Librdmacm rdmacm) {
+    return open(rdmacm, true);
+  }
+
+  private static EventChannel open(Librdmacm rdmacm, boolean ofEndpoints) {
     long address;
     try {
       address = rdmacm.rdma_create_event_channel();
@@ -85,7 +96,7 @@ public final class EventChannel implements AutoCloseable {
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
     // librdmacm would otherwise wait for the next event after one that it discards.
     Readiness.setNonBlocking(descriptor);
-    return new EventChannel(new NativeChannel(rdmacm, address), descriptor);
+    return new EventChannel(new NativeChannel(rdmacm, address), descriptor, ofEndpoints);
   }
 
   /**
@@ -214,6 +225,11 @@ public final class EventChannel implements AutoCloseable {
   public int descriptor() {
     requireOpen();
     return descriptor;
+  }
+
+  /** Returns whether endpoints share the channel. */
+  boolean isOfEndpoints() {
+    return ofEndpoints;
   }
 
   /** Returns the C object with its identifiers. */

@@ -13,6 +13,7 @@ import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -177,5 +178,12 @@ class HandoverTest {
         List.of("rdma_destroy_id", "rdma_destroy_event_channel"),
         cm.calls.subList(cm.calls.size() - 2, cm.calls.size()));
     assertNull(source.poll());
+  }
+
+  @Test
+  void channelOfEndpointsIsNotReturned() {
+    try (Endpoint endpoint = Endpoint.requested(request())) {
+      assertEquals(Optional.empty(), endpoint.id().channel());
+    }
   }
 }
