@@ -1,7 +1,6 @@
 package dev.verbena.verbs;
 
 import java.net.InetAddress;
-import java.security.SecureRandom;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.Objects;
@@ -40,8 +39,6 @@ public final class QueuePairSetup {
   /** Without the most significant bit, which needs privileges. */
   private static final int QUEUE_KEY = 0x1111_1111;
 
-  private static final SecureRandom RANDOM = new SecureRandom();
-
   private final QueuePair queuePair;
   private Port port;
   private Integer gidIndex;
@@ -49,7 +46,7 @@ public final class QueuePairSetup {
   private GidChoice choice;
   private Mtu mtu;
   private Set<AccessFlag> access;
-  private int psn = RANDOM.nextInt(1 << 24);
+  private int psn = InitialPsn.next();
   private int queueKey = QUEUE_KEY;
   private int pkeyIndex;
   private int serviceLevel;
