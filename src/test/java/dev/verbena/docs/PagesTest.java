@@ -45,7 +45,7 @@ class PagesTest {
 
   /** What the kernel and the JDK's loggers call so. */
   private static final Set<String> OTHER_NAMES =
-      Set.of("CAP_NET_ADMIN", "CAP_NET_RAW", "DEBUG", "FINER", "TRACE");
+      Set.of("CAP_NET_ADMIN", "CAP_NET_RAW", "DEBUG", "FINER", "TRACE", "VERBENA_SOFT");
 
   @TestFactory
   Stream<DynamicTest> everyLinkLeadsSomewhere() throws IOException {

@@ -241,6 +241,12 @@ class FlightEventsTest {
                 Connection server = hosts.server();
                 hosts.client().close();
                 assertNull(server.receive());
+                while (server
+                    .endpoint()
+                    .end()
+                    .isEmpty()) { // The event may follow the last message.
+                  Thread.sleep(1);
+                }
               }
             });
     assertTrue(
