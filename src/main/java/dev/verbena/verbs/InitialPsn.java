@@ -20,7 +20,7 @@ final class InitialPsn {
   static int next() {
     try (InputStream random = new FileInputStream(KERNEL)) {
       byte[] read = random.readNBytes(3);
-      return (read[0] & 0xff) << 16 | (read[1] & 0xff) << 8 | read[2] & 0xff;
+      return (read[0] & 0xff) << 16 | (read[1] & 0xff) << 8 | (read[2] & 0xff);
     } catch (IOException e) { // Another operating system, or no file descriptor is left.
       return new SecureRandom().nextInt(1 << 24);
     }
