@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
+import dev.verbena.testing.UdpWire;
 import org.junit.jupiter.api.Tag;
 
 /** Java against rdma-core's own programs, as client and as server, from one device to the other. */
@@ -94,8 +95,12 @@ class PeersTest {
 
   /** Java is the client. */
   static void connects(Peer peer, Host java, Host c) throws Exception {
+    connects(peer, c, () -> peer.connect(java.address(), c.at(peer.port())));
+  }
+
+  static void connects(Peer peer, Host c, UdpWire.Action java) throws Exception {
     try (Program server = c.start(peer.server(c))) {
-      peer.connect(java.address(), c.at(peer.port()));
+      java.run();
       assertTrue(server.endsWell().contains(peer.proof()), server::text);
     }
   }

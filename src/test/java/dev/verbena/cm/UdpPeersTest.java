@@ -27,6 +27,11 @@ class UdpPeersTest {
     wire = UdpWire.make();
   }
 
+  /** Programs at both ends, on a network of one device. */
+  private interface Programs {
+    void run(SoftNetwork network) throws Exception;
+  }
+
   @AfterAll
   static void unwire() throws Exception {
     if (wire != null) {
@@ -61,32 +66,41 @@ class UdpPeersTest {
   private static void connects(String java, String c, List<Peer> peers) throws Exception {
     withNetwork(
         java,
-        () -> {
+        network -> {
           for (Peer peer : peers) {
-            PeersTest.connects(peer, host(java), host(c));
+            Host server = host(c);
+            // A route is looked for in the namespace of the thread.
+            PeersTest.connects(
+                peer,
+                server,
+                () -> wire.there(() -> network.call(() -> connect(peer, host(java), server))));
           }
         });
+  }
+
+  private static Void connect(Peer peer, Host from, Host to) throws Exception {
+    peer.connect(from.address(), to.at(peer.port()));
+    return null;
   }
 
   private static void serves(String java, String c, List<Peer> peers) throws Exception {
     withNetwork(
         java,
-        () -> {
-          for (Peer peer : peers) {
-            PeersTest.serves(peer, host(c), host(java));
-          }
-        });
+        network ->
+            network.call(
+                () -> {
+                  for (Peer peer : peers) {
+                    PeersTest.serves(peer, host(c), host(java));
+                  }
+                  return null;
+                }));
   }
 
   /** Soft-RoCE receives no packet that it did not expect. */
-  private static void withNetwork(String address, UdpWire.Action action) throws Exception {
+  private static void withNetwork(String address, Programs programs) throws Exception {
     Map<String, Long> before = wire.counters();
     try (SoftNetwork network = wire.network(address)) {
-      network.call(
-          () -> {
-            action.run();
-            return null;
-          });
+      programs.run(network);
     }
     Map<String, Long> after = wire.counters();
     for (String error : ERRORS) {

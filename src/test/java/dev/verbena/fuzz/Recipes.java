@@ -27,6 +27,7 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -171,9 +172,16 @@ final class Recipes {
   private void closedWith() {
     ProtectionDomain domain = pick(ProtectionDomain.class);
     Arena arena = worker.round().memory.arena(random());
-    if (domain != null) {
-      keep(domain.memory(arena.allocate(4096, 4096)).access(ALL).closedWith(arena).register());
+    if (domain == null) {
+      return;
     }
+    MemorySegment memory;
+    try {
+      memory = arena.allocate(4096, 4096);
+    } catch (IllegalStateException e) {
+      return; // Another thread has closed the arena.
+    }
+    keep(domain.memory(memory).access(ALL).closedWith(arena).register());
   }
 
   private void posting() {

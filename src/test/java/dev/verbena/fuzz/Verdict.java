@@ -19,6 +19,8 @@ final class Verdict {
           "file descriptor -?\\d+ is|EBADF|Bad file descriptor|EFAULT|Already closed|no [a-z ]+ at"
               + " 0x|Session is|MemorySegment\\{|dev\\.verbena\\.[a-z]+\\.[A-Z]|@[0-9a-f]{6,}");
 
+  private static final String CLOSED = "Already closed";
+
   private static final int EBADF = 9;
 
   private Verdict() {}
@@ -39,6 +41,9 @@ final class Verdict {
       case ArrayIndexOutOfBoundsException _ -> "of an array of the library";
       case IndexOutOfBoundsException _ -> index(thrown);
       case OutOfMemoryError _ -> null; // The JVM is given little memory.
+      // The JDK's message; another thread may close the arena of an argument while it is read.
+      case IllegalStateException e when CLOSED.equals(e.getMessage()) ->
+          contains(arguments, Verdict::isClosed) ? null : message(thrown);
       case IllegalArgumentException _, IllegalStateException _, UnsupportedOperationException _ ->
           message(thrown);
       case RuntimeException e when e.getClass().getName().startsWith(LIBRARY) -> message(thrown);
@@ -117,6 +122,10 @@ final class Verdict {
   private static boolean isConfined(Object argument) {
     return argument instanceof MemorySegment segment
         && !segment.isAccessibleBy(Thread.currentThread());
+  }
+
+  private static boolean isClosed(Object argument) {
+    return argument instanceof MemorySegment segment && !segment.scope().isAlive();
   }
 
   /** By what findings are told apart. */
