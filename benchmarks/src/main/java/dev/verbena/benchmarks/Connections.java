@@ -6,6 +6,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -155,7 +156,7 @@ public final class Connections {
           .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
           .findFirst()
           .orElse(0);
-    } catch (IOException | java.io.UncheckedIOException e) {
+    } catch (IOException | UncheckedIOException e) {
       return 0; // The process has ended.
     }
   }
