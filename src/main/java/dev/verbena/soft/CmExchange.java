@@ -134,7 +134,7 @@ final class CmExchange {
     exchange.peerId = req.id();
     exchange.peerGuid = req.offer().guid();
     exchange.retryCount = req.retryCount();
-    exchange.response = req.localTimeout();
+    exchange.response = Math.min(req.localTimeout(), CmTimers.MAX_RESPONSE);
     exchange.maxRetries = req.maxRetries();
     exchange.rnrRetryCount = req.offer().rnrRetryCount();
     exchange.mtu = req.mtu();

@@ -17,6 +17,9 @@ record CmTimers(int response, int ack) {
   /** How often a message is sent again. */
   static final int RETRIES = 15;
 
+  /** A peer that asks for more does not hold an exchange for longer: 17 s. */
+  static final int MAX_RESPONSE = 22;
+
   /** How long a program may think about a request, once that was asked: 69 s. */
   static final int SERVICE = 24;
 
