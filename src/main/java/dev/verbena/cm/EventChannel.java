@@ -51,16 +51,17 @@ public final class EventChannel implements AutoCloseable {
   private final NativeChannel channel;
   private final int descriptor;
   private final boolean ofEndpoints;
-  private final Arena arena = Arena.ofAuto();
-  private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
+  private final MemorySegment eventPointer;
 
   private @Nullable Readiness readiness;
 
-  private EventChannel(NativeChannel channel, int descriptor, boolean ofEndpoints) {
+  private EventChannel(
+      NativeChannel channel, int descriptor, MemorySegment eventPointer, boolean ofEndpoints) {
     this.resource =
         VerbsAccess.get().resource(channel.address(), channel::destroy, this::endWaits, this);
     this.channel = channel;
     this.descriptor = descriptor;
+    this.eventPointer = eventPointer;
     this.ofEndpoints = ofEndpoints;
   }
 
@@ -85,6 +86,8 @@ public final class EventChannel implements AutoCloseable {
   }
 
   private static EventChannel open(Librdmacm rdmacm, boolean ofEndpoints) {
+    // If no native memory is left, this fails before C has created anything.
+    MemorySegment eventPointer = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
     long address;
     try {
       address = rdmacm.rdma_create_event_channel();
@@ -96,7 +99,8 @@ public final class EventChannel implements AutoCloseable {
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
     // librdmacm would otherwise wait for the next event after one that it discards.
     Readiness.setNonBlocking(descriptor);
-    return new EventChannel(new NativeChannel(rdmacm, address), descriptor, ofEndpoints);
+    return new EventChannel(
+        new NativeChannel(rdmacm, address), descriptor, eventPointer, ofEndpoints);
   }
 
   /**

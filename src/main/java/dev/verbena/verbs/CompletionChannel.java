@@ -57,8 +57,8 @@ public final class CompletionChannel extends Resource {
         List.of(context),
         () -> {
           long address = context.verbs().ibv_create_comp_channel(context.address());
-          return new CompletionChannel(
-              context, address, () -> context.verbs().ibv_destroy_comp_channel(address));
+          Runnable release = () -> context.verbs().ibv_destroy_comp_channel(address);
+          return owned(release, () -> new CompletionChannel(context, address, release));
         });
   }
 

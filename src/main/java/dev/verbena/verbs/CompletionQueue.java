@@ -220,7 +220,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     public CompletionQueue create() {
       boolean plain = flags == 0 && domain == null;
       return make(
-          parents(), () -> new CompletionQueue(made(plain ? createPlain() : createExtended(0))));
+          parents(),
+          () -> {
+            Made made = made(plain ? createPlain() : createExtended(0));
+            return owned(made::release, () -> new CompletionQueue(made));
+          });
     }
 
     /**
@@ -234,7 +238,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       wanted.addAll(List.of(fields));
       return make(
           parents(),
-          () -> new ExtendedCompletionQueue(made(createExtended(Flags.mask(wanted))), wanted));
+          () -> {
+            Made made = made(createExtended(Flags.mask(wanted)));
+            return owned(made::release, () -> new ExtendedCompletionQueue(made, wanted));
+          });
     }
 
     private List<Resource> parents() {

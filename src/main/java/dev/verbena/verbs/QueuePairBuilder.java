@@ -261,9 +261,18 @@ public final class QueuePairBuilder {
           expect(ofReceives, null, -receives);
         };
     QueuePair queuePair =
-        new QueuePair(
-            new QueuePair.Made(
-                context, domain, address, real, sendOperations, table != null, releaseAndForget));
+        Resource.owned(
+            release,
+            () ->
+                new QueuePair(
+                    new QueuePair.Made(
+                        context,
+                        domain,
+                        address,
+                        real,
+                        sendOperations,
+                        table != null,
+                        releaseAndForget)));
     expect(ofSends, queuePair, sends);
     expect(ofReceives, queuePair, receives);
     return queuePair;

@@ -120,6 +120,26 @@ public abstract class Resource implements AutoCloseable {
     }
   }
 
+  /**
+   * Calls the constructor of an object that C has created, and destroys that if the constructor
+   * fails, for example because no native memory is left.
+   *
+   * @param release destroys the C object
+   * @param constructor returns its owner
+   */
+  static <R extends Resource> R owned(Runnable release, Supplier<R> constructor) {
+    try {
+      return constructor.get();
+    } catch (Throwable t) {
+      try {
+        release.run();
+      } catch (RuntimeException e) {
+        t.addSuppressed(e);
+      }
+      throw t;
+    }
+  }
+
   /** Prevents the object from being closed until {@link #endHold}. */
   final synchronized void hold() {
     requireNotClosing();

@@ -1,0 +1,73 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.fake.FakeProvider;
+import dev.verbena.testing.ForkedJvm;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+import org.opentest4j.AssertionFailedError;
+
+/**
+ * What the C library created is destroyed, or has an owner, also when the JVM has little native
+ * memory left ({@code -XX:MaxDirectMemorySize}).
+ */
+class DirectMemoryTest {
+  @Test
+  void noCompletionQueueIsLeftInTheCLibraryWhenNativeMemoryRunsOut() {
+    String output =
+        new ForkedJvm()
+            .with("-XX:MaxDirectMemorySize=1m")
+            .withNativeAccess()
+            .withJarOf(Test.class)
+            .withJarOf(AssertionFailedError.class)
+            .run(AlmostExhausted.class)
+            .succeeded();
+    assertEquals("refused", output.strip());
+  }
+
+  /**
+   * Creates a queue when there is memory for that of the fake device, but not for its owner in
+   * Java.
+   */
+  static final class AlmostExhausted {
+    private static final int LEFT = 400;
+
+    private AlmostExhausted() {}
+
+    public static void main(String[] args) {
+      FakeProvider provider = new FakeProvider();
+      try (Context context = FakeDevices.of(provider).open()) {
+        CompletionChannel channel = context.createCompletionChannel();
+        MemorySegment left = Arena.ofAuto().allocate(LEFT);
+        MemorySegment taken = takeEverything();
+        left = null; // The JVM collects it when memory is missing.
+        try {
+          CompletionQueue queue = context.completionQueue(4).channel(channel).create();
+          System.out.println(queue + " created");
+        } catch (OutOfMemoryError e) {
+          System.out.println("refused");
+        }
+        taken.fill((byte) 0);
+      }
+      provider.close(); // Throws if an object is left.
+    }
+
+    /** Only the memory of such arenas is limited. */
+    private static MemorySegment takeEverything() {
+      Arena all = Arena.ofAuto();
+      MemorySegment last = MemorySegment.NULL;
+      for (long size : new long[] {1 << 16, 1 << 10, 16, 1}) {
+        try {
+          while (true) {
+            last = all.allocate(size);
+          }
+        } catch (OutOfMemoryError e) {
+          // Less may be left.
+        }
+      }
+      return last;
+    }
+  }
+}
