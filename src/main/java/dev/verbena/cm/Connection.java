@@ -844,10 +844,11 @@ public final class Connection implements AutoCloseable {
       }
       case NOTHING -> throw timedOut("receiving");
       case FAILURE -> {
+        receiveFailure = inbox.failure();
+        requireOpen(); // Closing flushes them, too.
+        awaitCause();
         ended = endsWithoutMark();
         if (!ended) {
-          receiveFailure = inbox.failure();
-          noteFirstFailure();
           throw broken("receiving", receiveFailure);
         }
         yield false;
@@ -863,14 +864,21 @@ public final class Connection implements AutoCloseable {
         && endpoint.end().filter(end -> end.type() == EventType.DISCONNECTED).isPresent();
   }
 
-  /** Records the status of the first failed receive request. */
-  private void noteFirstFailure() throws InterruptedException {
+  /**
+   * Waits until it is known what failed the receive requests: a send that failed before them, or
+   * the end of the connection, whose event may be read after the requests were flushed.
+   */
+  private void awaitCause() throws InterruptedException {
     Deadline deadline = Deadline.after(CLOSING_TIME);
     if (endpoint.end().isEmpty() && acquire(sending, deadline)) {
       try {
         outbox.awaitAll(deadline);
       } finally {
         sending.unlock();
+      }
+      boolean unknown = inbox.wasFlushed() && (outbox.failure() == null || outbox.wasFlushed());
+      if (unknown && linkFault().isEmpty()) {
+        endpoint.awaitEnd(deadline);
       }
     }
   }

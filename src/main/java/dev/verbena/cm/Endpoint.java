@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -67,6 +68,7 @@ public final class Endpoint implements AutoCloseable {
   private final AtomicLong joins = new AtomicLong();
 
   private volatile @Nullable ConnectionEvent end;
+  private final CountDownLatch over = new CountDownLatch(1);
 
   private Endpoint(EndpointChannel channel, ConnectionId id, @Nullable ConnectionEvent request) {
     this.channel = channel;
@@ -180,8 +182,12 @@ public final class Endpoint implements AutoCloseable {
         .ifPresent(
             e -> {
               end = e;
+              over.countDown();
               id.endQuietly();
             });
+    if (event.isEmpty()) {
+      over.countDown();
+    }
     events.add(event);
   }
 
@@ -337,6 +343,15 @@ public final class Endpoint implements AutoCloseable {
    */
   public Optional<ConnectionEvent> end() {
     return Optional.ofNullable(end);
+  }
+
+  /**
+   * Returns the event that ended the connection, after waiting for it until the deadline or until
+   * this endpoint is closed.
+   */
+  Optional<ConnectionEvent> awaitEnd(Deadline deadline) throws InterruptedException {
+    boolean _ = over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+    return end();
   }
 
   /** Disconnects, and closes the identifier with its queues. */

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import java.lang.foreign.MemorySegment;
 
@@ -57,6 +58,11 @@ final class Inbox {
   /** Returns the status of the failed receive request. */
   String failure() {
     return completions.describe(0);
+  }
+
+  /** Returns whether the failed receive request was flushed, and so failed for another reason. */
+  boolean wasFlushed() {
+    return completions.status(0) == CompletionStatus.WR_FLUSH_ERR;
   }
 
   /** Returns the message that arrived, valid until it is {@linkplain #release released}. */
