@@ -16,24 +16,29 @@ public class VirtualThreads {
   private static final int CLIENTS = 3;
 
   public static void main(String[] args) throws Exception {
-    try (Listener listener = Listener.open(new InetSocketAddress(args[0], 0));
-        ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-      List<Future<Integer>> lengths = new ArrayList<>();
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+        Listener listener = Listener.open(new InetSocketAddress(args[0], 0))) {
+      threads.submit(() -> serve(listener, threads));
       InetSocketAddress address = new InetSocketAddress(args[0], listener.port());
+      List<Future<Integer>> lengths = new ArrayList<>();
       for (int i = 0; i < CLIENTS; i++) {
         byte[] message = new byte[i + 1];
         lengths.add(threads.submit(() -> lengthOf(message, address)));
-      }
-      for (int i = 0; i < CLIENTS; i++) {
-        Connection client = Connection.accept(listener);
-        lengths.add(threads.submit(() -> answer(client)));
       }
       int sum = 0;
       for (Future<Integer> length : lengths) {
         sum += length.get();
       }
       System.out.println(sum + " bytes");
+    } // closes the listener first, which ends the wait for clients
+  }
+
+  private static Void serve(Listener listener, ExecutorService threads) throws Exception {
+    for (int i = 0; i < CLIENTS; i++) {
+      Connection client = Connection.accept(listener);
+      threads.submit(() -> answer(client));
     }
+    return null;
   }
 
   private static int lengthOf(byte[] message, InetSocketAddress address) throws Exception {
