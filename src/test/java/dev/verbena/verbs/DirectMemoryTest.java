@@ -6,6 +6,7 @@ import dev.verbena.fake.FakeProvider;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import org.junit.jupiter.api.Test;
 import org.opentest4j.AssertionFailedError;
 
@@ -40,9 +41,7 @@ class DirectMemoryTest {
       FakeProvider provider = new FakeProvider();
       try (Context context = FakeDevices.of(provider).open()) {
         CompletionChannel channel = context.createCompletionChannel();
-        MemorySegment left = Arena.ofAuto().allocate(LEFT);
-        MemorySegment taken = takeEverything();
-        left = null; // The JVM collects it when memory is missing.
+        MemorySegment taken = takeEverythingBut(LEFT);
         try {
           CompletionQueue queue = context.completionQueue(4).channel(channel).create();
           System.out.println(queue + " created");
@@ -54,7 +53,16 @@ class DirectMemoryTest {
       provider.close(); // Throws if an object is left.
     }
 
-    /** Only the memory of such arenas is limited. */
+    /** Takes the memory of automatic arenas, which alone is limited. */
+    private static MemorySegment takeEverythingBut(long bytes) {
+      MemorySegment left = Arena.ofAuto().allocate(bytes);
+      try {
+        return takeEverything();
+      } finally {
+        Reference.reachabilityFence(left); // The JVM collects it when memory is missing later.
+      }
+    }
+
     private static MemorySegment takeEverything() {
       Arena all = Arena.ofAuto();
       MemorySegment last = MemorySegment.NULL;
