@@ -11,6 +11,7 @@ module dev.verbena {
   exports dev.verbena.cm;
   exports dev.verbena.packet;
   exports dev.verbena.raw;
+  exports dev.verbena.sockets;
   exports dev.verbena.soft;
   exports dev.verbena.verbs;
 

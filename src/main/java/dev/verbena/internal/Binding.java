@@ -12,8 +12,8 @@ import java.lang.reflect.Proxy;
  * C signature, its annotation names the location of the function and its error convention. For
  * control calls only: arguments are boxed.
  *
- * <p>Generated classes bind {@link Verbs} and {@link Librdmacm} to their libraries: they take less
- * time to start.
+ * <p>Generated classes bind {@link Verbs}, {@link Librdmacm} and {@link Rsockets} to their
+ * libraries: they take less time to start.
  */
 public final class Binding implements InvocationHandler {
   /** The source of functions marked {@link Symbol}. */
@@ -36,6 +36,8 @@ public final class Binding implements InvocationHandler {
       return functions.cast(new NativeVerbs(library));
     } else if (functions.isAssignableFrom(NativeLibrdmacm.class)) {
       return functions.cast(new NativeLibrdmacm(library));
+    } else if (functions.isAssignableFrom(NativeRsockets.class)) {
+      return functions.cast(new NativeRsockets(library));
     }
     NativeFunctions exported = new NativeFunctions(library);
     return bind(

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
@@ -33,6 +34,14 @@ final class Downcall {
                   JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
               Linker.Option.captureCallState("errno"));
 
+  /** As {@link #HANDLE}, with a segment as second argument, whose arena stays open meanwhile. */
+  private static final MethodHandle SEGMENT =
+      Linker.nativeLinker()
+          .downcallHandle(
+              FunctionDescriptor.of(
+                  JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+              Linker.Option.captureCallState("errno"));
+
   private Downcall() {}
 
   /** Allocates memory for errno. */
@@ -51,8 +60,44 @@ final class Downcall {
    */
   static long call(MemorySegment function, MemorySegment capture, long... arguments) {
     long[] r = Arrays.copyOf(arguments, REGISTERS);
+    return call(function, capture, r[0], r[1], r[2], r[3], r[4], r[5]);
+  }
+
+  /** Calls a function with all argument registers; allocates nothing. */
+  static long call(
+      MemorySegment function,
+      MemorySegment capture,
+      long a,
+      long b,
+      long c,
+      long d,
+      long e,
+      long f) {
     try {
-      return (long) HANDLE.invokeExact(function, capture, r[0], r[1], r[2], r[3], r[4], r[5]);
+      return (long) HANDLE.invokeExact(function, capture, a, b, c, d, e, f);
+    } catch (Throwable t) {
+      throw new AssertionError("a downcall throws nothing of its own", t);
+    }
+  }
+
+  /**
+   * Calls a function whose second argument is memory of the caller; allocates nothing.
+   *
+   * @throws IllegalStateException if the arena of the segment is closed
+   */
+  static long call(
+      MemorySegment function,
+      MemorySegment capture,
+      long a,
+      MemorySegment b,
+      long c,
+      long d,
+      long e,
+      long f) {
+    try {
+      return (long) SEGMENT.invokeExact(function, capture, a, b, c, d, e, f);
+    } catch (RuntimeException closed) {
+      throw closed;
     } catch (Throwable t) {
       throw new AssertionError("a downcall throws nothing of its own", t);
     }

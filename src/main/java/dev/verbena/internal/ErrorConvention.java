@@ -16,6 +16,8 @@ public enum ErrorConvention {
   ERRNO,
   /** Returns -1 and sets errno. */
   MINUS_ONE,
+  /** Returns -1 and sets errno; any other value is a 64-bit result. */
+  LONG_MINUS_ONE,
   /** Returns a code of {@code enum ibv_rereg_mr_err_code} and sets errno. */
   NEGATIVE,
   /** Returns the negative errno; 0 and positive values are results. */
@@ -29,7 +31,7 @@ public enum ErrorConvention {
    */
   long result(long register) {
     return switch (this) {
-      case NEVER, NULL, NEGATIVE_ERRNO -> register;
+      case NEVER, NULL, NEGATIVE_ERRNO, LONG_MINUS_ONE -> register;
       case ERRNO, MINUS_ONE, NEGATIVE, ADDRINFO -> (int) register;
     };
   }
@@ -40,7 +42,7 @@ public enum ErrorConvention {
       case NEVER -> false;
       case NULL -> result == 0;
       case ERRNO, ADDRINFO -> result != 0;
-      case MINUS_ONE -> result == -1;
+      case MINUS_ONE, LONG_MINUS_ONE -> result == -1;
       case NEGATIVE, NEGATIVE_ERRNO -> result < 0;
     };
   }
@@ -55,7 +57,7 @@ public enum ErrorConvention {
   VerbsException failure(String function, long result, int errno) {
     boolean inErrno =
         switch (this) {
-          case NULL, MINUS_ONE, NEGATIVE -> true;
+          case NULL, MINUS_ONE, LONG_MINUS_ONE, NEGATIVE -> true;
           case ERRNO, ADDRINFO -> result == -1;
           case NEVER, NEGATIVE_ERRNO -> false;
         };

@@ -28,7 +28,7 @@ final class Libc {
     static final MemorySegment EPOLL_WAIT = find("epoll_wait");
   }
 
-  private static MemorySegment find(String function) {
+  static MemorySegment find(String function) {
     return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
   }
 

@@ -52,6 +52,9 @@ final class NativeProvider implements Provider {
           if (type == Verbs.class) {
             return NativeVerbs.library();
           }
+          if (type == Rsockets.class) {
+            return NativeRsockets.library();
+          }
           return type == Librdmacm.class ? NativeLibrdmacm.library() : Library.of(type);
         });
   }

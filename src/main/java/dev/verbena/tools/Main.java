@@ -40,6 +40,7 @@ import picocli.CommandLine.Spec;
       RcExample.class,
       PingPong.class,
       Rping.class,
+      Rstream.class,
       Mckey.class,
       Mc.class,
       Srq.class,

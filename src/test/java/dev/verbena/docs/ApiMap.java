@@ -29,7 +29,7 @@ import javax.tools.ToolProvider;
 /** Which public members of the library's Java name which C function in their documentation. */
 final class ApiMap {
   private static final Path SOURCES = Path.of("src/main/java/dev/verbena");
-  private static final List<String> PACKAGES = List.of("", "verbs", "cm");
+  private static final List<String> PACKAGES = List.of("", "verbs", "cm", "sockets");
   private static final Pattern TAGS = Pattern.compile("(?sm)^\\s*@\\w.*");
 
   /** Paragraphs after the first, and all tags but what is returned. */
@@ -37,7 +37,11 @@ final class ApiMap {
       Pattern.compile("(?sm)(<p>|^\\s*@(?!return)\\w).*?(?=^\\s*@|\\z)");
 
   /** Not {@code ibv_create_qp(3)}: that refers to a manual page. */
-  private static final Pattern FUNCTION = Pattern.compile("\\b_*([a-z]+_[a-z0-9_]+)\\b(?!\\()");
+  private static final Pattern FUNCTION =
+      Pattern.compile(
+          "\\b_*([a-z]+_[a-z0-9_]+|r(?:socket|bind|listen|accept|connect|shutdown|close|recv\\w*"
+              + "|send\\w*|readv?|writev?|poll|select|getpeername|getsockname|setsockopt"
+              + "|getsockopt|fcntl|iomap|iounmap|iowrite))\\b(?!\\()");
 
   private final SortedMap<String, TreeSet<String>> members = new TreeMap<>();
 

@@ -34,6 +34,7 @@ class PublicApiTest {
           "dev/verbena/verbs",
           "dev/verbena/cm",
           "dev/verbena/packet",
+          "dev/verbena/sockets",
           "dev/verbena/soft");
 
   @Test

@@ -49,6 +49,7 @@ class ApiSurfaceTest {
       List.of(
           Verbs.class,
           Librdmacm.class,
+          Rsockets.class,
           RdmaCma.class,
           QueuePairCalls.class,
           CompletionQueueCalls.class,
@@ -110,7 +111,10 @@ class ApiSurfaceTest {
     assertTrue(inline.containsAll(ABOVE_THE_SEAM.keySet()));
   }
 
-  /** The symbol lists of jextract, which come from the headers, and the rows are the same. */
+  /**
+   * The symbol lists of jextract, which come from the headers, and the rows are the same. rsocket.h
+   * is not among jextract's headers: it declares no struct of its own.
+   */
   @Test
   void exportedRowsAreTheGeneratedFunctions() throws IOException {
     Set<String> generated = new TreeSet<>();
@@ -122,6 +126,7 @@ class ApiSurfaceTest {
     Set<String> rows =
         CFunction.all().stream()
             .filter(CFunction::exported)
+            .filter(f -> !f.header().equals("rdma/rsocket.h"))
             .map(CFunction::name)
             .collect(Collectors.toCollection(TreeSet::new));
     assertEquals(generated, rows);
@@ -172,8 +177,9 @@ class ApiSurfaceTest {
   void everySymbolIsInTheApiSurface() {
     Set<String> known = CFunction.all().stream().map(CFunction::name).collect(Collectors.toSet());
     List<String> invented =
-        Stream.of(Libibverbs.class, Librdmacm.class)
+        Stream.of(Libibverbs.class, Librdmacm.class, Rsockets.class)
             .flatMap(c -> Arrays.stream(c.getDeclaredMethods()))
+            .filter(m -> m.isAnnotationPresent(Symbol.class))
             .map(Method::getName)
             .filter(name -> !known.contains(name))
             .toList();

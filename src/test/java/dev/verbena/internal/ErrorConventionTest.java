@@ -51,7 +51,7 @@ class ErrorConventionTest {
   }
 
   static List<Method> symbols() {
-    return methods(Libibverbs.class, Librdmacm.class)
+    return methods(Libibverbs.class, Librdmacm.class, Rsockets.class)
         .filter(m -> m.isAnnotationPresent(Symbol.class))
         .toList();
   }
@@ -72,7 +72,7 @@ class ErrorConventionTest {
               new Failure(Errno.EINVAL, LEFT_OVER, Errno.EINVAL),
               new Failure(-Errno.EINVAL, LEFT_OVER, Errno.EINVAL),
               new Failure(-1, Errno.EACCES, Errno.EACCES));
-      case MINUS_ONE -> List.of(new Failure(-1, Errno.EACCES, Errno.EACCES));
+      case MINUS_ONE, LONG_MINUS_ONE -> List.of(new Failure(-1, Errno.EACCES, Errno.EACCES));
       case NEGATIVE ->
           List.of(
               new Failure(-1, Errno.EACCES, Errno.EACCES),
@@ -90,7 +90,7 @@ class ErrorConventionTest {
   /** A result that is no failure, whatever lies in errno. */
   private static long success(ErrorConvention fails) {
     return switch (fails) {
-      case NULL -> 0x7fffL;
+      case NULL, LONG_MINUS_ONE -> 0x7fff_ffff_ffffL;
       case NEVER -> -1;
       case ERRNO, ADDRINFO -> 0;
       case MINUS_ONE, NEGATIVE, NEGATIVE_ERRNO -> 5;

@@ -3,6 +3,7 @@ package dev.verbena.internal;
 import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,8 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * {@link NativeVerbs} and {@link NativeLibrdmacm} are what this class generates from the interfaces
- * of C functions.
+ * {@link NativeVerbs}, {@link NativeLibrdmacm} and {@link NativeRsockets} are what this class
+ * generates from the interfaces of C functions.
  */
 @Tag("host")
 @Tag(GeneratedFile.TAG)
@@ -31,7 +32,7 @@ class NativeFunctionsTest {
       Pattern.compile("^  (?:default )?(\\w+) (\\w+)\\(([^)]*)\\)(?:;| \\{)$", Pattern.MULTILINE);
 
   @ParameterizedTest
-  @ValueSource(classes = {Verbs.class, Librdmacm.class})
+  @ValueSource(classes = {Verbs.class, Librdmacm.class, Rsockets.class})
   void theClassIsGeneratedFromTheInterface(Class<?> functions) throws IOException {
     Path file = SOURCES.resolve("Native" + functions.getSimpleName() + ".java");
     String generated = generated(functions);
@@ -107,7 +108,7 @@ class NativeFunctionsTest {
   private static List<String> methods(Class<?> declaring, Class<?> functions) throws IOException {
     Map<String, Method> declared =
         Arrays.stream(declaring.getDeclaredMethods())
-            .filter(method -> !method.isSynthetic())
+            .filter(method -> !method.isSynthetic() && !Modifier.isStatic(method.getModifiers()))
             .collect(Collectors.toMap(Method::getName, Function.identity()));
     String source = Files.readString(SOURCES.resolve(declaring.getSimpleName() + ".java"));
     return METHOD

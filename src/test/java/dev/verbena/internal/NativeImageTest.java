@@ -35,7 +35,8 @@ class NativeImageTest {
           "src/main/resources/META-INF/native-image/dev.verbena/verbena/reachability-metadata.json");
 
   /** The interfaces whose methods are C functions. */
-  private static final List<Class<?>> INTERFACES = List.of(Verbs.class, Librdmacm.class);
+  private static final List<Class<?>> INTERFACES =
+      List.of(Verbs.class, Librdmacm.class, Rsockets.class);
 
   /** The classes that link C functions, each into constants of its own or of a nested class. */
   private static final List<Class<?>> LINKING =

@@ -16,11 +16,12 @@ import java.util.regex.Pattern;
  * @param name the C name
  * @param exported whether a library exports it; the others are inline
  * @param library libibverbs or librdmacm
+ * @param header the header that declares it
  * @param since the first rdma-core release that exports it, 0 for every one
  * @param prototype the C prototype
  */
 public record CFunction(
-    String name, boolean exported, String library, int since, String prototype) {
+    String name, boolean exported, String library, String header, int since, String prototype) {
   private static final Pattern PROTOTYPE = Pattern.compile("(.+?)(\\w+)\\((.*)\\)");
 
   /** All rows. */
@@ -45,7 +46,7 @@ public record CFunction(
     // ibv_wr_opcode_str is declared, and exported by no release: it has no first one.
     boolean exported = row[1].equals("exported") && !row[5].equals("-");
     int since = exported && !row[5].equals("1.x") ? Integer.parseInt(row[5]) : 0;
-    return new CFunction(row[0], exported, row[2], since, row[6]);
+    return new CFunction(row[0], exported, row[2], row[3], since, row[6]);
   }
 
   /** The Java types that the seam gives the parameters. */
@@ -71,9 +72,11 @@ public record CFunction(
 
   private static Class<?> javaType(String declaration) {
     String c = declaration.replaceAll("\\bconst\\b", "").strip();
-    if (c.contains("*") || c.contains("[") || c.matches("(s?size_t|uint64_t|__be64)\\b.*")) {
+    if (c.contains("*")
+        || c.contains("[")
+        || c.matches("(s?size_t|nfds_t|off_t|uint64_t|__be64)\\b.*")) {
       return long.class;
-    } else if (c.matches("(int|unsigned int|uint32_t|__be32|enum \\w+)\\b.*")) {
+    } else if (c.matches("(int|unsigned int|socklen_t|uint32_t|__be32|enum \\w+)\\b.*")) {
       return int.class;
     } else if (c.matches("(uint16_t|__be16)\\b.*")) {
       return short.class;

@@ -92,7 +92,8 @@ public record Program(String name, Process process, Path output) implements Auto
     return text();
   }
 
-  int exitStatus() throws InterruptedException {
+  /** Waits until the program has ended; returns its exit status. */
+  public int exitStatus() throws InterruptedException {
     try {
       return process.waitFor();
     } catch (InterruptedException e) {

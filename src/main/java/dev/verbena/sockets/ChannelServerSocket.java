@@ -1,0 +1,196 @@
+package dev.verbena.sockets;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketException;
+import java.net.SocketOption;
+import java.net.StandardSocketOptions;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.IllegalBlockingModeException;
+import java.nio.channels.NotYetBoundException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** The socket of a listening channel: {@link ServerSocketChannel#socket}. */
+final class ChannelServerSocket extends ServerSocket {
+  private final ListeningChannel channel;
+  private volatile int timeout;
+
+  private ChannelServerSocket(ListeningChannel channel) {
+    super(new NoSocketImpl());
+    this.channel = channel;
+  }
+
+  static ServerSocket of(ListeningChannel channel) {
+    return new ChannelServerSocket(channel);
+  }
+
+  @Override
+  public ServerSocketChannel getChannel() {
+    return channel;
+  }
+
+  private static SocketException closed(ClosedChannelException e) {
+    SocketException closed = new SocketException("Socket is closed");
+    closed.initCause(e);
+    return closed;
+  }
+
+  @Override
+  public void bind(@Nullable SocketAddress address) throws IOException {
+    bind(address, 0);
+  }
+
+  @Override
+  public void bind(@Nullable SocketAddress address, int backlog) throws IOException {
+    try {
+      channel.bind(address, backlog);
+    } catch (ClosedChannelException e) {
+      throw closed(e);
+    }
+  }
+
+  @Override
+  public @Nullable InetAddress getInetAddress() {
+    InetSocketAddress local = channel.localAddress();
+    return local == null ? null : local.getAddress();
+  }
+
+  @Override
+  public int getLocalPort() {
+    InetSocketAddress local = channel.localAddress();
+    return local == null ? -1 : local.getPort();
+  }
+
+  @Override
+  public @Nullable SocketAddress getLocalSocketAddress() {
+    return channel.localAddress();
+  }
+
+  @Override
+  public Socket accept() throws IOException {
+    if (!channel.isBlocking()) {
+      throw new IllegalBlockingModeException();
+    }
+    try {
+      SocketChannel accepted =
+          channel.accept(timeout == 0 ? Rsocket.FOREVER : TimeUnit.MILLISECONDS.toNanos(timeout));
+      if (accepted == null) {
+        throw new IllegalBlockingModeException(); // Changed meanwhile.
+      }
+      return accepted.socket();
+    } catch (NotYetBoundException e) {
+      throw new SocketException("Socket is not bound yet", e);
+    } catch (ClosedChannelException e) {
+      throw closed(e);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+  }
+
+  @Override
+  public boolean isBound() {
+    return channel.localAddress() != null;
+  }
+
+  @Override
+  public boolean isClosed() {
+    return !channel.isOpen();
+  }
+
+  @Override
+  public void setSoTimeout(int milliseconds) {
+    if (milliseconds < 0) {
+      throw new IllegalArgumentException("timeout < 0");
+    }
+    timeout = milliseconds;
+  }
+
+  @Override
+  public int getSoTimeout() {
+    return timeout;
+  }
+
+  @Override
+  public <T> ServerSocket setOption(SocketOption<T> name, T value) throws IOException {
+    channel.setOption(name, value);
+    return this;
+  }
+
+  @Override
+  public <T> T getOption(SocketOption<T> name) throws IOException {
+    return channel.getOption(name);
+  }
+
+  @Override
+  public Set<SocketOption<?>> supportedOptions() {
+    return channel.supportedOptions();
+  }
+
+  private <T> void set(SocketOption<T> name, T value) throws SocketException {
+    try {
+      channel.setOption(name, value);
+    } catch (SocketException e) {
+      throw e;
+    } catch (ClosedChannelException e) {
+      throw closed(e);
+    } catch (IOException e) {
+      throw new AssertionError("an option fails with a SocketException", e);
+    }
+  }
+
+  private <T> T get(SocketOption<T> name) throws SocketException {
+    try {
+      return channel.getOption(name);
+    } catch (SocketException e) {
+      throw e;
+    } catch (ClosedChannelException e) {
+      throw closed(e);
+    } catch (IOException e) {
+      throw new AssertionError("an option fails with a SocketException", e);
+    }
+  }
+
+  @Override
+  public void setReuseAddress(boolean on) throws SocketException {
+    set(StandardSocketOptions.SO_REUSEADDR, on);
+  }
+
+  @Override
+  public boolean getReuseAddress() throws SocketException {
+    return get(StandardSocketOptions.SO_REUSEADDR);
+  }
+
+  @Override
+  public void setReceiveBufferSize(int size) throws SocketException {
+    if (size <= 0) {
+      throw new IllegalArgumentException("size cannot be 0 or negative");
+    }
+    set(StandardSocketOptions.SO_RCVBUF, size);
+  }
+
+  @Override
+  public int getReceiveBufferSize() throws SocketException {
+    return get(StandardSocketOptions.SO_RCVBUF);
+  }
+
+  @Override
+  public void setPerformancePreferences(int connectionTime, int latency, int bandwidth) {
+    // No preferences, as the JDK's sockets.
+  }
+
+  @Override
+  public String toString() {
+    return "ServerSocket of " + channel;
+  }
+}

@@ -1,0 +1,71 @@
+package dev.verbena.sockets;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+
+/**
+ * A socket channel over an rsocket, an RDMA connection that librdmacm uses as a stream of bytes
+ * ({@code rsocket}; {@code raccept} for the passive side).
+ *
+ * <p>It is a {@link SocketChannel} in every respect, and is opened by {@link
+ * RdmaSelectorProvider#openSocketChannel}, or by {@link
+ * java.nio.channels.ServerSocketChannel#accept} of a channel of this provider. What differs from a
+ * TCP channel:
+ *
+ * <ul>
+ *   <li>Reads and writes copy between the buffer and registered memory of the rsocket ({@code
+ *       rrecv}, {@code rsend}); those of direct buffers do not allocate.
+ *   <li>{@code close} of a blocking channel returns when the peer's device has acknowledged all
+ *       data that was written ({@code rclose}); of a non-blocking channel, another thread does
+ *       that. {@code shutdownOutput} waits likewise ({@code rshutdown}). A peer that cannot be
+ *       reached any more delays them until the device's retries have ended.
+ *   <li>{@link java.net.StandardSocketOptions#SO_LINGER} is stored without effect.
+ *   <li>A virtual thread that waits does not occupy its carrier; a platform thread waits in its
+ *       place.
+ * </ul>
+ *
+ * <p>See rsocket(7).
+ */
+public abstract sealed class RdmaSocketChannel extends SocketChannel permits StreamChannel {
+  RdmaSocketChannel(SelectorProvider provider) {
+    super(provider);
+  }
+
+  /**
+   * Lets the peer write into memory of this process with {@link #writeMapped}: {@code riomap}. The
+   * peer learns of it with the next data that is written to this channel, and must have set {@link
+   * RdmaSocketOptions#RDMA_IOMAPSIZE}.
+   *
+   * @param memory native memory, which must stay allocated until it is unmapped or the channel
+   *     closed
+   * @param offset the offset at which the peer addresses the memory
+   * @throws IllegalArgumentException if the memory is on the heap, or the offset negative
+   * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
+   * @throws IOException if the memory cannot be registered, or the peer maps no more memory
+   */
+  public abstract void map(MemorySegment memory, long offset) throws IOException;
+
+  /**
+   * Ends the access of the peer to memory: {@code riounmap}.
+   *
+   * @param memory the memory that was mapped
+   * @throws IOException if it is not mapped
+   */
+  public abstract void unmap(MemorySegment memory) throws IOException;
+
+  /**
+   * Writes into memory that the peer has mapped: {@code riowrite}. The peer is not notified; data
+   * that is written to the channel afterwards arrives later. A blocking channel writes all bytes.
+   *
+   * @param source a direct buffer
+   * @param offset the offset at which the peer has mapped the memory
+   * @return the number of bytes written; 0 if a non-blocking channel cannot write now
+   * @throws IllegalArgumentException if the buffer is not direct
+   * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
+   * @throws IOException if no memory is mapped at the offset, or the connection failed
+   */
+  public abstract int writeMapped(ByteBuffer source, long offset) throws IOException;
+}

@@ -1,0 +1,476 @@
+package dev.verbena.sockets;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.EventFile;
+import dev.verbena.internal.Rpoll;
+import dev.verbena.internal.RsocketCalls;
+import dev.verbena.internal.Rsockets;
+import dev.verbena.internal.TimerFile;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A non-blocking rsocket and the threads that use it.
+ *
+ * <p>{@code rclose} frees the C object, whoever is inside: the last thread that leaves calls it.
+ * And {@code rshutdown} makes the descriptor of completion events blocking for a while, so that no
+ * thread may be in {@code rpoll} then.
+ */
+final class Rsocket {
+  /** Without a limit of time. */
+  static final long FOREVER = Long.MAX_VALUE;
+
+  /**
+   * The interval at which a listening or connecting rsocket is examined. A thread of librdmacm
+   * consumes its events, and {@code rpoll} may return half a second later (up to rdma-core 60 five
+   * seconds).
+   */
+  static final long TICK = 10_000_000;
+
+  static final int SHUT_RD = 0;
+  static final int SHUT_WR = 1;
+
+  private static final int PROT_WRITE = 2;
+
+  private static final int SOCK_STREAM = 1;
+  private static final int F_SETFL = 4;
+  private static final int O_NONBLOCK = 0x800;
+
+  private static final int EINPROGRESS = 115;
+
+  private static final int SOL_SOCKET = 1;
+  private static final int SO_ERROR = 4;
+
+  /** Threads that wait in C in place of virtual threads, whose carriers they would occupy. */
+  private static final class Platform {
+    static final Executor THREADS =
+        Executors.newCachedThreadPool(
+            Thread.ofPlatform().daemon().name("verbena-rpoll-", 0).factory());
+  }
+
+  private final int descriptor;
+  private final RsocketCalls calls;
+  private final List<RpollSelector> selectors = new CopyOnWriteArrayList<>();
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+
+  /** The number of threads inside; the fields below are guarded by the lock, too. */
+  private int inside;
+
+  /** The number of those that are in {@code rpoll}. */
+  private int polling;
+
+  private boolean pollForbidden;
+  private boolean closing;
+  private boolean inBackground;
+
+  /** Readable while threads must leave {@code rpoll}. */
+  private @Nullable EventFile out;
+
+  private boolean isOutSignalled;
+
+  private Rsocket(int descriptor) {
+    this.descriptor = descriptor;
+    this.calls = new RsocketCalls(descriptor);
+  }
+
+  /** Opens an rsocket for streams. */
+  static Rsocket open(int family) throws IOException {
+    return of(Failures.or(() -> functions().rsocket(family, SOCK_STREAM, 0)));
+  }
+
+  /** Wraps a descriptor that {@code rsocket} or {@code raccept} returned. */
+  static Rsocket of(int descriptor) throws IOException {
+    try {
+      // Not SOCK_NONBLOCK: before rdma-core 60, rsocket refuses it.
+      functions().rfcntl(descriptor, F_SETFL, O_NONBLOCK);
+    } catch (VerbsException e) {
+      functions().rclose(descriptor);
+      throw Failures.of(e);
+    }
+    return new Rsocket(descriptor);
+  }
+
+  static Rsockets functions() {
+    return Rsockets.system();
+  }
+
+  int descriptor() {
+    return descriptor;
+  }
+
+  RsocketCalls calls() {
+    return calls;
+  }
+
+  void add(RpollSelector selector) {
+    selectors.add(selector);
+  }
+
+  void remove(RpollSelector selector) {
+    selectors.remove(selector);
+  }
+
+  /** Enters, unless the rsocket is closed. */
+  boolean enter() {
+    lock.lock();
+    try {
+      if (closing) {
+        return false;
+      }
+      inside++;
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Leaves; closes the rsocket if this was the last thread. */
+  void leave() {
+    boolean isLast;
+    lock.lock();
+    try {
+      isLast = --inside == 0 && closing;
+    } finally {
+      lock.unlock();
+    }
+    if (isLast) {
+      destroy();
+    }
+  }
+
+  /** Enters {@code rpoll}, unless that is forbidden, or the rsocket closed. */
+  boolean tryEnterPoll() {
+    lock.lock();
+    try {
+      if (closing || pollForbidden) {
+        return false;
+      }
+      inside++;
+      polling++;
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Leaves {@code rpoll}. */
+  void leavePoll() {
+    boolean isLast;
+    lock.lock();
+    try {
+      polling--;
+      isLast = --inside == 0 && closing;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    if (isLast) {
+      destroy();
+    }
+  }
+
+  /**
+   * Waits until the rsocket has one of the events. May return earlier, in particular when the
+   * rsocket is closed.
+   *
+   * @param rpoll memory that no other thread uses meanwhile
+   */
+  void await(Rpoll rpoll, int events, long nanos) throws IOException {
+    if (!Thread.currentThread().isVirtual()) {
+      poll(rpoll, events, nanos);
+      return;
+    }
+    try {
+      CompletableFuture.runAsync(
+              () -> {
+                try {
+                  poll(rpoll, events, nanos);
+                } catch (IOException e) {
+                  throw new CompletionException(e);
+                }
+              },
+              Platform.THREADS)
+          .join(); // Not ended by an interrupt, which closes the channel.
+    } catch (CompletionException e) {
+      throw e.getCause() instanceof IOException failure ? failure : new IOException(e.getCause());
+    }
+  }
+
+  private void poll(Rpoll rpoll, int events, long nanos) throws IOException {
+    EventFile leave = enterPoll();
+    if (leave == null) {
+      return;
+    }
+    try (TimerFile timer = nanos == FOREVER ? null : TimerFile.open()) {
+      rpoll.clear();
+      rpoll.add(descriptor, events);
+      rpoll.add(leave.descriptor(), Rpoll.POLLIN);
+      if (timer != null) {
+        timer.set(nanos);
+        rpoll.add(timer.descriptor(), Rpoll.POLLIN);
+      }
+      rpoll.await();
+    } catch (VerbsException e) {
+      throw Failures.of(e);
+    } finally {
+      leavePoll();
+    }
+  }
+
+  /** Enters {@code rpoll} as soon as it is not forbidden; returns null if the rsocket is closed. */
+  private @Nullable EventFile enterPoll() throws IOException {
+    lock.lock();
+    try {
+      while (pollForbidden && !closing) {
+        changed.awaitUninterruptibly();
+      }
+      if (closing) {
+        return null;
+      }
+      if (out == null) {
+        out = Failures.or(EventFile::open);
+      }
+      inside++;
+      polling++;
+      return out;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns which of the events the rsocket has now; 0 if it is closed. */
+  int events(Rpoll rpoll, int events) throws IOException {
+    if (!tryEnterPoll()) {
+      return 0;
+    }
+    try {
+      rpoll.clear();
+      rpoll.add(descriptor, events);
+      rpoll.now();
+      return rpoll.events(0);
+    } catch (VerbsException e) {
+      throw Failures.of(e);
+    } finally {
+      leavePoll();
+    }
+  }
+
+  /** Makes all threads leave {@code rpoll} for a moment, so that they see a changed state. */
+  void wake() {
+    withoutPolling(() -> {});
+  }
+
+  /** Closes one direction; the caller must be inside. */
+  void shutdown(int how) throws IOException {
+    Failures.run(() -> withoutPolling(() -> functions().rshutdown(descriptor, how)));
+  }
+
+  private void withoutPolling(Runnable action) {
+    lock.lock();
+    try {
+      while (pollForbidden) {
+        changed.awaitUninterruptibly();
+      }
+      pollForbidden = true;
+      if (polling > 0) {
+        signalOut();
+      }
+      while (polling > 0) {
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+    try {
+      action.run();
+    } finally {
+      lock.lock();
+      try {
+        pollForbidden = false;
+        if (isOutSignalled && !closing && out != null) {
+          isOutSignalled = false;
+          int _ = out.take();
+        }
+        changed.signalAll();
+      } finally {
+        lock.unlock();
+      }
+      selectors.forEach(RpollSelector::interruptPoll);
+    }
+  }
+
+  private void signalOut() {
+    if (!isOutSignalled && out != null) {
+      isOutSignalled = true;
+      out.add();
+    }
+    selectors.forEach(RpollSelector::interruptPoll);
+  }
+
+  /**
+   * Closes the rsocket when no thread is inside any more.
+   *
+   * @param background whether a thread of its own calls {@code rclose}, which waits until the peer
+   *     has acknowledged all data
+   */
+  void close(boolean background) {
+    boolean isUnused;
+    lock.lock();
+    try {
+      if (closing) {
+        return;
+      }
+      closing = true;
+      inBackground = background;
+      isUnused = inside == 0;
+      signalOut();
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    if (isUnused) {
+      destroy();
+    }
+  }
+
+  private void destroy() {
+    if (inBackground) {
+      // Not a daemon: data that was sent must arrive although the program ends.
+      Thread.ofPlatform().daemon(false).name("verbena-rclose").start(this::rclose);
+    } else {
+      rclose();
+    }
+  }
+
+  private void rclose() {
+    functions().rclose(descriptor);
+    if (out != null) {
+      out.close();
+    }
+  }
+
+  /** Returns the error of the connection, and clears it; 0 for none. */
+  int takeError() throws IOException {
+    return option(SOL_SOCKET, SO_ERROR);
+  }
+
+  /** Sets an option of the type {@code int}. */
+  void setOption(int level, int name, int value) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocateFrom(ValueLayout.JAVA_INT, value);
+      Failures.run(
+          () -> functions().rsetsockopt(descriptor, level, name, memory.address(), Integer.BYTES));
+    }
+  }
+
+  /** Returns an option of the type {@code int}. */
+  int option(int level, int name) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment value = arena.allocate(ValueLayout.JAVA_INT);
+      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, Integer.BYTES);
+      Failures.run(
+          () ->
+              functions().rgetsockopt(descriptor, level, name, value.address(), length.address()));
+      return value.get(ValueLayout.JAVA_INT, 0);
+    }
+  }
+
+  /** Lets the peer write into memory. */
+  void map(MemorySegment memory, long offset) throws IOException {
+    Failures.run(
+        () -> {
+          try {
+            long unused =
+                functions()
+                    .riomap(descriptor, memory.address(), memory.byteSize(), PROT_WRITE, 0, offset);
+            assert unused == offset;
+          } catch (VerbsException e) {
+            throw e.errno() == Errno.ENOMEM
+                ? e.explained("the peer must set RDMA_IOMAPSIZE before the channel is connected")
+                : e;
+          }
+        });
+  }
+
+  /** Ends the access of the peer to memory. */
+  void unmap(MemorySegment memory) throws IOException {
+    Failures.run(() -> functions().riounmap(descriptor, memory.address(), memory.byteSize()));
+  }
+
+  /** Returns the local address. */
+  InetSocketAddress localAddress() throws IOException {
+    return Addresses.read((address, size) -> functions().rgetsockname(descriptor, address, size));
+  }
+
+  /** Returns the address of the peer. */
+  InetSocketAddress peerAddress() throws IOException {
+    return Addresses.read((address, size) -> functions().rgetpeername(descriptor, address, size));
+  }
+
+  /** Begins to connect; returns whether the connection is established already. */
+  boolean connect(InetSocketAddress remote) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = Addresses.write(remote, arena);
+      functions().rconnect(descriptor, address.address(), (int) address.byteSize());
+      return true;
+    } catch (VerbsException e) {
+      if (e.errno() == EINPROGRESS) {
+        return false;
+      }
+      throw Failures.ofConnect(e.errno(), remote, e);
+    }
+  }
+
+  /** Binds to a local address. */
+  void bind(InetSocketAddress local) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = Addresses.write(local, arena);
+      functions().rbind(descriptor, address.address(), (int) address.byteSize());
+    } catch (VerbsException e) {
+      throw Failures.ofBind(e, local);
+    }
+  }
+
+  /** Listens for connections. */
+  void listen(int backlog, InetSocketAddress local) throws IOException {
+    try {
+      functions().rlisten(descriptor, backlog);
+    } catch (VerbsException e) {
+      throw Failures.ofBind(e, local);
+    }
+  }
+
+  /** Accepts a connection; returns null if there is none. */
+  @Nullable Rsocket accept() throws IOException {
+    int accepted;
+    try {
+      accepted = functions().raccept(descriptor, 0, 0);
+    } catch (VerbsException e) {
+      if (e.errno() == Errno.EAGAIN) {
+        return null;
+      }
+      throw Failures.of(e);
+    }
+    return of(accepted);
+  }
+
+  @Override
+  public String toString() {
+    return "rsocket " + descriptor;
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * Socket channels and selectors over RDMA: a {@link java.nio.channels.spi.SelectorProvider} over
+ * the rsockets of librdmacm, for programs that use NIO.
+ *
+ * <p>{@link dev.verbena.sockets.RdmaSelectorProvider} opens channels and selectors; {@link
+ * dev.verbena.sockets.RdmaSocketChannel} describes what differs from TCP; {@link
+ * dev.verbena.sockets.RdmaSocketOptions} are the options that TCP does not have.
+ */
+@NullMarked
+package dev.verbena.sockets;
+
+import org.jspecify.annotations.NullMarked;

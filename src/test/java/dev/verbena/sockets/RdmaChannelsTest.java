@@ -1,0 +1,170 @@
+package dev.verbena.sockets;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.DeviceTests;
+import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.BindException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import org.junit.jupiter.api.BeforeEach;
+
+/** The channels of {@link RdmaSelectorProvider} behave as those of the JDK. */
+@DeviceTests
+class RdmaChannelsTest extends ChannelBehaviour {
+  @BeforeEach
+  void needsDeviceOfTheKernel() {
+    Rig.softRoceOnly();
+  }
+
+  @Override
+  SelectorProvider provider() {
+    return RdmaSelectorProvider.provider();
+  }
+
+  @Override
+  InetSocketAddress listening() {
+    return new InetSocketAddress(Rig.addressB(), 0);
+  }
+
+  @Override
+  InetSocketAddress connecting() {
+    return new InetSocketAddress(Rig.addressA(), 0);
+  }
+
+  @DeviceTest
+  void ipv6Connects() throws Exception {
+    try (var listener =
+            provider().openServerSocketChannel().bind(new InetSocketAddress(Rig.address6B(), 0));
+        SocketChannel client =
+            provider().openSocketChannel().bind(new InetSocketAddress(Rig.address6A(), 0))) {
+      var accepted = inBackground(listener::accept);
+      client.connect(listener.getLocalAddress());
+      try (SocketChannel server = accepted.get()) {
+        assertEquals(client.getLocalAddress(), server.getRemoteAddress());
+      }
+    }
+  }
+
+  @DeviceTest
+  void tcpListenerRefuses() throws Exception {
+    try (var tcp =
+            java.nio.channels.ServerSocketChannel.open()
+                .bind(new InetSocketAddress(Rig.addressB(), 0));
+        SocketChannel client = provider().openSocketChannel().bind(connecting())) {
+      InetSocketAddress address = (InetSocketAddress) tcp.getLocalAddress();
+      ConnectException e = assertThrows(ConnectException.class, () -> client.connect(address));
+      assertTrue(e.getMessage().contains("TCP socket"), e::getMessage);
+    }
+  }
+
+  @DeviceTest
+  void loopbackAddressIsNotReached() throws Exception {
+    try (SocketChannel client = provider().openSocketChannel()) {
+      InetSocketAddress loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7471);
+      IOException e = assertThrows(IOException.class, () -> client.connect(loopback));
+      assertInstanceOf(NoRouteToHostException.class, e, e::toString);
+      assertTrue(e.getMessage().contains("RDMA device"), e::getMessage);
+    }
+  }
+
+  @DeviceTest
+  void addressOfNoDeviceIsNotBound() throws Exception {
+    try (SocketChannel client = provider().openSocketChannel()) {
+      InetSocketAddress elsewhere = new InetSocketAddress("192.0.2.1", 0);
+      BindException e = assertThrows(BindException.class, () -> client.bind(elsewhere));
+      assertTrue(e.getMessage().contains("rdma link"), e::getMessage);
+    }
+  }
+
+  @DeviceTest
+  void datagramsAreUnsupported() {
+    assertThrows(UnsupportedOperationException.class, () -> provider().openDatagramChannel());
+  }
+
+  @DeviceTest
+  void pipeIsThatOfTheDefaultProvider() throws Exception {
+    var pipe = provider().openPipe();
+    assertEquals(SelectorProvider.provider(), pipe.source().provider());
+    pipe.sink().close();
+    pipe.source().close();
+  }
+
+  @DeviceTest
+  void rdmaOptionsAreThoseOfTheConnection() throws Exception {
+    try (SocketChannel client = provider().openSocketChannel()) {
+      client.setOption(RdmaSocketOptions.RDMA_SQSIZE, 100);
+      client.setOption(RdmaSocketOptions.RDMA_RQSIZE, 200);
+      client.setOption(RdmaSocketOptions.RDMA_INLINE, 16);
+      assertEquals(100, client.getOption(RdmaSocketOptions.RDMA_SQSIZE));
+      assertEquals(200, client.getOption(RdmaSocketOptions.RDMA_RQSIZE));
+      assertEquals(16, client.getOption(RdmaSocketOptions.RDMA_INLINE));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> client.setOption(RdmaSocketOptions.RDMA_SQSIZE, 70_000));
+    }
+  }
+
+  @DeviceTest
+  void peerWritesIntoMappedMemory() throws Exception {
+    try (var listener = provider().openServerSocketChannel().bind(listening());
+        Arena arena = Arena.ofShared();
+        RdmaSocketChannel client = RdmaSelectorProvider.provider().openSocketChannel()) {
+      client.setOption(RdmaSocketOptions.RDMA_IOMAPSIZE, 1);
+      client.bind(connecting());
+      var accepted = inBackground(listener::accept);
+      client.connect(listener.getLocalAddress());
+      try (RdmaSocketChannel server = (RdmaSocketChannel) accepted.get()) {
+        MemorySegment memory = arena.allocate(8192, 8);
+        server.map(memory, 4096);
+        server.write(ByteBuffer.allocateDirect(1)); // Tells the client of the memory.
+        assertEquals(1, client.read(ByteBuffer.allocateDirect(1)));
+        ByteBuffer value = ByteBuffer.allocateDirect(8).order(java.nio.ByteOrder.nativeOrder());
+        value.putLong(0, 4711);
+        assertEquals(8, client.writeMapped(value, 4096 + 16));
+        client.write(ByteBuffer.allocateDirect(1)); // Arrives after it.
+        assertEquals(1, server.read(ByteBuffer.allocateDirect(1)));
+        assertEquals(4711, memory.get(ValueLayout.JAVA_LONG, 16));
+        value.clear();
+        assertThrows(IOException.class, () -> client.writeMapped(value, 0));
+        server.unmap(memory);
+        assertThrows(IOException.class, () -> server.unmap(memory));
+      }
+    }
+  }
+
+  @DeviceTest
+  void closedChannelsLeaveNoDescriptor() throws Exception {
+    cycles(3); // What is opened once for all.
+    long before = descriptors();
+    cycles(12);
+    // A thread may still be closing the last ones.
+    dev.verbena.testing.Await.until("descriptors are closed", () -> descriptors() <= before);
+  }
+
+  private void cycles(int count) throws Exception {
+    for (int i = 0; i < count; i++) {
+      try (Pair pair = connected()) {
+        pair.client().write(ByteBuffer.allocate(1));
+        assertEquals(1, pair.server().read(ByteBuffer.allocate(1)));
+      }
+    }
+  }
+
+  private static long descriptors() {
+    return java.util.Objects.requireNonNull(new java.io.File("/proc/self/fd").list()).length;
+  }
+}
