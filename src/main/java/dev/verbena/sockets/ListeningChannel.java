@@ -29,7 +29,6 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   private final Options options;
   private final @Nullable ProtocolFamily family;
   private final ReentrantLock acceptLock = new ReentrantLock();
-  private final Rpoll rpoll = new Rpoll();
 
   private final Object stateLock = new Object();
 
@@ -145,7 +144,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
       if (left <= 0) {
         throw new SocketTimeoutException("Accept timed out");
       }
-      rsocket.await(rpoll, Rpoll.POLLIN, Math.min(left, Rsocket.TICK));
+      rsocket.await(Rpoll.POLLIN, Math.min(left, Rsocket.TICK));
     }
     return null;
   }

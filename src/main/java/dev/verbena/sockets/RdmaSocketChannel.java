@@ -23,8 +23,8 @@ import java.nio.channels.spi.SelectorProvider;
  *       that. {@code shutdownOutput} waits likewise ({@code rshutdown}). A peer that cannot be
  *       reached any more delays them until the device's retries have ended.
  *   <li>{@link java.net.StandardSocketOptions#SO_LINGER} is stored without effect.
- *   <li>A virtual thread that waits does not occupy its carrier; a platform thread waits in its
- *       place.
+ *   <li>Threads that wait park, so that virtual threads release their carriers; one thread waits in
+ *       {@code rpoll} for all of them.
  * </ul>
  *
  * <p>See rsocket(7).

@@ -2,22 +2,16 @@ package dev.verbena.sockets;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.EventFile;
 import dev.verbena.internal.Rpoll;
 import dev.verbena.internal.RsocketCalls;
 import dev.verbena.internal.Rsockets;
-import dev.verbena.internal.TimerFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.Executor;
-import java.util.concurrent.Executors;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -54,13 +48,6 @@ final class Rsocket {
   private static final int SOL_SOCKET = 1;
   private static final int SO_ERROR = 4;
 
-  /** Threads that wait in C in place of virtual threads, whose carriers they would occupy. */
-  private static final class Platform {
-    static final Executor THREADS =
-        Executors.newCachedThreadPool(
-            Thread.ofPlatform().daemon().name("verbena-rpoll-", 0).factory());
-  }
-
   private final int descriptor;
   private final RsocketCalls calls;
   private final List<RpollSelector> selectors = new CopyOnWriteArrayList<>();
@@ -78,10 +65,8 @@ final class Rsocket {
   private boolean closing;
   private boolean inBackground;
 
-  /** Readable while threads must leave {@code rpoll}. */
-  private @Nullable EventFile out;
-
-  private boolean isOutSignalled;
+  /** Set once a thread has waited. */
+  private @Nullable SharedPoll waiter;
 
   private Rsocket(int descriptor) {
     this.descriptor = descriptor;
@@ -149,7 +134,7 @@ final class Rsocket {
       lock.unlock();
     }
     if (isLast) {
-      destroy();
+      destroy(inBackground);
     }
   }
 
@@ -180,77 +165,29 @@ final class Rsocket {
       lock.unlock();
     }
     if (isLast) {
-      destroy();
+      destroy(true); // The thread serves other channels, too.
     }
   }
 
   /**
    * Waits until the rsocket has one of the events. May return earlier, in particular when the
    * rsocket is closed.
-   *
-   * @param rpoll memory that no other thread uses meanwhile
    */
-  void await(Rpoll rpoll, int events, long nanos) throws IOException {
-    if (!Thread.currentThread().isVirtual()) {
-      poll(rpoll, events, nanos);
-      return;
-    }
-    try {
-      CompletableFuture.runAsync(
-              () -> {
-                try {
-                  poll(rpoll, events, nanos);
-                } catch (IOException e) {
-                  throw new CompletionException(e);
-                }
-              },
-              Platform.THREADS)
-          .join(); // Not ended by an interrupt, which closes the channel.
-    } catch (CompletionException e) {
-      throw e.getCause() instanceof IOException failure ? failure : new IOException(e.getCause());
-    }
-  }
-
-  private void poll(Rpoll rpoll, int events, long nanos) throws IOException {
-    EventFile leave = enterPoll();
-    if (leave == null) {
-      return;
-    }
-    try (TimerFile timer = nanos == FOREVER ? null : TimerFile.open()) {
-      rpoll.clear();
-      rpoll.add(descriptor, events);
-      rpoll.add(leave.descriptor(), Rpoll.POLLIN);
-      if (timer != null) {
-        timer.set(nanos);
-        rpoll.add(timer.descriptor(), Rpoll.POLLIN);
-      }
-      rpoll.await();
-    } catch (VerbsException e) {
-      throw Failures.of(e);
-    } finally {
-      leavePoll();
-    }
-  }
-
-  /** Enters {@code rpoll} as soon as it is not forbidden; returns null if the rsocket is closed. */
-  private @Nullable EventFile enterPoll() throws IOException {
+  void await(int events, long nanos) throws IOException {
+    SharedPoll shared = SharedPoll.get();
     lock.lock();
     try {
       while (pollForbidden && !closing) {
         changed.awaitUninterruptibly();
       }
       if (closing) {
-        return null;
+        return;
       }
-      if (out == null) {
-        out = Failures.or(EventFile::open);
-      }
-      inside++;
-      polling++;
-      return out;
+      waiter = shared;
     } finally {
       lock.unlock();
     }
+    shared.await(this, events, nanos);
   }
 
   /** Returns which of the events the rsocket has now; 0 if it is closed. */
@@ -287,9 +224,7 @@ final class Rsocket {
         changed.awaitUninterruptibly();
       }
       pollForbidden = true;
-      if (polling > 0) {
-        signalOut();
-      }
+      signalOut();
       while (polling > 0) {
         changed.awaitUninterruptibly();
       }
@@ -302,10 +237,6 @@ final class Rsocket {
       lock.lock();
       try {
         pollForbidden = false;
-        if (isOutSignalled && !closing && out != null) {
-          isOutSignalled = false;
-          int _ = out.take();
-        }
         changed.signalAll();
       } finally {
         lock.unlock();
@@ -314,10 +245,10 @@ final class Rsocket {
     }
   }
 
+  /** Makes threads leave {@code rpoll}. */
   private void signalOut() {
-    if (!isOutSignalled && out != null) {
-      isOutSignalled = true;
-      out.add();
+    if (waiter != null) {
+      waiter.wake(this);
     }
     selectors.forEach(RpollSelector::interruptPoll);
   }
@@ -344,12 +275,12 @@ final class Rsocket {
       lock.unlock();
     }
     if (isUnused) {
-      destroy();
+      destroy(background);
     }
   }
 
-  private void destroy() {
-    if (inBackground) {
+  private void destroy(boolean background) {
+    if (background) {
       // Not a daemon: data that was sent must arrive although the program ends.
       Thread.ofPlatform().daemon(false).name("verbena-rclose").start(this::rclose);
     } else {
@@ -359,9 +290,6 @@ final class Rsocket {
 
   private void rclose() {
     functions().rclose(descriptor);
-    if (out != null) {
-      out.close();
-    }
   }
 
   /** Returns the error of the connection, and clears it; 0 for none. */

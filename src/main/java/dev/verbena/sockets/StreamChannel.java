@@ -52,14 +52,12 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   private final ReentrantLock readLock = new ReentrantLock();
   private final ReentrantLock writeLock = new ReentrantLock();
 
-  /** Guarded by the read lock. */
-  private @Nullable Rpoll readPoll;
+  /** Guarded by the read lock; for connecting. */
+  private @Nullable Rpoll connectPoll;
 
   private @Nullable MemorySegment readStaging;
 
   /** Guarded by the write lock. */
-  private @Nullable Rpoll writePoll;
-
   private @Nullable MemorySegment writeStaging;
 
   private final Object stateLock = new Object();
@@ -117,18 +115,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     }
   }
 
-  private Rpoll readPoll() {
-    if (readPoll == null) {
-      readPoll = new Rpoll();
+  private Rpoll connectPoll() {
+    if (connectPoll == null) {
+      connectPoll = new Rpoll();
     }
-    return readPoll;
-  }
-
-  private Rpoll writePoll() {
-    if (writePoll == null) {
-      writePoll = new Rpoll();
-    }
-    return writePoll;
+    return connectPoll;
   }
 
   // Reading
@@ -253,7 +244,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
           throw new SocketTimeoutException("Read timed out");
         }
       }
-      rsocket.await(readPoll(), Rpoll.POLLIN, left);
+      rsocket.await(Rpoll.POLLIN, left);
     }
   }
 
@@ -362,7 +353,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (!wait || !isOpen()) {
         break;
       } else if (count == UNAVAILABLE) {
-        rsocket.await(writePoll(), Rpoll.POLLOUT, Rsocket.FOREVER);
+        rsocket.await(Rpoll.POLLOUT, Rsocket.FOREVER);
       }
     }
     return total == 0 && source.hasRemaining() ? UNAVAILABLE : total;
@@ -559,7 +550,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (left <= 0) {
         throw new SocketTimeoutException("Connect timed out");
       }
-      rsocket.await(readPoll(), Rpoll.POLLOUT, Math.min(left, Rsocket.TICK));
+      rsocket.await(Rpoll.POLLOUT, Math.min(left, Rsocket.TICK));
     }
     return false;
   }
@@ -570,7 +561,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (!isOpen()) {
         return false;
       }
-      int events = rsocket.events(readPoll(), Rpoll.POLLOUT);
+      int events = rsocket.events(connectPoll(), Rpoll.POLLOUT);
       if ((events & (Rpoll.POLLERR | Rpoll.POLLHUP)) != 0) {
         int error = rsocket.takeError();
         throw Failures.ofConnect(
@@ -807,7 +798,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       } else if (!wait || !isOpen()) {
         break;
       } else {
-        rsocket.await(writePoll(), Rpoll.POLLOUT, Rsocket.FOREVER);
+        rsocket.await(Rpoll.POLLOUT, Rsocket.FOREVER);
       }
     }
     return total == 0 && source.hasRemaining() ? UNAVAILABLE : total;

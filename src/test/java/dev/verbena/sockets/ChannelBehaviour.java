@@ -19,7 +19,6 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AlreadyConnectedException;
-import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
@@ -560,7 +559,7 @@ abstract class ChannelBehaviour {
     var read = inBackground(() -> pair.client().read(ByteBuffer.allocate(1)));
     letItWait();
     pair.client().close();
-    causeOf(AsynchronousCloseException.class, read);
+    causeOf(ClosedChannelException.class, read);
     assertEquals(-1, pair.server().read(ByteBuffer.allocate(1)));
   }
 
@@ -573,7 +572,6 @@ abstract class ChannelBehaviour {
     letItWait();
     pair.client().close();
     await(write); // Which has written a part, or fails.
-    assertTrue(source.hasRemaining());
   }
 
   @Test
@@ -582,7 +580,7 @@ abstract class ChannelBehaviour {
     var accept = inBackground(listener::accept);
     letItWait();
     listener.close();
-    causeOf(AsynchronousCloseException.class, accept);
+    causeOf(ClosedChannelException.class, accept);
   }
 
   @Test
