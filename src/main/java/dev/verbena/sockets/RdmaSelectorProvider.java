@@ -46,7 +46,11 @@ public final class RdmaSelectorProvider extends SelectorProvider {
    */
   public RdmaSelectorProvider() {}
 
-  /** Returns the provider. */
+  /**
+   * Returns the provider.
+   *
+   * @return the one instance that programs share
+   */
   public static RdmaSelectorProvider provider() {
     return INSTANCE;
   }
