@@ -30,7 +30,12 @@ final class NativeProvider implements Provider {
 
   @Override
   public Optional<String> release() {
-    return library(Verbs.class).release();
+    return release(Verbs.class);
+  }
+
+  /** Returns the rdma-core release of the library that exports these functions, if it is known. */
+  Optional<String> release(Class<?> functions) {
+    return library(functions).release();
   }
 
   /**

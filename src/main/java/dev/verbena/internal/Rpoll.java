@@ -11,8 +11,8 @@ import java.lang.ref.Reference;
  * An array of {@code struct pollfd} for {@code rpoll}: rsockets and ordinary descriptors. Used by
  * one thread at a time.
  *
- * <p>{@code rpoll} is called without a timeout only: before rdma-core 63, one that timed out left a
- * count of threads too high, after which each later {@code rpoll} of the process could loop
+ * <p>{@code rpoll} is called without a timeout only: before rdma-core 62.1, one that timed out left
+ * a count of threads too high, after which each later {@code rpoll} of the process could loop
  * forever. A {@link TimerFile} in the array ends the wait instead.
  */
 public final class Rpoll {

@@ -21,7 +21,7 @@ final class Addresses {
 
   /** A function that writes an address, with its size. */
   interface Writer {
-    void write(long address, long size);
+    void write(long address, long size) throws IOException;
   }
 
   private Addresses() {}
@@ -77,7 +77,7 @@ final class Addresses {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = arena.allocate(CAPACITY, Long.BYTES);
       MemorySegment size = arena.allocateFrom(ValueLayout.JAVA_INT, CAPACITY);
-      Failures.run(() -> writer.write(address.address(), size.address()));
+      writer.write(address.address(), size.address());
       return SocketAddresses.read(address).orElseGet(Addresses::wildcard);
     }
   }

@@ -32,15 +32,6 @@ final class Failures {
     }
   }
 
-  /** Calls a function; throws its failure as an {@link IOException}. */
-  static void run(Runnable function) throws IOException {
-    try {
-      function.run();
-    } catch (VerbsException e) {
-      throw of(e);
-    }
-  }
-
   /** Returns the exception of a failed call. */
   static IOException of(VerbsException e) {
     return with(e, new SocketException(e.getMessage()));

@@ -10,6 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Condition;
@@ -29,8 +30,8 @@ final class Rsocket {
 
   /**
    * The interval at which a listening or connecting rsocket is examined. A thread of librdmacm
-   * consumes its events, and {@code rpoll} may return half a second later (up to rdma-core 60 five
-   * seconds).
+   * consumes its events, and {@code rpoll} may return half a second later (up to rdma-core 62.0
+   * five seconds).
    */
   static final long TICK = 10_000_000;
 
@@ -65,6 +66,9 @@ final class Rsocket {
   private boolean closing;
   private boolean inBackground;
 
+  /** The thread of librdmacm that serves the rsocket; set by a thread inside. */
+  private @Nullable ServiceThread served;
+
   /** Set once a thread has waited. */
   private @Nullable SharedPoll waiter;
 
@@ -81,7 +85,7 @@ final class Rsocket {
   /** Wraps a descriptor that {@code rsocket} or {@code raccept} returned. */
   static Rsocket of(int descriptor) throws IOException {
     try {
-      // Not SOCK_NONBLOCK: before rdma-core 60, rsocket refuses it.
+      // Not SOCK_NONBLOCK: before rdma-core 62.1, rsocket refuses it.
       functions().rfcntl(descriptor, F_SETFL, O_NONBLOCK);
     } catch (VerbsException e) {
       functions().rclose(descriptor);
@@ -212,9 +216,9 @@ final class Rsocket {
     withoutPolling(() -> {});
   }
 
-  /** Closes one direction; the caller must be inside. */
+  /** Closes one direction. */
   void shutdown(int how) throws IOException {
-    Failures.run(() -> withoutPolling(() -> functions().rshutdown(descriptor, how)));
+    inside(() -> withoutPolling(() -> functions().rshutdown(descriptor, how)));
   }
 
   private void withoutPolling(Runnable action) {
@@ -289,7 +293,13 @@ final class Rsocket {
   }
 
   private void rclose() {
-    functions().rclose(descriptor);
+    try {
+      functions().rclose(descriptor);
+    } finally {
+      if (served != null) {
+        served.release();
+      }
+    }
   }
 
   /** Returns the error of the connection, and clears it; 0 for none. */
@@ -300,9 +310,8 @@ final class Rsocket {
   /** Sets an option of the type {@code int}. */
   void setOption(int level, int name, int value) throws IOException {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment memory = arena.allocateFrom(ValueLayout.JAVA_INT, value);
-      Failures.run(
-          () -> functions().rsetsockopt(descriptor, level, name, memory.address(), Integer.BYTES));
+      long memory = arena.allocateFrom(ValueLayout.JAVA_INT, value).address();
+      inside(() -> functions().rsetsockopt(descriptor, level, name, memory, Integer.BYTES));
     }
   }
 
@@ -310,17 +319,15 @@ final class Rsocket {
   int option(int level, int name) throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment value = arena.allocate(ValueLayout.JAVA_INT);
-      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, Integer.BYTES);
-      Failures.run(
-          () ->
-              functions().rgetsockopt(descriptor, level, name, value.address(), length.address()));
+      long length = arena.allocateFrom(ValueLayout.JAVA_INT, Integer.BYTES).address();
+      inside(() -> functions().rgetsockopt(descriptor, level, name, value.address(), length));
       return value.get(ValueLayout.JAVA_INT, 0);
     }
   }
 
   /** Lets the peer write into memory. */
   void map(MemorySegment memory, long offset) throws IOException {
-    Failures.run(
+    inside(
         () -> {
           try {
             long unused =
@@ -337,30 +344,40 @@ final class Rsocket {
 
   /** Ends the access of the peer to memory. */
   void unmap(MemorySegment memory) throws IOException {
-    Failures.run(() -> functions().riounmap(descriptor, memory.address(), memory.byteSize()));
+    inside(() -> functions().riounmap(descriptor, memory.address(), memory.byteSize()));
   }
 
   /** Returns the local address. */
   InetSocketAddress localAddress() throws IOException {
-    return Addresses.read((address, size) -> functions().rgetsockname(descriptor, address, size));
+    return Addresses.read(
+        (address, size) -> inside(() -> functions().rgetsockname(descriptor, address, size)));
   }
 
   /** Returns the address of the peer. */
   InetSocketAddress peerAddress() throws IOException {
-    return Addresses.read((address, size) -> functions().rgetpeername(descriptor, address, size));
+    return Addresses.read(
+        (address, size) -> inside(() -> functions().rgetpeername(descriptor, address, size)));
   }
 
   /** Begins to connect; returns whether the connection is established already. */
   boolean connect(InetSocketAddress remote) throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = Addresses.write(remote, arena);
-      functions().rconnect(descriptor, address.address(), (int) address.byteSize());
-      return true;
-    } catch (VerbsException e) {
-      if (e.errno() == EINPROGRESS) {
-        return false;
+      if (!enter()) {
+        throw new ClosedChannelException();
       }
-      throw Failures.ofConnect(e.errno(), remote, e);
+      try {
+        takePlace(ServiceThread.CONNECTED);
+        functions().rconnect(descriptor, address.address(), (int) address.byteSize());
+        return true;
+      } catch (VerbsException e) {
+        if (e.errno() == EINPROGRESS) {
+          return false;
+        }
+        throw Failures.ofConnect(e.errno(), remote, e);
+      } finally {
+        leave();
+      }
     }
   }
 
@@ -368,33 +385,74 @@ final class Rsocket {
   void bind(InetSocketAddress local) throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = Addresses.write(local, arena);
-      functions().rbind(descriptor, address.address(), (int) address.byteSize());
-    } catch (VerbsException e) {
-      throw Failures.ofBind(e, local);
+      inside(
+          () -> {
+            try {
+              functions().rbind(descriptor, address.address(), (int) address.byteSize());
+            } catch (VerbsException e) {
+              throw Failures.ofBind(e, local);
+            }
+          });
     }
   }
 
   /** Listens for connections. */
   void listen(int backlog, InetSocketAddress local) throws IOException {
+    inside(
+        () -> {
+          takePlace(ServiceThread.LISTENING);
+          try {
+            functions().rlisten(descriptor, backlog);
+          } catch (VerbsException e) {
+            throw Failures.ofBind(e, local);
+          }
+        });
+  }
+
+  /** Accepts a connection; returns null if there is none. The caller must be inside. */
+  @Nullable Rsocket accept() throws IOException {
+    ServiceThread.CONNECTED.acquire();
+    Rsocket accepted = null;
     try {
-      functions().rlisten(descriptor, backlog);
+      accepted = of(functions().raccept(descriptor, 0, 0));
+      accepted.served = ServiceThread.CONNECTED;
     } catch (VerbsException e) {
-      throw Failures.ofBind(e, local);
+      if (e.errno() != Errno.EAGAIN) {
+        throw Failures.of(e);
+      }
+    } finally {
+      if (accepted == null) {
+        ServiceThread.CONNECTED.release();
+      }
+    }
+    return accepted;
+  }
+
+  /** A call of a function of the rsocket. */
+  private interface Call {
+    void run() throws IOException;
+  }
+
+  /** Calls a function while no other thread can close the rsocket. */
+  private void inside(Call call) throws IOException {
+    if (!enter()) {
+      throw new ClosedChannelException();
+    }
+    try {
+      call.run();
+    } catch (VerbsException e) {
+      throw Failures.of(e);
+    } finally {
+      leave();
     }
   }
 
-  /** Accepts a connection; returns null if there is none. */
-  @Nullable Rsocket accept() throws IOException {
-    int accepted;
-    try {
-      accepted = functions().raccept(descriptor, 0, 0);
-    } catch (VerbsException e) {
-      if (e.errno() == Errno.EAGAIN) {
-        return null;
-      }
-      throw Failures.of(e);
+  /** Takes a place with a thread of librdmacm, which {@code rclose} gives back. */
+  private void takePlace(ServiceThread thread) throws IOException {
+    if (served == null) {
+      thread.acquire();
+      served = thread;
     }
-    return of(accepted);
   }
 
   @Override

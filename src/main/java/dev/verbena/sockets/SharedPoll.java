@@ -14,9 +14,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * A thread that waits in {@code rpoll} for all threads that read, write, connect or accept on
  * blocking channels. They park meanwhile: a virtual thread releases its carrier.
  *
- * <p>They do not call {@code rpoll} themselves, since each of its threads wakes all others, and
- * many of them can keep each other from waiting: with rdma-core 44, nine threads looped without
- * end.
+ * <p>They do not call {@code rpoll} themselves, since a thread in C holds its carrier, and each
+ * thread that leaves {@code rpoll} makes all others of the process look at their rsockets again
+ * ({@code rs_poll_stop}).
  */
 final class SharedPoll {
   /** A thread that waits for events of an rsocket. */

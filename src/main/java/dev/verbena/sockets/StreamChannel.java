@@ -25,6 +25,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -659,7 +660,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       }
       isInputShut = true;
     }
-    shutdown(Rsocket.SHUT_RD);
+    rsocket.shutdown(Rsocket.SHUT_RD);
     return this;
   }
 
@@ -672,18 +673,17 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       }
       isOutputShut = true;
     }
-    rsocket.wake(); // A thread that waits in write leaves.
-    writeLock.lock();
+    // A thread in write leaves. It is woken more than once, since it may not have waited yet.
+    while (!writeLock.tryLock()) {
+      rsocket.wake();
+      LockSupport.parkNanos(Rsocket.TICK);
+    }
     try {
-      shutdown(Rsocket.SHUT_WR);
+      rsocket.shutdown(Rsocket.SHUT_WR);
     } finally {
       writeLock.unlock();
     }
     return this;
-  }
-
-  private void shutdown(int how) throws IOException {
-    whileInside(() -> rsocket.shutdown(how));
   }
 
   boolean isInputShut() {
@@ -719,35 +719,19 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       throw new IllegalArgumentException("the offset must not be negative: " + offset);
     }
     requireConnected();
-    whileInside(() -> rsocket.map(memory, offset));
+    rsocket.map(memory, offset);
   }
 
   @Override
   public void unmap(MemorySegment memory) throws IOException {
     requireNative(memory);
     requireConnected();
-    whileInside(() -> rsocket.unmap(memory));
+    rsocket.unmap(memory);
   }
 
   private static void requireNative(MemorySegment memory) {
     if (!memory.isNative() || memory.byteSize() == 0) {
       throw new IllegalArgumentException("the memory must be native, and not empty: " + memory);
-    }
-  }
-
-  /** An action that may fail. */
-  private interface Action {
-    void run() throws IOException;
-  }
-
-  private void whileInside(Action action) throws IOException {
-    if (!rsocket.enter()) {
-      throw new ClosedChannelException();
-    }
-    try {
-      action.run();
-    } finally {
-      rsocket.leave();
     }
   }
 
