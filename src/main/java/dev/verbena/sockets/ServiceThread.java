@@ -80,9 +80,9 @@ final class ServiceThread {
     if (release.isEmpty()) {
       return false;
     }
-    String[] numbers = release.split("\\.");
-    int branch = Integer.parseInt(numbers[0]);
-    return branch < MENDED_BRANCH
-        && Integer.parseInt(numbers[1]) < MENDED.getOrDefault(branch, Integer.MAX_VALUE);
+    int dot = release.indexOf('.');
+    int branch = Integer.parseInt(release.substring(0, dot));
+    int update = Integer.parseInt(release.substring(dot + 1));
+    return branch < MENDED_BRANCH && update < MENDED.getOrDefault(branch, Integer.MAX_VALUE);
   }
 }
