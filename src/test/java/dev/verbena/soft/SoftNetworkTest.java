@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.SendList;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
@@ -77,6 +79,29 @@ class SoftNetworkTest {
       pair.network.faults().portDown("soft1", 1);
       pair.post(1);
       pair.network.faults().portUp("soft1", 1);
+      assertEquals(CompletionStatus.SUCCESS, pair.completion());
+    }
+  }
+
+  /** A fence holds back the first sending only: what the request waits for is itself. */
+  @Test
+  void fencedReadIsSentAgain() {
+    try (SoftPair pair = SoftPair.unconnected()) {
+      pair.a.queuePair.setup().ackTimeout(AckTimeout.atLeast(Duration.ofMillis(250)));
+      pair.connect();
+      pair.network.faults().loss(1);
+      SendList list = new SendList(2, 1);
+      list.write(0).local(pair.a.region, 0, 8).remote(pair.b.region.start(), pair.b.region.rkey());
+      list.read(1)
+          .local(pair.a.region, 8, 8)
+          .remote(pair.b.region.start(), pair.b.region.rkey())
+          .fenced()
+          .signaled();
+      assertEquals(2, pair.a.queuePair.post(list));
+      while (pair.retransmissions() == 0) {
+        Thread.onSpinWait();
+      }
+      pair.network.faults().loss(0);
       assertEquals(CompletionStatus.SUCCESS, pair.completion());
     }
   }
