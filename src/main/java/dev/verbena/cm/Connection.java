@@ -93,6 +93,8 @@ public final class Connection implements AutoCloseable {
   /** The state of the port when the failure was first reported; empty if it was active. */
   private volatile @Nullable String linkFault;
 
+  private volatile boolean endAwaited;
+
   private Connection(Endpoint endpoint, Inbox inbox, Outbox outbox, Greeting peer, int size) {
     this.endpoint = endpoint;
     this.transfers = endpoint.id().queues().transfers();
@@ -667,11 +669,14 @@ public final class Connection implements AutoCloseable {
    * Throws unless the requests completed. Requests that completed before the end of the connection
    * count as completed.
    */
-  private void requireDone(boolean inTime, String doing) {
+  private void requireDone(boolean inTime, String doing) throws InterruptedException {
     if (!inTime) {
       throw timedOut(doing);
     }
     if (outbox.failure() != null) {
+      if (outbox.wasFlushed() && !closed) {
+        awaitEnd();
+      }
       throw broken(doing, outbox.failure());
     }
   }
@@ -708,6 +713,17 @@ public final class Connection implements AutoCloseable {
         .end()
         .<RuntimeException>map(end -> new ConnectionException(lost(doing, end), end))
         .orElseGet(() -> failed(doing, failure));
+  }
+
+  /**
+   * Waits for the event that ended the connection, after requests were flushed: the queue pair may
+   * be in state ERR before the event is read. Waits once: there may be another cause.
+   */
+  private void awaitEnd() throws InterruptedException {
+    if (endpoint.end().isEmpty() && !endAwaited && linkFault().isEmpty()) {
+      endpoint.awaitEnd(Deadline.after(CLOSING_TIME));
+      endAwaited = true;
+    }
   }
 
   private String lost(String doing, ConnectionEvent end) {
@@ -877,8 +893,8 @@ public final class Connection implements AutoCloseable {
         sending.unlock();
       }
       boolean unknown = inbox.wasFlushed() && (outbox.failure() == null || outbox.wasFlushed());
-      if (unknown && linkFault().isEmpty()) {
-        endpoint.awaitEnd(deadline);
+      if (unknown) {
+        awaitEnd();
       }
     }
   }

@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,18 +11,23 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -72,6 +78,23 @@ class SoftHostsTest {
       Connection server = hosts.server();
       hosts.client().close();
       assertNull(server.receive());
+    }
+  }
+
+  /** Queue pairs may be in state ERR before the event is read that says why. */
+  @Test
+  void flushedReceiveReportsTheEndThatFollows() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      Connection server = hosts.server();
+      FutureTask<byte[]> receiving = new FutureTask<>(server::receive);
+      Thread.ofVirtual().start(receiving);
+      server.endpoint().id().queuePair().orElseThrow().fail();
+      Thread.sleep(200); // An end that comes at once would be found without waiting for it.
+      hosts.client().endpoint().disconnect(Duration.ofMinutes(1));
+      var thrown = assertThrows(ExecutionException.class, receiving::get);
+      assertEquals(
+          EventType.DISCONNECTED,
+          assertInstanceOf(ConnectionException.class, thrown.getCause()).event().type());
     }
   }
 
