@@ -48,10 +48,12 @@ final class AsyncEventQueue {
       if (errno != 0) {
         return errno;
       }
-      Event event = events.poll();
-      if (event != null) {
-        write(event, address);
-        return 0;
+      synchronized (UNACKNOWLEDGED) {
+        Event event = events.poll();
+        if (event != null) {
+          write(event, address);
+          return 0;
+        }
       }
     }
   }
@@ -62,9 +64,7 @@ final class AsyncEventQueue {
         .putLong("element", event.element())
         .putInt("event_type", event.type());
     if (event.object() != null) {
-      synchronized (UNACKNOWLEDGED) {
-        UNACKNOWLEDGED.merge(event.element(), 1, Integer::sum);
-      }
+      UNACKNOWLEDGED.merge(event.element(), 1, Integer::sum);
     }
   }
 
@@ -79,9 +79,9 @@ final class AsyncEventQueue {
 
   /** Discards the events of an object, and waits until those taken are acknowledged. */
   void forget(SoftObject object) {
-    events.removeIf(event -> object.equals(event.object()));
     boolean interrupted = false;
-    synchronized (UNACKNOWLEDGED) {
+    synchronized (UNACKNOWLEDGED) { // An event is either still there, or counted.
+      events.removeIf(event -> object.equals(event.object()));
       while (UNACKNOWLEDGED.containsKey(object.address())) {
         try {
           UNACKNOWLEDGED.wait();

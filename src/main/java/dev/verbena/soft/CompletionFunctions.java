@@ -45,7 +45,6 @@ final class CompletionFunctions {
     if (taken == null) {
       throw new VerbsException("ibv_get_cq_event", errno[0]);
     }
-    taken.eventTaken();
     Memory.putLong(queue, taken.address());
     Memory.putLong(queueContext, taken.struct.getLong("cq_context"));
   }
@@ -145,15 +144,19 @@ final class CompletionFunctions {
     queue.device.network.engine.locked(
         () -> {
           queue.requireUnused("ibv_destroy_cq");
-          Registry.removeWithHandle(queue);
           queue.close();
+        });
+    // Events are acknowledged by the address of the queue, which must be known until then.
+    queue.awaitAcknowledgements();
+    queue.device.network.engine.locked(
+        () -> {
+          Registry.removeWithHandle(queue);
           queue.context.users--;
           if (queue.channel != null) {
             queue.channel.users--;
             queue.channel.struct.putInt("refcnt", queue.channel.users);
           }
         });
-    queue.awaitAcknowledgements();
     queue.context.events.forget(queue);
   }
 

@@ -21,22 +21,28 @@ final class SoftChannel extends SoftObject {
     file.add();
   }
 
-  /** Takes the oldest event; null with an errno in {@code errno[0]}. */
+  /**
+   * Takes the oldest event, to be acknowledged; null with an errno in {@code errno[0]}. A queue
+   * that is destroyed meanwhile either discards the event, or waits for the acknowledgement.
+   */
   SoftCompletionQueue take(int[] errno) {
     while (true) {
       errno[0] = file.take();
       if (errno[0] != 0) {
         return null;
       }
-      SoftCompletionQueue queue = events.poll();
-      if (queue != null) {
-        return queue;
+      synchronized (this) {
+        SoftCompletionQueue queue = events.poll();
+        if (queue != null) {
+          queue.eventTaken();
+          return queue;
+        }
       }
     }
   }
 
   /** Discards the events of a queue that is destroyed. */
-  void forget(SoftCompletionQueue queue) {
+  synchronized void forget(SoftCompletionQueue queue) {
     events.removeIf(event -> event == queue);
   }
 

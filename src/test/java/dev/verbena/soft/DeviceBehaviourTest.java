@@ -1,12 +1,17 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
 import dev.verbena.verbs.AsyncEventType;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.SendList;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.logging.Handler;
@@ -57,6 +62,29 @@ class DeviceBehaviourTest {
     } finally {
       LOGGER.removeHandler(log);
       LOGGER.setUseParentHandlers(true);
+    }
+  }
+
+  /** As {@code ibv_destroy_cq(3)} says; also if the acknowledgement comes after its beginning. */
+  @Test
+  void destroyingAQueueWaitsForTheAcknowledgementOfItsEvents() throws Exception {
+    CompletionFunctions functions = new CompletionFunctions();
+    try (SoftPair pair = SoftPair.connected();
+        Arena arena = Arena.ofConfined()) {
+      CompletionChannel channel = pair.a.context.createCompletionChannel();
+      CompletionQueue queue = pair.a.context.completionQueue(4).channel(channel).create();
+      long address = queue.segment().address();
+      SoftCompletionQueue soft = SoftCompletionQueue.at(address);
+      Registry.at("test", channel.segment().address(), SoftChannel.class).add(soft);
+      MemorySegment event = arena.allocate(16, 8);
+      functions.ibv_get_cq_event(channel.segment().address(), event.address(), event.address() + 8);
+      Thread closing = Thread.ofPlatform().start(queue::close);
+      while (closing.getState() != Thread.State.WAITING) {
+        Thread.onSpinWait();
+      }
+      functions.ibv_ack_cq_events(address, 1);
+      closing.join();
+      assertFalse(queue.isOpen());
     }
   }
 }
