@@ -30,19 +30,14 @@ public final class FlightRecorder {
       "-XX:StartFlightRecording:settings=none,dev.verbena.FailedCompletion#enabled=true,"
           + "filename=target/data-path.jfr";
 
-  private enum Mode {
-    ABSENT("no `jdk.jfr`", WITHOUT_RECORDER),
-    OFF("no recording"),
-    ON("recording", RECORDING, "-Xlog:jfr*=off");
+  /** How a JVM is started: the heading of its column, and its options. */
+  private record Mode(String title, List<String> options) {}
 
-    private final String title;
-    private final List<String> options;
-
-    Mode(String title, String... options) {
-      this.title = title;
-      this.options = List.of(options);
-    }
-  }
+  private static final List<Mode> MODES =
+      List.of(
+          new Mode("no `jdk.jfr`", List.of(WITHOUT_RECORDER)),
+          new Mode("no recording", List.of()),
+          new Mode("recording", List.of(RECORDING, "-Xlog:jfr*=off")));
 
   private FlightRecorder() {}
 
@@ -51,12 +46,10 @@ public final class FlightRecorder {
     Map<String, double[][]> nanos = new TreeMap<>();
     Map<String, Double> bytes = new TreeMap<>();
     for (int turn = 0; turn < TURNS; turn++) {
-      for (Mode mode : Mode.values()) {
-        for (RunResult result : run(mode)) {
+      for (int mode = 0; mode < MODES.size(); mode++) {
+        for (RunResult result : run(MODES.get(mode))) {
           String row = Report.label(result);
-          nanos
-                  .computeIfAbsent(row, _ -> new double[Mode.values().length][TURNS])[
-                  mode.ordinal()][turn] =
+          nanos.computeIfAbsent(row, _ -> new double[MODES.size()][TURNS])[mode][turn] =
               Report.median(result);
           bytes.merge(row, Report.bytes(result), Math::max);
         }
@@ -73,7 +66,7 @@ public final class FlightRecorder {
                 + " that other\n")
         .append(
             "programs disturb all of them alike; the smallest is disturbed least.\n\n| round |");
-    for (Mode mode : Mode.values()) {
+    for (Mode mode : MODES) {
       text.append(' ').append(mode.title).append(" |");
     }
     text.append(" bytes allocated, at most |\n|---|---:|---:|---:|---:|\n");
