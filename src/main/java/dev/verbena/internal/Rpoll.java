@@ -47,8 +47,8 @@ public final class Rpoll {
   }
 
   private void allocate(int entries) {
-    capacity = entries;
     fds = Arena.ofAuto().allocate(entries * SIZE, SIZE);
+    capacity = entries;
   }
 
   /** Removes all entries. */

@@ -189,8 +189,8 @@ final class RpollSelector extends AbstractSelector {
   }
 
   private int pollOnce(long nanos) {
-    boolean isExaminedAtIntervals = prepare();
     try {
+      boolean isExaminedAtIntervals = prepare();
       if (nanos <= 0) {
         rpoll.now();
       } else {
@@ -206,7 +206,7 @@ final class RpollSelector extends AbstractSelector {
         key.polled().rsocket().leavePoll();
       }
     }
-    if (isSignalled.get()) {
+    if (rpoll.events(0) != 0) {
       int _ = wake.take();
       isSignalled.set(false);
     }

@@ -125,20 +125,20 @@ final class SharedPoll {
 
   private void run() {
     while (true) {
-      prepare();
       try {
+        prepare();
         rpoll.await();
         wakeReady();
-      } catch (VerbsException e) {
+        if (rpoll.events(0) != 0) {
+          int _ = interrupt.take();
+          isInterrupted.set(false);
+        }
+      } catch (VerbsException | OutOfMemoryError e) {
         polled.forEach(Waiter::wake); // They fail, or wait again.
       } finally {
         for (Waiter waiter : polled) {
           waiter.rsocket.leavePoll();
         }
-      }
-      if (isInterrupted.get()) {
-        int _ = interrupt.take();
-        isInterrupted.set(false);
       }
     }
   }

@@ -91,9 +91,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   /** Returns the channel of an accepted connection. */
   static StreamChannel accepted(RdmaSelectorProvider provider, Rsocket rsocket) throws IOException {
     StreamChannel channel = new StreamChannel(provider, rsocket, null);
-    synchronized (channel.stateLock) {
-      channel.remote = rsocket.peerAddress();
-      channel.connected();
+    try {
+      synchronized (channel.stateLock) {
+        channel.remote = rsocket.peerAddress();
+        channel.connected();
+      }
+    } catch (Throwable t) {
+      rsocket.close(true);
+      throw t;
     }
     return channel;
   }
