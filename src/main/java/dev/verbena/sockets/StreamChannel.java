@@ -720,6 +720,13 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   @Override
   public void map(MemorySegment memory, long offset) throws IOException {
     requireNative(memory);
+    if (!memory.scope().isAlive() || !memory.isAccessibleBy(Thread.currentThread())) {
+      throw new IllegalStateException(
+          "the arena of the memory is closed, or confined to another thread: " + memory);
+    }
+    if (memory.isReadOnly()) {
+      throw new IllegalArgumentException("the memory must be writable: " + memory);
+    }
     if (offset < 0) {
       throw new IllegalArgumentException("the offset must not be negative: " + offset);
     }
