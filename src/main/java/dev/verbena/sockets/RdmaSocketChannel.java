@@ -44,8 +44,8 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
    * @param offset the offset at which the peer addresses the memory
    * @throws IllegalArgumentException if the memory is on the heap or read-only, or the offset
    *     negative
-   * @throws IllegalStateException if the arena of the memory is closed, or confined to another
-   *     thread
+   * @throws IllegalStateException if the arena of the memory is closed
+   * @throws WrongThreadException if the arena is confined to another thread
    * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
    * @throws IOException if the memory cannot be registered, or the peer maps no more memory
    */

@@ -3,6 +3,7 @@ package dev.verbena.sockets;
 import dev.verbena.Errno;
 import dev.verbena.internal.Rpoll;
 import dev.verbena.internal.RsocketCalls;
+import dev.verbena.internal.Segments;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -720,13 +721,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   @Override
   public void map(MemorySegment memory, long offset) throws IOException {
     requireNative(memory);
-    if (!memory.scope().isAlive() || !memory.isAccessibleBy(Thread.currentThread())) {
-      throw new IllegalStateException(
-          "the arena of the memory is closed, or confined to another thread: " + memory);
-    }
-    if (memory.isReadOnly()) {
-      throw new IllegalArgumentException("the memory must be writable: " + memory);
-    }
+    long _ = Segments.writable(memory, 1); // Alive, and of no other thread.
     if (offset < 0) {
       throw new IllegalArgumentException("the offset must not be negative: " + offset);
     }
