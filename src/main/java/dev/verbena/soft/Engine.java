@@ -98,17 +98,15 @@ final class Engine implements AutoCloseable {
 
   /** Has a task run soon. Any thread may call this; it neither waits nor allocates. */
   void request(Task task) {
-    if (task.request()) {
-      if (Thread.currentThread().equals(thread)) {
-        append(task);
-      } else {
-        Task head;
-        do {
-          head = (Task) REQUESTS.getVolatile(this);
-          task.next = head;
-        } while (!REQUESTS.compareAndSet(this, head, task));
-        wake();
-      }
+    if (Thread.currentThread().equals(thread)) {
+      append(task); // Even if another thread is about to request it, which may not run for long.
+    } else if (task.request()) {
+      Task head;
+      do {
+        head = (Task) REQUESTS.getVolatile(this);
+        task.nextRequested = head;
+      } while (!REQUESTS.compareAndSet(this, head, task));
+      wake();
     }
   }
 
@@ -130,6 +128,10 @@ final class Engine implements AutoCloseable {
   }
 
   private void append(Task task) {
+    if (task.isQueued) {
+      return;
+    }
+    task.isQueued = true;
     task.next = null;
     if (first == null) {
       first = task;
@@ -212,13 +214,14 @@ final class Engine implements AutoCloseable {
     Task task = (Task) REQUESTS.getAndSet(this, (Task) null);
     Task ordered = null;
     while (task != null) {
-      Task following = task.next;
-      task.next = ordered;
+      Task following = task.nextRequested;
+      task.nextRequested = ordered;
       ordered = task;
       task = following;
     }
     while (ordered != null) {
-      Task following = ordered.next;
+      Task following = ordered.nextRequested;
+      ordered.accept();
       append(ordered);
       ordered = following;
     }
@@ -228,14 +231,14 @@ final class Engine implements AutoCloseable {
     Task task = first;
     first = task.next;
     task.next = null;
+    task.isQueued = false;
     return task;
   }
 
   private void run(Task task) {
-    task.begin();
     try {
       if (task.run()) {
-        request(task);
+        append(task);
       }
     } catch (RuntimeException | Error e) {
       LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", e);

@@ -18,16 +18,22 @@ abstract class Task {
   @SuppressWarnings("unused") // Through REQUESTED.
   private volatile boolean requested;
 
-  /** The next task of the list that it is in. */
+  /** The next one of the tasks that other threads requested. */
+  Task nextRequested;
+
+  /** The next one of the tasks to run. */
   Task next;
 
-  /** Notes that there is work; true for the first of several notes. */
+  /** Whether it is among the tasks to run. Only the network's thread uses it. */
+  boolean isQueued;
+
+  /** Notes that another thread requests it; true for the first of several notes. */
   final boolean request() {
     return !(boolean) REQUESTED.getVolatile(this) && REQUESTED.compareAndSet(this, false, true);
   }
 
-  /** Work that is requested from now on needs another run. */
-  final void begin() {
+  /** What other threads request from now on needs another run. */
+  final void accept() {
     REQUESTED.setVolatile(this, false);
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.InetAddress;
 import java.util.concurrent.CompletableFuture;
@@ -87,6 +88,38 @@ class EngineTest {
       timer.start(engine.now());
       engine.start();
       return expired.get(2, TimeUnit.MINUTES);
+    }
+  }
+
+  /** A task that another thread is about to request, but does not get to. */
+  @Test
+  void theThreadsOwnRequestsDoNotWaitForThoseOfOtherThreads() throws Exception {
+    CompletableFuture<Boolean> ran = new CompletableFuture<>();
+    Task task =
+        new Task() {
+          @Override
+          boolean run() {
+            ran.complete(true);
+            return false;
+          }
+
+          @Override
+          void failed(Throwable t) {
+            ran.completeExceptionally(t);
+          }
+        };
+    assertTrue(task.request());
+    try (Engine engine = new Engine("engine", new Waiting(0), () -> {})) {
+      Timer timer =
+          new Timer(engine.timers) {
+            @Override
+            void expired() {
+              engine.request(task);
+            }
+          };
+      timer.start(engine.now());
+      engine.start();
+      assertTrue(ran.get(2, TimeUnit.MINUTES));
     }
   }
 
