@@ -13,6 +13,7 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Set;
 import org.junit.platform.engine.FilterResult;
 import org.junit.platform.engine.support.descriptor.MethodSource;
@@ -34,6 +35,9 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
 public final class LabMain {
   private static final boolean LEAVES_TO_OTHERS = Boolean.getBoolean("verbena.lab.others");
 
+  /** Outside of a guest: many times what any test takes on a quiet machine. */
+  private static final Duration STALL_LIMIT = Duration.ofMinutes(10);
+
   private LabMain() {}
 
   /** Runs; exits with 1 if anything failed. */
@@ -46,6 +50,9 @@ public final class LabMain {
     CallsSeen seen = new CallsSeen();
     Results results = new Results(gaps, out);
     Launcher launcher = LauncherFactory.create();
+    if (!Progress.isWatched()) {
+      launcher.registerTestExecutionListeners(Watch.start(STALL_LIMIT, reports, out));
+    }
     if (LEAVES_TO_OTHERS) {
       results.leave(
           launcher

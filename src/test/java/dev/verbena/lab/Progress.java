@@ -46,6 +46,11 @@ final class Progress implements TestExecutionListener {
     }
   }
 
+  /** Whether the lab watches the file: not outside of a guest. */
+  static boolean isWatched() {
+    return WATCHED.isPresent();
+  }
+
   private static void show(String event) {
     WATCHED.ifPresent(
         file -> {
