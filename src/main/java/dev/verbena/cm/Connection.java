@@ -56,13 +56,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>States.</b> A connection is established when {@code connect} or {@code accept} returns. It
  * has ended when the peer closes, the device is removed, or a request fails; from then on
- * operations throw {@link ConnectionException} or {@link VerbsException}. If requests were flushed
- * and the cause is unknown, they wait up to five seconds for the event that ended the connection,
- * also beyond a timeout. {@link #receive()} returns null after the peer has closed its {@code
- * Connection}. If the peer's process ends or is killed without closing, {@code receive} throws. A
- * lost link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not by a
- * waiting {@code receive}. A peer that is a C program or is connected over iWARP does not indicate
- * the difference: {@code receive} returns null in both cases.
+ * operations throw {@link ConnectionException} or {@link VerbsException}. Requests that are
+ * outstanding when the peer disconnects have 200 milliseconds to complete, since the device may
+ * process their acknowledgement later than the end; then they are flushed. If requests were flushed
+ * and the cause is unknown, operations wait up to five seconds for the event that ended the
+ * connection, also beyond a timeout. {@link #receive()} returns null after the peer has closed its
+ * {@code Connection}. If the peer's process ends or is killed without closing, {@code receive}
+ * throws. A lost link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not
+ * by a waiting {@code receive}. A peer that is a C program or is connected over iWARP does not
+ * indicate the difference: {@code receive} returns null in both cases.
  *
  * <p><b>Threads.</b> Any thread may call any method. One thread at a time sends, reads or writes,
  * and one receives; others wait for it. A waiting virtual thread does not occupy its carrier. Any
@@ -73,6 +75,9 @@ import org.jspecify.annotations.Nullable;
 public final class Connection implements AutoCloseable {
   /** The maximum time for a device to complete or flush requests when the connection is closed. */
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
+
+  /** The maximum time for requests to complete when the peer has disconnected. */
+  private static final Duration COMPLETION_TIME = Duration.ofMillis(200);
 
   private final Endpoint endpoint;
   private final Transfers transfers;
@@ -107,6 +112,7 @@ public final class Connection implements AutoCloseable {
     this.endsAreMarked =
         peer.messageSize().isPresent()
             && endpoint.id().context().device().transportType() != TransportType.IWARP;
+    endpoint.disconnectAfter(outbox::hasOutstanding, COMPLETION_TIME);
   }
 
   /**

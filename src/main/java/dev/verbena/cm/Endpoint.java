@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,6 +68,10 @@ public final class Endpoint implements AutoCloseable {
   /** The context number of the last multicast join, which identifies its event. */
   private final AtomicLong joins = new AtomicLong();
 
+  /** Whether requests are outstanding that may still complete when the peer has disconnected. */
+  private volatile BooleanSupplier outstanding = () -> false;
+
+  private volatile Duration completionTime = Duration.ZERO;
   private volatile @Nullable ConnectionEvent end;
   private final CountDownLatch over = new CountDownLatch(1);
 
@@ -183,12 +188,49 @@ public final class Endpoint implements AutoCloseable {
             e -> {
               end = e;
               over.countDown();
-              id.endQuietly();
+              end(e.type());
             });
     if (event.isEmpty()) {
       over.countDown();
     }
     events.add(event);
+  }
+
+  /**
+   * Disconnects, which flushes outstanding requests. If the peer has disconnected, what it received
+   * before counts as completed: the device may process the acknowledgement after the event.
+   */
+  private void end(EventType type) {
+    if (type == EventType.DISCONNECTED && outstanding.getAsBoolean()) {
+      Thread.ofVirtual().name("end of " + id).start(this::endWhenCompleted);
+    } else {
+      id.endQuietly();
+    }
+  }
+
+  private void endWhenCompleted() {
+    Deadline deadline = Deadline.after(completionTime);
+    try {
+      while (outstanding.getAsBoolean() && !deadline.isOver() && id.isOpen()) {
+        Thread.sleep(1);
+      }
+    } catch (InterruptedException e) {
+      throw new AssertionError("the thread is not accessible to callers", e);
+    } finally {
+      id.endQuietly();
+    }
+  }
+
+  /**
+   * Lets outstanding requests complete, for a time, before the endpoint disconnects because its
+   * peer did.
+   *
+   * @param hasOutstanding returns whether requests are outstanding
+   * @param atMost the maximum time for them to complete
+   */
+  void disconnectAfter(BooleanSupplier hasOutstanding, Duration atMost) {
+    completionTime = atMost;
+    outstanding = hasOutstanding;
   }
 
   private ConnectionEvent await(String function, EventType wanted, Deadline deadline)

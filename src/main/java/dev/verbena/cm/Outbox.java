@@ -26,7 +26,10 @@ final class Outbox {
   private final MessageSlots slots;
   private final MessageSlots result;
   private final Completions completions;
-  private int outstanding;
+
+  /** The number of outstanding requests, which any thread may read. */
+  private volatile int outstanding;
+
   private int next;
 
   /**
@@ -55,6 +58,7 @@ final class Outbox {
     return await(0, deadline);
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   private boolean await(int most, Deadline deadline) throws InterruptedException {
     while (outstanding > most) {
       int count = transfers.awaitSends(completions, deadline.remaining());
@@ -77,6 +81,7 @@ final class Outbox {
   }
 
   /** Posts a request; the queue must not be full. */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   void post(Request request) {
     if (!request.post()) {
       throw new IllegalStateException(
@@ -99,6 +104,11 @@ final class Outbox {
     SendList mark = new SendList(1, 1);
     mark.sendWithImmediate(0, END_MARK).signaled();
     post(() -> transfers.post(mark) == 1);
+  }
+
+  /** Returns whether requests are outstanding. Any thread may call this. */
+  boolean hasOutstanding() {
+    return outstanding > 0;
   }
 
   /** Returns the region for the result of atomic operations. */

@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -72,6 +74,18 @@ interface Peer {
     return Connection.accept(
         request(listener),
         ConnectionSettings.DEFAULT.withMessageSize(messageSize).withReceives(16).within(SOON));
+  }
+
+  /**
+   * Sends the message after which a C program disconnects, maybe before its device has sent the
+   * acknowledgement. Its exit status tells whether it had the message.
+   */
+  static void sendLast(Connection client, byte[] message) throws Exception {
+    try {
+      client.send(message);
+    } catch (ConnectionException e) {
+      assertEquals(EventType.DISCONNECTED, e.event().type(), e::toString);
+    }
   }
 
   static Endpoint request(Listener listener) throws Exception {

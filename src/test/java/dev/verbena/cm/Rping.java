@@ -76,7 +76,11 @@ final class Rping implements Peer {
         client.send(new byte[MESSAGE]);
         RemoteMemory sink = described(client.receive(SOON));
         client.write(data, 0, source.length(), sink, 0);
-        client.send(new byte[MESSAGE]);
+        if (i < ROUNDS - 1) {
+          client.send(new byte[MESSAGE]);
+        } else {
+          Peer.sendLast(client, new byte[MESSAGE]);
+        }
       }
       assertNull(client.receive(SOON), "the end of the connection was expected");
     }
