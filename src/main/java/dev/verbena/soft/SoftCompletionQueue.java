@@ -15,6 +15,9 @@ final class SoftCompletionQueue extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_cq.layout(), "handle");
   private static final int VENDOR_ERROR = 0x55;
 
+  /** How many times in a row an empty queue is polled before the processor is offered to others. */
+  private static final int POLLS_WITHOUT_YIELD = 256;
+
   final SoftContext context;
   final SoftChannel channel;
 
@@ -33,6 +36,9 @@ final class SoftCompletionQueue extends SoftObject {
 
   /** How many completions wait; read without the lock to find an empty queue. */
   private volatile int size;
+
+  /** How many times in a row the queue was found empty. Threads that poll may lose counts. */
+  private int emptyPolls;
 
   private boolean armed;
   private boolean solicitedOnly;
@@ -178,11 +184,25 @@ final class SoftCompletionQueue extends SoftObject {
     }
   }
 
+  /**
+   * Offers the processor to other threads from time to time: where there are few processors, the
+   * network's thread would wait for those that poll.
+   */
+  @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
+  private void foundEmpty() {
+    if (++emptyPolls == POLLS_WITHOUT_YIELD) {
+      emptyPolls = 0;
+      Thread.yield();
+    }
+  }
+
   /** {@code ibv_poll_cq}. */
   int poll(int count, long wc) {
     if (size == 0) {
+      foundEmpty();
       return 0;
     }
+    emptyPolls = 0;
     synchronized (lock) {
       int taken = 0;
       while (taken < count && polled < added) {
@@ -197,6 +217,7 @@ final class SoftCompletionQueue extends SoftObject {
   /** Takes a completion; false if none waits. */
   boolean poll(Completion into) {
     if (size == 0) {
+      foundEmpty();
       return false;
     }
     synchronized (lock) {
