@@ -30,6 +30,9 @@ final class Responder {
   /** Whether a NAK was sent for the expected PSN: until it arrives, nothing is answered. */
   private boolean nakSent;
 
+  /** Whether requests were executed that no answer has acknowledged yet. */
+  private boolean unacknowledged;
+
   /** The message that is under way: none, a SEND or a WRITE. */
   private int message = NONE;
 
@@ -81,6 +84,7 @@ final class Responder {
 
   /** Fails the receive that is being filled; forgets everything else. */
   void stop() {
+    acknowledge();
     if (message == SEND || receiver.isOpen()) {
       receiver.flush();
     }
@@ -89,16 +93,24 @@ final class Responder {
     message = NONE;
     reading = false;
     nakSent = false;
+    unacknowledged = false;
     messages = 0;
   }
 
   /**
    * Sends a bounded number of responses to the READ that is under way, then handles the requests
-   * that waited for it.
+   * that waited for it. Acknowledges what was executed: several requests that arrived together at
+   * once.
    *
    * @return whether more can be done at once
    */
   boolean respond() {
+    boolean more = answer();
+    acknowledge();
+    return more;
+  }
+
+  private boolean answer() {
     int sent = 0;
     while (reading && sent < BURST) {
       readResponse();
@@ -208,9 +220,7 @@ final class Responder {
               : Opcode.invalidates(operation) ? rdma_h.IBV_WC_WITH_INV() : 0;
       receiver.completeSend(packet, flags);
     }
-    if (packet.ackRequested) {
-      acknowledge(packet.psn, Syndrome.ACK);
-    }
+    unacknowledged |= packet.ackRequested;
   }
 
   private void receiveFailed(int psn, int status) {
@@ -268,9 +278,7 @@ final class Responder {
             rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, packet, rdma_h.IBV_WC_WITH_IMM());
       }
     }
-    if (packet.ackRequested) {
-      acknowledge(packet.psn, Syndrome.ACK);
-    }
+    unacknowledged |= packet.ackRequested;
   }
 
   private boolean writePayload(Packet packet) {
@@ -442,6 +450,9 @@ final class Responder {
 
   private void duplicate(Packet packet) {
     int operation = Opcode.operation(packet.opcode);
+    if (!Opcode.isSend(operation) && !Opcode.isWrite(operation)) {
+      acknowledge(); // The answer that is sent again is an older one.
+    }
     switch (operation) {
       case Opcode.READ_REQUEST -> {
         long length = Integer.toUnsignedLong(packet.dmaLength);
@@ -455,7 +466,7 @@ final class Responder {
           sendResult(packet.psn, resources.operation(found), resources.original(found));
         }
       }
-      default -> acknowledge(Psn.plus(expected, -1), Syndrome.ACK);
+      default -> unacknowledged = true;
     }
   }
 
@@ -480,6 +491,16 @@ final class Responder {
     queuePair.toError();
   }
 
+  /**
+   * Acknowledges the requests before the expected one, unless a later answer has done so or the
+   * response to a READ, the last of them, is about to.
+   */
+  private void acknowledge() {
+    if (unacknowledged && !reading) {
+      acknowledge(Psn.plus(expected, -1), Syndrome.ACK);
+    }
+  }
+
   private void acknowledge(int psn, int syndrome) {
     Packet packet = response(Opcode.ACKNOWLEDGE, psn);
     packet.syndrome = syndrome;
@@ -495,7 +516,9 @@ final class Responder {
     queuePair.transmit(packet);
   }
 
+  /** An answer, which acknowledges all requests before it. */
   private Packet response(int operation, int psn) {
+    unacknowledged = false;
     return engine
         .packets
         .take()

@@ -107,6 +107,25 @@ class SoftNetworkTest {
   }
 
   @Test
+  void requestsThatArriveTogetherAreAcknowledgedOnce() {
+    try (SoftPair pair = SoftPair.connected()) {
+      SendList list = new SendList(10, 1);
+      for (int i = 0; i < list.size(); i++) {
+        list.write(i)
+            .local(pair.a.region, 0, 8)
+            .remote(pair.b.region.start(), pair.b.region.rkey())
+            .signaled();
+      }
+      pair.network.engine.locked(() -> assertEquals(10, pair.a.queuePair.post(list)));
+      for (int i = 0; i < list.size(); i++) {
+        assertEquals(CompletionStatus.SUCCESS, pair.completion());
+      }
+      DeviceCounters counters = pair.network.deviceNamed("soft1").counters;
+      assertEquals(1L, pair.network.engine.locked(() -> counters.sentPackets));
+    }
+  }
+
+  @Test
   void delayedPacketsArriveLater() {
     try (SoftPair pair = SoftPair.connected()) {
       pair.network.faults().delay(Duration.ofMillis(2));
