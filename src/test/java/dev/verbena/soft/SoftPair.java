@@ -22,10 +22,12 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** Two connected RC queue pairs on two devices of a network of their own. */
 final class SoftPair implements AutoCloseable {
   private static final int SIZE = 1 << 16;
+  private static final long PAUSE = 10_000;
   private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   final SoftNetwork network = SoftNetwork.create();
@@ -117,7 +119,7 @@ final class SoftPair implements AutoCloseable {
     long end = System.nanoTime() + PATIENCE;
     while (queue.poll(completions) == 0) {
       assertTrue(System.nanoTime() < end, "no completion");
-      Thread.onSpinWait();
+      LockSupport.parkNanos(PAUSE); // Leaves the processor to the devices.
     }
     return completions.status(0);
   }

@@ -34,7 +34,10 @@ public final class UdpWire implements AutoCloseable {
 
   private static final String ROCE_HARDWARE = "02:00:00:00:0d:01";
   private static final String SOFT_HARDWARE = "02:00:00:00:0d:02";
-  private static final String NAMESPACE = "udp";
+
+  /** The network namespace of the software device. */
+  public static final String NAMESPACE = "udp";
+
   private static final Path PORT = Path.of("/sys/class/infiniband", DEVICE, "ports/1");
 
   /**

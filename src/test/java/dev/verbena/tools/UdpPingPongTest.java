@@ -99,6 +99,6 @@ class UdpPingPongTest {
 
   @DeviceTest
   void sharedReceiveQueues() throws Exception {
-    visitAndServe("srq", "-q", "4");
+    visitAndServe("srq");
   }
 }

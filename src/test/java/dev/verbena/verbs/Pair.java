@@ -14,6 +14,9 @@ import java.util.function.UnaryOperator;
 final class Pair implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofMinutes(2);
 
+  /** Longer than a busy, emulated machine pauses a program that answers. */
+  private static final AckTimeout TIMEOUT = AckTimeout.atLeast(Duration.ofSeconds(1));
+
   final Side a;
   final Side b;
   private final Arena arena = Arena.ofShared();
@@ -132,6 +135,8 @@ final class Pair implements AutoCloseable {
     try {
       pair.a.queuePair = choices.apply(pair.a.builder(type)).create();
       pair.b.queuePair = choices.apply(pair.b.builder(type)).create();
+      pair.a.queuePair.setup().ackTimeout(TIMEOUT);
+      pair.b.queuePair.setup().ackTimeout(TIMEOUT);
       pair.setup();
       return pair;
     } catch (RuntimeException | Error e) {
