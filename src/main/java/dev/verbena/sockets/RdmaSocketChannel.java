@@ -39,8 +39,8 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
    * peer learns of it with the next data that is written to this channel, and must have set {@link
    * RdmaSocketOptions#RDMA_IOMAPSIZE}.
    *
-   * @param memory native memory, which must stay allocated until it is unmapped or the channel
-   *     closed
+   * @param memory native memory. It stays reachable until it is unmapped or the channel closed, so
+   *     that an automatic arena does not free it; another arena must not be closed before
    * @param offset the offset at which the peer addresses the memory
    * @throws IllegalArgumentException if the memory is on the heap or read-only, or the offset
    *     negative

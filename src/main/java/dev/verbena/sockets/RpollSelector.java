@@ -20,7 +20,11 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +36,11 @@ import org.jspecify.annotations.Nullable;
  * time.
  */
 final class RpollSelector extends AbstractSelector {
+  /** Threads that wait for virtual ones. */
+  private static final Executor WAITERS =
+      Executors.newCachedThreadPool(
+          Thread.ofPlatform().daemon().name("verbena-select-", 0).factory());
+
   private final Set<SelectionKey> keys = ConcurrentHashMap.newKeySet();
   private final Set<SelectionKey> publicKeys = Collections.unmodifiableSet(keys);
 
@@ -199,7 +208,7 @@ final class RpollSelector extends AbstractSelector {
           timer.set(limit);
           rpoll.add(timer.descriptor(), Rpoll.POLLIN);
         }
-        rpoll.await();
+        await();
       }
     } finally {
       for (RpollKey key : polled) {
@@ -218,6 +227,19 @@ final class RpollSelector extends AbstractSelector {
       }
     }
     return updated;
+  }
+
+  /** Waits; for a virtual thread another thread does so, since a thread in C keeps its carrier. */
+  private void await() {
+    if (!Thread.currentThread().isVirtual()) {
+      rpoll.await();
+      return;
+    }
+    try {
+      CompletableFuture.runAsync(rpoll::await, WAITERS).join();
+    } catch (CompletionException e) {
+      throw e.getCause() instanceof VerbsException failure ? failure : e;
+    }
   }
 
   /** Fills the array; returns whether it has channels that are examined at intervals. */

@@ -12,6 +12,8 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -48,6 +50,9 @@ final class Rsocket {
 
   private static final int SOL_SOCKET = 1;
   private static final int SO_ERROR = 4;
+
+  /** The memory into which peers can write: it stays reachable, also if its channel does not. */
+  private static final Map<Rsocket, List<MemorySegment>> MAPPED = new ConcurrentHashMap<>();
 
   private final int descriptor;
   private final RsocketCalls calls;
@@ -211,6 +216,11 @@ final class Rsocket {
     }
   }
 
+  /** Makes selectors look at the rsocket again, whose state has changed. */
+  void interruptSelectors() {
+    selectors.forEach(RpollSelector::interruptPoll);
+  }
+
   /** Makes all threads leave {@code rpoll} for a moment, so that they see a changed state. */
   void wake() {
     withoutPolling(() -> {});
@@ -245,7 +255,7 @@ final class Rsocket {
       } finally {
         lock.unlock();
       }
-      selectors.forEach(RpollSelector::interruptPoll);
+      interruptSelectors();
     }
   }
 
@@ -254,7 +264,7 @@ final class Rsocket {
     if (waiter != null) {
       waiter.wake(this);
     }
-    selectors.forEach(RpollSelector::interruptPoll);
+    interruptSelectors();
   }
 
   /**
@@ -294,11 +304,23 @@ final class Rsocket {
 
   private void rclose() {
     try {
+      unmapAll();
       functions().rclose(descriptor);
     } finally {
       if (served != null) {
         served.release();
       }
+    }
+  }
+
+  /**
+   * Unmaps what is mapped still: {@code rclose} would loop forever, since it forgets the descriptor
+   * before it calls {@code riounmap} with it ({@code rs_free}).
+   */
+  private void unmapAll() {
+    List<MemorySegment> mapped = MAPPED.remove(this);
+    if (mapped != null) {
+      mapped.forEach(m -> functions().riounmap(descriptor, m.address(), m.byteSize()));
     }
   }
 
@@ -334,6 +356,7 @@ final class Rsocket {
                 functions()
                     .riomap(descriptor, memory.address(), memory.byteSize(), PROT_WRITE, 0, offset);
             assert unused == offset;
+            MAPPED.computeIfAbsent(this, r -> new CopyOnWriteArrayList<>()).add(memory);
           } catch (VerbsException e) {
             throw e.errno() == Errno.ENOMEM
                 ? e.explained("the peer must set RDMA_IOMAPSIZE before the channel is connected")
@@ -344,7 +367,16 @@ final class Rsocket {
 
   /** Ends the access of the peer to memory. */
   void unmap(MemorySegment memory) throws IOException {
-    inside(() -> functions().riounmap(descriptor, memory.address(), memory.byteSize()));
+    inside(
+        () -> {
+          functions().riounmap(descriptor, memory.address(), memory.byteSize());
+          MAPPED.computeIfPresent(
+              this,
+              (r, mapped) -> {
+                mapped.remove(memory);
+                return mapped;
+              });
+        });
   }
 
   /** Returns the local address. */

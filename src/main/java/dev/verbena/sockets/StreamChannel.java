@@ -537,6 +537,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
         connected();
       } else {
         state = State.PENDING;
+        rsocket.interruptSelectors(); // They examine it at intervals from now on.
       }
       return isConnected;
     }

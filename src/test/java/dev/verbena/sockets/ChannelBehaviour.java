@@ -14,6 +14,7 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -455,6 +456,32 @@ abstract class ChannelBehaviour {
   }
 
   @Test
+  void connectsBesideASelection() throws Exception {
+    ServerSocketChannel listener = listener();
+    SocketChannel client = client();
+    client.configureBlocking(false);
+    Selector selector = selector();
+    client.register(selector, SelectionKey.OP_CONNECT | SelectionKey.OP_READ);
+    var connected =
+        inBackground(
+            () -> {
+              while (!client.isConnected()) {
+                selector.select();
+                selector.selectedKeys().clear();
+                if (client.isConnectionPending()) {
+                  client.finishConnect();
+                }
+              }
+              return null;
+            });
+    letItWait();
+    if (client.connect(listener.getLocalAddress())) {
+      selector.wakeup();
+    }
+    connected.get();
+  }
+
+  @Test
   void refusedConnectionIsReportedByFinishConnect() throws Exception {
     InetSocketAddress unused;
     try (ServerSocketChannel listener = provider().openServerSocketChannel().bind(listening())) {
@@ -509,6 +536,20 @@ abstract class ChannelBehaviour {
         UnsupportedAddressTypeException.class,
         () -> channel.bind(UnixDomainSocketAddress.of("/nowhere")));
     assertTrue(channel.isOpen());
+  }
+
+  @Test
+  void familiesAreChecked() throws Exception {
+    SocketChannel channel = closing(provider().openSocketChannel(StandardProtocolFamily.INET));
+    InetSocketAddress ipv6 = new InetSocketAddress("2001:db8::1", 7471);
+    assertThrows(UnsupportedAddressTypeException.class, () -> channel.bind(ipv6));
+    assertThrows(UnsupportedAddressTypeException.class, () -> channel.connect(ipv6));
+    assertTrue(channel.isOpen());
+    assertThrows(NullPointerException.class, () -> provider().openSocketChannel(null));
+    ServerSocketChannel listener =
+        closing(provider().openServerSocketChannel(StandardProtocolFamily.INET));
+    assertThrows(UnsupportedAddressTypeException.class, () -> listener.bind(ipv6));
+    assertNull(listener.getLocalAddress());
   }
 
   @Test
@@ -765,6 +806,47 @@ abstract class ChannelBehaviour {
   }
 
   @Test
+  void selectionsOfVirtualThreadsLeaveTheirCarriers() throws Exception {
+    List<Selector> selectors = new ArrayList<>();
+    List<FutureTask<Integer>> selections = new ArrayList<>();
+    for (int i = 0; i < Runtime.getRuntime().availableProcessors() + 1; i++) {
+      Selector selector = selector();
+      selectors.add(selector);
+      FutureTask<Integer> selection = new FutureTask<>(selector::select);
+      selections.add(selection);
+      Thread.ofVirtual().start(selection);
+    }
+    letItWait();
+    FutureTask<Void> wakeups =
+        new FutureTask<>(
+            () -> {
+              selectors.forEach(Selector::wakeup);
+              return null;
+            });
+    Thread.ofVirtual().start(wakeups);
+    wakeups.get();
+    for (FutureTask<Integer> selection : selections) {
+      assertEquals(0, selection.get());
+    }
+  }
+
+  @Test
+  void interruptEndsASelectionOfAVirtualThread() throws Exception {
+    Selector selector = selector();
+    FutureTask<Boolean> select =
+        new FutureTask<>(
+            () -> {
+              selector.select();
+              return Thread.currentThread().isInterrupted();
+            });
+    Thread thread = Thread.ofVirtual().start(select);
+    letItWait();
+    thread.interrupt();
+    assertTrue(select.get());
+    assertTrue(selector.isOpen());
+  }
+
+  @Test
   void wakeupEndsTheNextSelection() throws Exception {
     Selector selector = selector();
     assertSame(selector, selector.wakeup());
@@ -803,6 +885,41 @@ abstract class ChannelBehaviour {
     }
     selector.selectNow();
     assertEquals(0, selector.selectNow());
+  }
+
+  @Test
+  void wakeupsBesideDataLoseNothing() throws Exception {
+    Pair pair = connected();
+    pair.server().configureBlocking(false);
+    Selector selector = selector();
+    SelectionKey key = pair.server().register(selector, SelectionKey.OP_READ);
+    byte[] sent = random(1000);
+    var written =
+        inBackground(
+            () -> {
+              for (byte value : sent) {
+                pair.client().write(ByteBuffer.wrap(new byte[] {value}));
+              }
+              return sent.length;
+            });
+    var storm =
+        inBackground(
+            () -> {
+              while (!written.isDone()) {
+                selector.wakeup();
+                key.interestOps(SelectionKey.OP_READ);
+              }
+              return null;
+            });
+    ByteBuffer received = ByteBuffer.allocate(sent.length);
+    while (received.hasRemaining()) {
+      selector.select();
+      selector.selectedKeys().clear();
+      assertTrue(pair.server().read(received) >= 0);
+    }
+    assertArrayEquals(sent, received.array());
+    assertEquals(sent.length, written.get());
+    storm.get();
   }
 
   @Test

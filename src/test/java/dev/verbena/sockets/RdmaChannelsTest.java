@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,12 +13,17 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
 import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.StandardProtocolFamily;
 import java.nio.ByteBuffer;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 import org.junit.jupiter.api.BeforeEach;
@@ -147,24 +153,84 @@ class RdmaChannelsTest extends ChannelBehaviour {
   }
 
   @DeviceTest
-  void closedChannelsLeaveNoDescriptor() throws Exception {
-    cycles(3); // What is opened once for all.
-    long before = descriptors();
-    cycles(12);
-    // A thread may still be closing the last ones.
-    dev.verbena.testing.Await.until("descriptors are closed", () -> descriptors() <= before);
-  }
-
-  private void cycles(int count) throws Exception {
-    for (int i = 0; i < count; i++) {
-      try (Pair pair = connected()) {
-        pair.client().write(ByteBuffer.allocate(1));
-        assertEquals(1, pair.server().read(ByteBuffer.allocate(1)));
+  void mappedMemoryStaysReachable() throws Exception {
+    try (var listener = provider().openServerSocketChannel().bind(listening());
+        RdmaSocketChannel client = RdmaSelectorProvider.provider().openSocketChannel()) {
+      client.setOption(RdmaSocketOptions.RDMA_IOMAPSIZE, 1);
+      client.bind(connecting());
+      var accepted = inBackground(listener::accept);
+      client.connect(listener.getLocalAddress());
+      WeakReference<MemorySegment> memory;
+      try (RdmaSocketChannel server = (RdmaSocketChannel) accepted.get()) {
+        memory = new WeakReference<>(mapped(server));
+        for (int i = 0; i < 3; i++) {
+          System.gc();
+        }
+        assertNotNull(memory.get());
+      }
+      while (memory.get() != null) {
+        System.gc();
       }
     }
   }
 
-  private static long descriptors() {
-    return java.util.Objects.requireNonNull(new java.io.File("/proc/self/fd").list()).length;
+  private static MemorySegment mapped(RdmaSocketChannel channel) throws IOException {
+    MemorySegment memory = Arena.ofAuto().allocate(4096);
+    channel.map(memory, 0);
+    return memory;
+  }
+
+  @DeviceTest
+  void connectionsLeaveNothingBehind() throws Exception {
+    System.out.println(Cycles.run(200));
+  }
+
+  @DeviceTest
+  void familiesAreThoseOfTheInternet() {
+    assertThrows(
+        UnsupportedOperationException.class,
+        () -> provider().openSocketChannel(StandardProtocolFamily.UNIX));
+    assertThrows(
+        UnsupportedOperationException.class,
+        () -> provider().openServerSocketChannel(StandardProtocolFamily.UNIX));
+  }
+
+  @DeviceTest
+  void socketsOfJep337Connect() throws Exception {
+    try (ServerSocket listener = RdmaSockets.openServerSocket(StandardProtocolFamily.INET);
+        Socket client = RdmaSockets.openSocket(StandardProtocolFamily.INET)) {
+      listener.bind(listening());
+      client.bind(connecting());
+      var accepted = inBackground(listener::accept);
+      client.connect(listener.getLocalSocketAddress());
+      try (Socket server = accepted.get()) {
+        client.getOutputStream().write(7);
+        assertEquals(7, server.getInputStream().read());
+      }
+    }
+    assertThrows(
+        UnsupportedOperationException.class,
+        () -> RdmaSockets.openSocketChannel(StandardProtocolFamily.UNIX));
+    try (Selector selector = RdmaSockets.openSelector();
+        var channel = RdmaSockets.openServerSocketChannel(StandardProtocolFamily.INET6)) {
+      channel.configureBlocking(false);
+      assertEquals(channel, channel.register(selector, 0).channel());
+    }
+  }
+
+  @DeviceTest
+  void hugeAreasAreNotMapped() throws Exception {
+    try (Pair pair = connected();
+        Arena arena = Arena.ofConfined()) {
+      RdmaSocketChannel channel = (RdmaSocketChannel) pair.client();
+      MemorySegment huge = arena.allocate(8).reinterpret(1L << 46);
+      assertThrows(IOException.class, () -> channel.map(huge, 0));
+      ByteBuffer one = ByteBuffer.allocateDirect(1);
+      assertThrows(IOException.class, () -> channel.writeMapped(one, Long.MAX_VALUE));
+      assertThrows(IOException.class, () -> channel.writeMapped(one, -1));
+      assertThrows(IllegalArgumentException.class, () -> channel.map(arena.allocate(8), -1));
+      channel.write(one);
+      assertEquals(1, pair.server().read(ByteBuffer.allocate(1)));
+    }
   }
 }
