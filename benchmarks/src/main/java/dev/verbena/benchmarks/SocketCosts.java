@@ -1,0 +1,166 @@
+package dev.verbena.benchmarks;
+
+import com.sun.management.ThreadMXBean;
+import dev.verbena.sockets.RdmaSelectorProvider;
+import dev.verbena.sockets.RdmaSocketOptions;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.NetworkChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+
+/**
+ * Measures what channels over rsockets allocate, and what a selection among many of them costs,
+ * beside those of the JDK. Arguments: {@code LISTENING_ADDRESS CONNECTING_ADDRESS
+ * NUMBER_OF_CHANNELS...}.
+ */
+public final class SocketCosts {
+  private static final int SIZE = 64;
+  private static final int ROUND_TRIPS = 20_000;
+  private static final int SELECTIONS = 300;
+  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+  private final SelectorProvider provider;
+  private final String name;
+  private final String listening;
+  private final String connecting;
+
+  /** Both ends of a connection. */
+  private record Pair(SocketChannel client, SocketChannel server) {}
+
+  private SocketCosts(SelectorProvider provider, String name, String[] args) {
+    this.provider = provider;
+    this.name = name;
+    listening = args[0];
+    connecting = args[1];
+  }
+
+  /** Prints a line for each measurement. */
+  public static void main(String[] args) throws Exception {
+    SocketCosts rdma = new SocketCosts(RdmaSelectorProvider.provider(), "rsockets", args);
+    SocketCosts tcp = new SocketCosts(SelectorProvider.provider(), "TCP", args);
+    rdma.allocation();
+    tcp.allocation();
+    for (int i = 2; i < args.length; i++) {
+      rdma.selection(Integer.parseInt(args[i]));
+      tcp.selection(Integer.parseInt(args[i]));
+    }
+  }
+
+  /** Small, so that a thousand connections fit into memory. */
+  private void limit(NetworkChannel channel) throws IOException {
+    channel.setOption(StandardSocketOptions.SO_RCVBUF, 1 << 14);
+    if (provider instanceof RdmaSelectorProvider) {
+      channel.setOption(RdmaSocketOptions.RDMA_SQSIZE, 32);
+      channel.setOption(RdmaSocketOptions.RDMA_RQSIZE, 32);
+    }
+  }
+
+  private List<Pair> connect(int count) throws Exception {
+    List<Pair> pairs = new ArrayList<>();
+    try (ServerSocketChannel listener = provider.openServerSocketChannel()) {
+      limit(listener);
+      listener.bind(new InetSocketAddress(listening, 0));
+      for (int i = 0; i < count; i++) {
+        FutureTask<SocketChannel> accepted = new FutureTask<>(listener::accept);
+        Thread.ofPlatform().daemon().start(accepted);
+        SocketChannel client = provider.openSocketChannel();
+        limit(client);
+        client.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        client.bind(new InetSocketAddress(connecting, 0));
+        client.connect(listener.getLocalAddress());
+        pairs.add(new Pair(client, accepted.get()));
+      }
+    }
+    return pairs;
+  }
+
+  private static void close(List<Pair> pairs) throws IOException {
+    for (Pair pair : pairs) {
+      pair.client.close();
+      pair.server.close();
+    }
+  }
+
+  /** The bytes that the thread allocates for two writes and the reads that receive them. */
+  private void allocation() throws Exception {
+    List<Pair> pairs = connect(1);
+    Pair pair = pairs.getFirst();
+    pair.client.configureBlocking(false);
+    pair.server.configureBlocking(false);
+    ByteBuffer buffer = ByteBuffer.allocateDirect(SIZE);
+    long allocated = 0;
+    long nanos = 0;
+    for (int part = 0; part < 3; part++) { // The last one is measured.
+      long start = System.nanoTime();
+      long before = THREADS.getCurrentThreadAllocatedBytes();
+      for (int i = 0; i < ROUND_TRIPS; i++) {
+        transfer(pair.client, pair.server, buffer);
+        transfer(pair.server, pair.client, buffer);
+      }
+      allocated = THREADS.getCurrentThreadAllocatedBytes() - before;
+      nanos = System.nanoTime() - start;
+    }
+    System.out.printf(
+        "allocation %s %.3f bytes per round trip of two writes and their reads, %.1f us%n",
+        name, (double) allocated / ROUND_TRIPS, nanos / 1e3 / ROUND_TRIPS);
+    close(pairs);
+  }
+
+  private static void transfer(SocketChannel from, SocketChannel to, ByteBuffer buffer)
+      throws IOException {
+    buffer.clear();
+    while (buffer.hasRemaining()) {
+      int unused = from.write(buffer);
+    }
+    buffer.clear();
+    while (buffer.hasRemaining()) {
+      int unused = to.read(buffer);
+    }
+  }
+
+  /** The time of a selection of no channel, and of one after data was written to one of many. */
+  private void selection(int count) throws Exception {
+    List<Pair> pairs = connect(count);
+    try (Selector selector = provider.openSelector()) {
+      for (Pair pair : pairs) {
+        pair.server.configureBlocking(false);
+        pair.server.register(selector, SelectionKey.OP_READ);
+      }
+      ByteBuffer buffer = ByteBuffer.allocateDirect(SIZE);
+      double none = 0;
+      double one = 0;
+      for (int part = 0; part < 3; part++) { // The last one is measured.
+        long start = System.nanoTime();
+        for (int i = 0; i < SELECTIONS; i++) {
+          int unused = selector.selectNow();
+        }
+        none = (System.nanoTime() - start) / 1e3 / SELECTIONS;
+        long sum = 0;
+        for (int i = 0; i < SELECTIONS; i++) {
+          Pair active = pairs.get(i % count);
+          long written = System.nanoTime();
+          int unused = active.client.write(buffer.clear());
+          unused = selector.select();
+          sum += System.nanoTime() - written;
+          selector.selectedKeys().clear();
+          unused = active.server.read(buffer.clear());
+        }
+        one = sum / 1e3 / SELECTIONS;
+      }
+      System.out.printf(
+          "selection %s %d channels: %.1f us for none, %.1f us from the write of one%n",
+          name, count, none, one);
+    }
+    close(pairs);
+  }
+}

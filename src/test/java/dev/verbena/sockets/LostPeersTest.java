@@ -1,0 +1,102 @@
+package dev.verbena.sockets;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
+import dev.verbena.testing.Rig;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import org.junit.jupiter.api.BeforeEach;
+
+/** Connections to rdma-core's rstream, which is killed. */
+class LostPeersTest {
+  private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
+  private static final int PORT = 7500;
+
+  @BeforeEach
+  void needsDeviceOfTheKernel() {
+    Rig.softRoceOnly();
+  }
+
+  private static Program server() throws Exception {
+    return Program.start(
+        "rstream", "-b", Rig.addressB().getHostAddress(), "-p", String.valueOf(PORT));
+  }
+
+  /** Connects as soon as the server listens. */
+  private static SocketChannel connected(Program server) throws Exception {
+    while (true) {
+      SocketChannel channel = RDMA.openSocketChannel();
+      try {
+        channel.bind(new InetSocketAddress(Rig.addressA(), 0));
+        channel.connect(new InetSocketAddress(Rig.addressB(), PORT));
+        return channel;
+      } catch (ConnectException e) {
+        if (!server.process().isAlive()) {
+          throw new AssertionError(server.text(), e);
+        }
+        Thread.sleep(50);
+      }
+    }
+  }
+
+  private static void assertCannotWrite(SocketChannel channel) {
+    ByteBuffer source = ByteBuffer.allocateDirect(1 << 16);
+    assertThrows(
+        SocketException.class,
+        () -> {
+          while (true) {
+            channel.write(source.clear());
+          }
+        });
+  }
+
+  @DeviceTest
+  void waitingReadReturnsTheEnd() throws Exception {
+    try (Program server = server();
+        SocketChannel channel = connected(server)) {
+      var read = ChannelBehaviour.inBackground(() -> channel.read(ByteBuffer.allocate(1)));
+      server.kill();
+      assertEquals(-1, read.get());
+      assertCannotWrite(channel);
+    }
+  }
+
+  @DeviceTest
+  void channelIsSelected() throws Exception {
+    try (Program server = server();
+        SocketChannel channel = connected(server);
+        Selector selector = RDMA.openSelector()) {
+      channel.configureBlocking(false);
+      SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
+      server.kill();
+      assertEquals(1, selector.select());
+      assertEquals(Set.of(key), selector.selectedKeys());
+      assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
+    }
+  }
+
+  @DeviceTest
+  void waitingWriteThrows() throws Exception {
+    try (Program server = server();
+        SocketChannel channel = connected(server)) {
+      // A stopped process does not read.
+      new ProcessBuilder("kill", "-STOP", String.valueOf(server.process().pid())).start().waitFor();
+      var write =
+          ChannelBehaviour.inBackground(() -> channel.write(ByteBuffer.allocateDirect(16 << 20)));
+      Thread.sleep(100); // Most often it waits then.
+      server.kill();
+      Throwable failure = assertThrows(ExecutionException.class, write::get).getCause();
+      assertEquals(SocketException.class, failure.getClass(), failure::toString);
+    }
+  }
+}
