@@ -45,7 +45,15 @@ class PagesTest {
 
   /** What the kernel and the JDK's loggers call so. */
   private static final Set<String> OTHER_NAMES =
-      Set.of("CAP_NET_ADMIN", "CAP_NET_RAW", "DEBUG", "FINER", "TRACE", "VERBENA_SOFT");
+      Set.of(
+          "CAP_NET_ADMIN",
+          "CAP_NET_RAW",
+          "DEBUG",
+          "FD_SOCK2",
+          "FINER",
+          "TCP_NIO2",
+          "TRACE",
+          "VERBENA_SOFT");
 
   @TestFactory
   Stream<DynamicTest> everyLinkLeadsSomewhere() throws IOException {
