@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -15,7 +16,10 @@ import org.junit.jupiter.api.Tag;
 @Tag("S2-K22")
 @Tag("S2-Q07")
 class ErrorTourTest {
-  /** Connected with little patience, so that failures do not take long. */
+  /** Longer than a busy, emulated machine pauses a program that answers. */
+  private static final AckTimeout TIMEOUT = AckTimeout.atLeast(Duration.ofSeconds(1));
+
+  /** Connected with one retry, so that failures do not take long. */
   private static Pair impatient() {
     Pair pair = new Pair(QueuePairType.RC);
     connect(pair);
@@ -26,7 +30,7 @@ class ErrorTourTest {
     for (Pair.Side side : List.of(pair.a, pair.b)) {
       side.queuePair
           .setup()
-          .ackTimeout(AckTimeout.ofCode(10))
+          .ackTimeout(TIMEOUT)
           .retryCount(1)
           .rnrRetryCount(1)
           .minRnrTimer(RnrTimer.ofCode(1));
