@@ -19,6 +19,7 @@ public final class RdmaSockets {
    * Opens an unconnected, unbound socket: {@code rsocket}.
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
+   * @return an unconnected socket, to be closed
    * @throws UnsupportedOperationException if rsockets do not have the family
    * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
    */
@@ -30,6 +31,7 @@ public final class RdmaSockets {
    * Opens an unbound socket for listening: {@code rsocket}.
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
+   * @return an unbound socket, to be closed
    * @throws UnsupportedOperationException if rsockets do not have the family
    * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
    */
@@ -41,6 +43,7 @@ public final class RdmaSockets {
    * Opens a socket channel: {@link RdmaSelectorProvider#openSocketChannel(ProtocolFamily)}.
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
+   * @return an unconnected channel, to be closed
    * @throws UnsupportedOperationException if rsockets do not have the family
    * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
    */
@@ -53,6 +56,7 @@ public final class RdmaSockets {
    * RdmaSelectorProvider#openServerSocketChannel(ProtocolFamily)}.
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
+   * @return an unbound channel, to be closed
    * @throws UnsupportedOperationException if rsockets do not have the family
    * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
    */
@@ -64,6 +68,7 @@ public final class RdmaSockets {
   /**
    * Opens a selector: {@link RdmaSelectorProvider#openSelector}.
    *
+   * @return a selector, to be closed
    * @throws IOException if the process has no more file descriptors
    */
   public static Selector openSelector() throws IOException {
