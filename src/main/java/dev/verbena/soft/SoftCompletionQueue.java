@@ -190,7 +190,7 @@ final class SoftCompletionQueue extends SoftObject {
    */
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {
-    if (++emptyPolls == POLLS_WITHOUT_YIELD) {
+    if (++emptyPolls >= POLLS_WITHOUT_YIELD) {
       emptyPolls = 0;
       Thread.yield();
     }
