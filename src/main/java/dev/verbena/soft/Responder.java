@@ -30,8 +30,11 @@ final class Responder {
   /** Whether a NAK was sent for the expected PSN: until it arrives, nothing is answered. */
   private boolean nakSent;
 
-  /** Whether requests were executed that no answer has acknowledged yet. */
+  /** Whether SEND or WRITE packets arrived that no answer has acknowledged yet. */
   private boolean unacknowledged;
+
+  /** The PSN of the last of them. */
+  private int acknowledgeable;
 
   /** The message that is under way: none, a SEND or a WRITE. */
   private int message = NONE;
@@ -220,7 +223,13 @@ final class Responder {
               : Opcode.invalidates(operation) ? rdma_h.IBV_WC_WITH_INV() : 0;
       receiver.completeSend(packet, flags);
     }
+    executed(packet);
+  }
+
+  /** A packet of a SEND or WRITE was executed: those before it are acknowledged along with it. */
+  private void executed(Packet packet) {
     unacknowledged |= packet.ackRequested;
+    acknowledgeable = packet.psn;
   }
 
   private void receiveFailed(int psn, int status) {
@@ -278,7 +287,7 @@ final class Responder {
             rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, packet, rdma_h.IBV_WC_WITH_IMM());
       }
     }
-    unacknowledged |= packet.ackRequested;
+    executed(packet);
   }
 
   private boolean writePayload(Packet packet) {
@@ -466,7 +475,13 @@ final class Responder {
           sendResult(packet.psn, resources.operation(found), resources.original(found));
         }
       }
-      default -> unacknowledged = true;
+      default -> {
+        // No later one than the duplicate: the requester may lack the response to a READ after it.
+        if (!unacknowledged || Psn.distance(acknowledgeable, packet.psn) > 0) {
+          acknowledgeable = packet.psn;
+        }
+        unacknowledged = true;
+      }
     }
   }
 
@@ -492,12 +507,12 @@ final class Responder {
   }
 
   /**
-   * Acknowledges the requests before the expected one, unless a later answer has done so or the
-   * response to a READ, the last of them, is about to.
+   * Acknowledges SEND and WRITE packets that arrived, unless a later answer has done so or the
+   * response to a READ is about to.
    */
   private void acknowledge() {
     if (unacknowledged && !reading) {
-      acknowledge(Psn.plus(expected, -1), Syndrome.ACK);
+      acknowledge(acknowledgeable, Syndrome.ACK);
     }
   }
 
