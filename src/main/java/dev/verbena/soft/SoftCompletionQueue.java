@@ -220,6 +220,7 @@ final class SoftCompletionQueue extends SoftObject {
       foundEmpty();
       return false;
     }
+    emptyPolls = 0;
     synchronized (lock) {
       if (polled == added) {
         return false;

@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.cm.RemoteMemory;
+import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePairAddress;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -10,8 +11,9 @@ import java.util.Arrays;
 final class PerfTcpEnd extends PerfEnd {
   private final Peer peer;
 
-  private PerfTcpEnd(Peer peer, PerfTask task, DeviceOptions options) throws IOException {
-    super(task, new Link(options.device(), 2L * task.size()));
+  private PerfTcpEnd(Peer peer, PerfTask task, Device device, DeviceOptions options)
+      throws IOException {
+    super(task, new Link(device, 2L * task.size()));
     this.peer = peer;
     try {
       options.apply(link().queuePair()).init();
@@ -24,12 +26,14 @@ final class PerfTcpEnd extends PerfEnd {
   }
 
   static PerfEnd serve(int port, DeviceOptions options) throws IOException {
+    Device device = options.device(); // A wrong name fails now, not when a client connects.
     Peer peer = Peer.accept(port);
-    return with(peer, () -> PerfTask.of(peer.receive(PerfTask.SIZE)), options);
+    return with(peer, () -> PerfTask.of(peer.receive(PerfTask.SIZE)), device, options);
   }
 
   static PerfEnd visit(String host, int port, PerfTask task, DeviceOptions options)
       throws IOException {
+    Device device = options.device();
     Peer peer = Peer.connect(host, port);
     return with(
         peer,
@@ -37,6 +41,7 @@ final class PerfTcpEnd extends PerfEnd {
           peer.send(task.bytes());
           return task;
         },
+        device,
         options);
   }
 
@@ -45,10 +50,10 @@ final class PerfTcpEnd extends PerfEnd {
     PerfTask reach() throws IOException;
   }
 
-  private static PerfEnd with(Peer peer, Agreement agreement, DeviceOptions options)
+  private static PerfEnd with(Peer peer, Agreement agreement, Device device, DeviceOptions options)
       throws IOException {
     try {
-      return new PerfTcpEnd(peer, agreement.reach(), options);
+      return new PerfTcpEnd(peer, agreement.reach(), device, options);
     } catch (IOException | RuntimeException e) {
       peer.close();
       throw e;

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -147,6 +148,15 @@ class PerfProgramTest {
       assertEquals(1, run.status());
       assertEquals(1, run.err().lines().count(), run.err());
     }
+  }
+
+  @DeviceTest
+  void serverWithAWrongDeviceFailsWithoutAClient() throws Exception {
+    CompletableFuture<Run> server = Run.inBackground("perf", "lat", "-d", "wrong0", "-p", port);
+    Run run = server.get(1, TimeUnit.MINUTES);
+    assertEquals(1, run.status());
+    assertTrue(run.err().contains("wrong0") && run.err().contains(Rig.a().name()), run.err());
+    assertEquals(1, run.err().lines().count(), run.err());
   }
 
   @Test
