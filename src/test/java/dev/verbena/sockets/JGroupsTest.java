@@ -3,6 +3,7 @@ package dev.verbena.sockets;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -34,6 +35,7 @@ import org.jgroups.util.DefaultSocketFactory;
 import org.junit.jupiter.api.BeforeEach;
 
 /** A JGroups cluster over RDMA: {@code TCP_NIO2} with {@link RdmaSelectorProvider}. */
+@AnyKernel
 class JGroupsTest {
   private static final String CLUSTER = "rdma";
   private static final int PORT = 7800;
