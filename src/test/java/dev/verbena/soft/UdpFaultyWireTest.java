@@ -11,6 +11,7 @@ import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Mtu;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.ToLongFunction;
@@ -98,6 +99,22 @@ class UdpFaultyWireTest {
       assertEquals(CompletionStatus.SUCCESS, SoftPair.await(from.completions));
       assertEquals(-1, part(from, 0).mismatch(part(to, 0)), "written");
       assertEquals(-1, part(from, 0).mismatch(part(from, LENGTH)), "read back");
+    }
+
+    /** Reads what is in memory at 0 of the peer. */
+    static void read(SoftPair.End from, SoftPair.End to) {
+      for (int at = 0; at < LENGTH; at++) {
+        to.memory.set(ValueLayout.JAVA_BYTE, at, (byte) (at * 31));
+      }
+      from.memory.fill((byte) 0);
+      SendList list = new SendList(1, 1);
+      list.read(0)
+          .local(from.region, 0, LENGTH)
+          .remote(to.region.start(), to.region.rkey())
+          .signaled();
+      assertEquals(1, from.queuePair.post(list));
+      assertEquals(CompletionStatus.SUCCESS, SoftPair.await(from.completions));
+      assertEquals(-1, part(to, 0).mismatch(part(from, 0)), "read");
     }
 
     private static MemorySegment part(SoftPair.End end, long at) {
@@ -191,12 +208,19 @@ class UdpFaultyWireTest {
     transferUnder("delay 50ms");
   }
 
-  /** Without a READ of Soft-RoCE. */
+  /**
+   * Soft-RoCE reads on a queue pair that carries nothing else: it ends a READ, with success, when a
+   * late acknowledgement of another request arrives between two packets of the response.
+   */
   @DeviceTest
   void contentArrivesThoughPacketsAreReordered() throws Exception {
+    String fault = "delay 50ms reorder 25%";
     try (Ends ends = new Ends(false)) {
       ends.transfer(); // Compiles the code and resolves addresses.
-      wire.under("delay 50ms reorder 25%", ends::transferWithoutReadOfRoce);
+      wire.under(fault, ends::transferWithoutReadOfRoce);
+    }
+    try (Ends ends = new Ends(false)) {
+      wire.under(fault, () -> Ends.read(ends.roce, ends.soft));
     }
   }
 

@@ -7,15 +7,14 @@ import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
 /**
  * {@code pingpong} on a software device over UDP against rdma-core's programs on Soft-RoCE, in both
- * roles, with each path MTU. Both ends sleep: two processors do not serve two programs that poll
- * and the thread of the device.
+ * roles, over IPv4 and IPv6, with each path MTU. Both ends sleep: two processors do not serve two
+ * programs that poll and the thread of the device.
  */
 @AnyKernel
 class UdpPingPongTest {
@@ -23,18 +22,24 @@ class UdpPingPongTest {
   private static final String COUNT = "20";
 
   private static UdpWire wire;
-  private static SoftNetwork network;
+  private static Path ipv4;
+  private static Path ipv6;
+
+  /** The software device with one IP address, and the GID of Soft-RoCE that reaches it. */
+  private record Path(SoftNetwork network, int gidIndex) {}
 
   @BeforeAll
   static void wire() throws Exception {
     wire = UdpWire.make();
-    network = wire.network(UdpWire.SOFT);
+    ipv4 = new Path(wire.network(UdpWire.SOFT), wire.gidIndex(false));
+    ipv6 = new Path(wire.network(UdpWire.SOFT6), wire.gidIndex(true));
   }
 
   @AfterAll
   static void unwire() throws Exception {
     if (wire != null) {
-      network.close();
+      ipv4.network.close();
+      ipv6.network.close();
       wire.close();
     }
   }
@@ -43,35 +48,33 @@ class UdpPingPongTest {
     return Words.of("pingpong", "--" + service, "-e", "-p", port, "-n", COUNT, more);
   }
 
-  private static String[] c(String service, String port, String... more) throws Exception {
-    String gid = Integer.toString(wire.gidIndex(false));
+  private static String[] c(Path path, String service, String port, String... more) {
+    String gid = Integer.toString(path.gidIndex);
     String program = "ibv_" + service + "_pingpong";
     return Words.of(program, "-e", "-d", UdpWire.DEVICE, "-g", gid, "-p", port, "-n", COUNT, more);
   }
 
-  private static void visitAndServe(String service, String... more) throws Exception {
-    visit(service, more);
-    serve(service, more);
+  private static void visitAndServe(Path path, String service, String... more) throws Exception {
+    visit(path, service, more);
+    serve(path, service, more);
   }
 
-  private static void visit(String service, String... more) throws Exception {
+  private static void visit(Path path, String service, String... more) throws Exception {
     String port = Ports.free();
-    try (Program server = Program.start(c(service, port, more))) {
-      assertBounced(onUdp(() -> Run.untilConnected(Words.of(java(service, port, more), HOST))));
+    String[] client = Words.of(java(service, port, more), HOST);
+    try (Program server = Program.start(c(path, service, port, more))) {
+      assertBounced(path.network.call(() -> Run.untilConnected(client)));
       assertTrue(server.endsWell().contains(COUNT + " iters in "), server::text);
     }
   }
 
-  private static void serve(String service, String... more) throws Exception {
+  private static void serve(Path path, String service, String... more) throws Exception {
     String port = Ports.free();
-    CompletableFuture<Run> server = onUdp(() -> Run.inBackground(java(service, port, more)));
-    String client = Program.untilConnected(Words.of(c(service, port, more), HOST));
+    CompletableFuture<Run> server =
+        path.network.call(() -> Run.inBackground(java(service, port, more)));
+    String client = Program.untilConnected(Words.of(c(path, service, port, more), HOST));
     assertTrue(client.contains(COUNT + " iters in "), client);
     assertBounced(server.join());
-  }
-
-  private static <T> T onUdp(Callable<T> code) throws Exception {
-    return network.call(code);
   }
 
   private static void assertBounced(Run run) {
@@ -80,25 +83,28 @@ class UdpPingPongTest {
 
   @DeviceTest
   void reliableConnectionsWithEachPathMtu() throws Exception {
-    visit("rc", "-m", "256", "-s", "10000");
-    serve("rc", "-m", "512", "-s", "10000");
-    visit("rc", "-m", "1024", "-s", "10000");
-    serve("rc", "-m", "2048", "-s", "10000");
-    visitAndServe("rc", "-m", "4096", "-s", "10000");
+    visit(ipv4, "rc", "-m", "256", "-s", "10000");
+    serve(ipv4, "rc", "-m", "512", "-s", "10000");
+    visit(ipv6, "rc", "-m", "1024", "-s", "10000");
+    serve(ipv6, "rc", "-m", "2048", "-s", "10000");
+    visitAndServe(ipv4, "rc", "-m", "4096", "-s", "10000");
   }
 
   @DeviceTest
   void unreliableConnections() throws Exception {
-    visitAndServe("uc");
+    visitAndServe(ipv4, "uc");
+    visitAndServe(ipv6, "uc");
   }
 
   @DeviceTest
   void datagrams() throws Exception {
-    visitAndServe("ud");
+    visitAndServe(ipv4, "ud");
+    visitAndServe(ipv6, "ud");
   }
 
   @DeviceTest
   void sharedReceiveQueues() throws Exception {
-    visitAndServe("srq");
+    visitAndServe(ipv4, "srq");
+    visitAndServe(ipv6, "srq");
   }
 }
