@@ -13,6 +13,7 @@ import java.net.SocketAddress;
 import java.net.StandardProtocolFamily;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.channels.UnsupportedAddressTypeException;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Addresses of channels: validation, and conversion from and to {@code sockaddr}. */
@@ -44,7 +45,7 @@ final class Addresses {
    * @throws UnsupportedAddressTypeException if it is no IP address, or not of the family
    */
   static InetSocketAddress validated(SocketAddress address, @Nullable ProtocolFamily family) {
-    if (!(address instanceof InetSocketAddress internet)) {
+    if (!(Objects.requireNonNull(address) instanceof InetSocketAddress internet)) {
       throw new UnsupportedAddressTypeException();
     }
     if (internet.isUnresolved()) {

@@ -9,11 +9,13 @@ import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
+import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.IllegalBlockingModeException;
 import java.nio.channels.NotYetBoundException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.UnresolvedAddressException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +45,12 @@ final class ChannelServerSocket extends ServerSocket {
     return closed;
   }
 
+  private void requireOpen() throws SocketException {
+    if (isClosed()) {
+      throw new SocketException("Socket is closed");
+    }
+  }
+
   @Override
   public void bind(@Nullable SocketAddress address) throws IOException {
     bind(address, 0);
@@ -54,6 +62,10 @@ final class ChannelServerSocket extends ServerSocket {
       channel.bind(address, backlog);
     } catch (ClosedChannelException e) {
       throw closed(e);
+    } catch (AlreadyBoundException e) {
+      throw new SocketException("Already bound", e);
+    } catch (UnresolvedAddressException e) {
+      throw ChannelSocket.unknown(address, e);
     }
   }
 
@@ -76,6 +88,7 @@ final class ChannelServerSocket extends ServerSocket {
 
   @Override
   public Socket accept() throws IOException {
+    requireOpen();
     if (!channel.isBlocking()) {
       throw new IllegalBlockingModeException();
     }
@@ -109,15 +122,17 @@ final class ChannelServerSocket extends ServerSocket {
   }
 
   @Override
-  public void setSoTimeout(int milliseconds) {
+  public void setSoTimeout(int milliseconds) throws SocketException {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("timeout < 0");
     }
+    requireOpen();
     timeout = milliseconds;
   }
 
   @Override
-  public int getSoTimeout() {
+  public int getSoTimeout() throws IOException {
+    requireOpen();
     return timeout;
   }
 

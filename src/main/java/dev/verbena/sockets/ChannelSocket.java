@@ -10,12 +10,15 @@ import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
+import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
+import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.Channels;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.IllegalBlockingModeException;
 import java.nio.channels.SocketChannel;
-import java.util.Objects;
+import java.nio.channels.UnresolvedAddressException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -52,15 +55,24 @@ final class ChannelSocket extends Socket {
 
   @Override
   public void connect(SocketAddress address, int milliseconds) throws IOException {
-    Objects.requireNonNull(address);
+    if (address == null) {
+      throw new IllegalArgumentException("connect: The address can't be null");
+    }
     if (milliseconds < 0) {
       throw new IllegalArgumentException("connect: timeout can't be negative");
+    }
+    requireOpen();
+    if (isConnected()) {
+      throw new SocketException("Already connected");
     }
     requireBlocking();
     try {
       channel.connect(address, nanos(milliseconds));
     } catch (ClosedChannelException e) {
       throw closed(e);
+    } catch (UnresolvedAddressException e) {
+      close(); // As the contract of connect has it.
+      throw unknown(address, e);
     }
   }
 
@@ -72,6 +84,19 @@ final class ChannelSocket extends Socket {
     if (!channel.isBlocking()) {
       throw new IllegalBlockingModeException();
     }
+  }
+
+  private void requireOpen() throws SocketException {
+    if (isClosed()) {
+      throw new SocketException("Socket is closed");
+    }
+  }
+
+  /** Returns the exception of an address that is not resolved. */
+  static IOException unknown(@Nullable SocketAddress address, UnresolvedAddressException e) {
+    IOException unknown = new UnknownHostException(String.valueOf(address));
+    unknown.initCause(e);
+    return unknown;
   }
 
   private static SocketException closed(ClosedChannelException e) {
@@ -86,6 +111,10 @@ final class ChannelSocket extends Socket {
       channel.bind(address);
     } catch (ClosedChannelException e) {
       throw closed(e);
+    } catch (AlreadyBoundException | ConnectionPendingException e) {
+      throw new SocketException("Already bound", e);
+    } catch (UnresolvedAddressException e) {
+      throw unknown(address, e);
     }
   }
 
@@ -319,11 +348,13 @@ final class ChannelSocket extends Socket {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("timeout can't be negative");
     }
+    requireOpen();
     timeout = milliseconds;
   }
 
   @Override
-  public int getSoTimeout() {
+  public int getSoTimeout() throws SocketException {
+    requireOpen();
     return timeout;
   }
 

@@ -42,7 +42,8 @@ final class Failures {
     String failure = function + ": " + text(errno);
     return switch (errno) {
       case ECONNRESET, EPIPE, ENOTCONN ->
-          new SocketException(failure + ": the peer closed the connection");
+          new SocketException(
+              failure + ": the peer closed the connection, ended, or cannot be reached any more");
       case Errno.EIO ->
           new SocketException(
               failure + ": the connection failed: the peer ended or cannot be reached any more");

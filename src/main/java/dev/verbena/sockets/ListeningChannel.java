@@ -113,7 +113,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
         accepted = accept(isBlocking, nanos);
       } finally {
         if (isBlocking) {
-          end(accepted != null);
+          endAccept(accepted);
         }
       }
       if (accepted == null) {
@@ -125,6 +125,18 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
       return StreamChannel.accepted(provider, accepted);
     } finally {
       acceptLock.unlock();
+    }
+  }
+
+  /** Ends an accept; closes the connection if the thread was interrupted when it had come. */
+  private void endAccept(@Nullable Rsocket accepted) throws AsynchronousCloseException {
+    try {
+      end(accepted != null);
+    } catch (AsynchronousCloseException e) {
+      if (accepted != null) {
+        accepted.close(true);
+      }
+      throw e;
     }
   }
 

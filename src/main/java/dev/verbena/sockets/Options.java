@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The options of an rsocket. */
 final class Options {
@@ -19,6 +20,7 @@ final class Options {
   private static final int SO_KEEPALIVE = 9;
   private static final int IPPROTO_TCP = 6;
   private static final int TCP_NODELAY = 1;
+  private static final int TCP_KEEPIDLE = 4;
   private static final int SOL_RDMA = 0x10000;
   private static final int RDMA_SQSIZE = 0;
   private static final int RDMA_RQSIZE = 1;
@@ -26,9 +28,16 @@ final class Options {
   private static final int RDMA_IOMAPSIZE = 3;
 
   private static final int MAX_LINGER = 0xffff;
+  private static final int MAX_KEEPIDLE = 0x7fff; // As for TCP on Linux.
 
   /** The range of an option of C; a boolean one has the values 0 and 1. */
   private record Native(int level, int name, int min, int max) {}
+
+  /**
+   * The options of {@code jdk.net.ExtendedSocketOptions} that channels have: none without the
+   * module {@code jdk.net}, which this module does not require.
+   */
+  private static final Map<SocketOption<?>, Native> EXTENDED = extended();
 
   private static final Map<SocketOption<?>, Native> NATIVE =
       Map.of(
@@ -53,6 +62,7 @@ final class Options {
 
   static final Set<SocketOption<?>> OF_LISTENERS =
       set(
+          Set.of(),
           StandardSocketOptions.SO_REUSEADDR,
           StandardSocketOptions.SO_RCVBUF,
           RdmaSocketOptions.RDMA_SQSIZE,
@@ -62,6 +72,7 @@ final class Options {
 
   static final Set<SocketOption<?>> OF_CONNECTIONS =
       set(
+          EXTENDED.keySet(),
           StandardSocketOptions.SO_REUSEADDR,
           StandardSocketOptions.SO_SNDBUF,
           StandardSocketOptions.SO_RCVBUF,
@@ -82,8 +93,27 @@ final class Options {
     this.supported = supported;
   }
 
-  private static Set<SocketOption<?>> set(SocketOption<?>... options) {
-    return Collections.unmodifiableSet(new LinkedHashSet<>(List.of(options)));
+  private static Set<SocketOption<?>> set(
+      Set<SocketOption<?>> extended, SocketOption<?>... options) {
+    Set<SocketOption<?>> all = new LinkedHashSet<>(List.of(options));
+    all.addAll(extended);
+    return Collections.unmodifiableSet(all);
+  }
+
+  private static Map<SocketOption<?>, Native> extended() {
+    try {
+      Class<?> options = Class.forName("jdk.net.ExtendedSocketOptions");
+      return Map.of(
+          (SocketOption<?>) options.getField("TCP_KEEPIDLE").get(null),
+          new Native(IPPROTO_TCP, TCP_KEEPIDLE, 1, MAX_KEEPIDLE));
+    } catch (ReflectiveOperationException e) {
+      return Map.of();
+    }
+  }
+
+  private static @Nullable Native ofC(SocketOption<?> option) {
+    Native extended = EXTENDED.get(option);
+    return extended != null ? extended : NATIVE.get(option);
   }
 
   /**
@@ -98,11 +128,12 @@ final class Options {
   }
 
   <T> void set(SocketOption<T> option, T value) throws IOException {
-    if (value == null) {
-      throw new IllegalArgumentException("Invalid option value: null for " + option);
+    if (!option.type().isInstance(value)) { // Nor null.
+      throw new IllegalArgumentException(
+          option + " has values of the type " + option.type().getSimpleName() + ": " + value);
     }
     int number = value instanceof Boolean on ? (on ? 1 : 0) : (Integer) value;
-    Native c = NATIVE.get(option);
+    Native c = ofC(option);
     if (c == null) { // rclose always waits until all data is acknowledged.
       linger = Math.max(-1, Math.min(number, MAX_LINGER));
       return;
@@ -116,7 +147,7 @@ final class Options {
   }
 
   <T> T get(SocketOption<T> option) throws IOException {
-    Native c = NATIVE.get(option);
+    Native c = ofC(option);
     int number = c == null ? linger : rsocket.option(c.level, c.name);
     return option
         .type()

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
@@ -1126,6 +1127,33 @@ abstract class ChannelBehaviour {
     assertTrue(listener.getOption(StandardSocketOptions.SO_REUSEADDR));
     listener.setOption(StandardSocketOptions.SO_RCVBUF, 40_000);
     assertTrue(listener.getOption(StandardSocketOptions.SO_RCVBUF) >= 40_000);
+  }
+
+  /** {@code TCP_KEEPIDLE} of the module jdk.net, which the tests are compiled without. */
+  static SocketOption<Integer> keepaliveTime(SocketChannel channel) {
+    for (SocketOption<?> option : channel.supportedOptions()) {
+      if (option.name().equals("TCP_KEEPIDLE")) {
+        @SuppressWarnings("unchecked")
+        SocketOption<Integer> found = (SocketOption<Integer>) option;
+        return found;
+      }
+    }
+    throw new AssertionError(channel.supportedOptions());
+  }
+
+  @Test
+  void keepaliveIsSwitchedOnAndOff() throws Exception {
+    SocketChannel client = connected().client();
+    SocketOption<Integer> time = keepaliveTime(client);
+    assertEquals(Integer.class, time.type());
+    client.setOption(time, 7);
+    client.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+    assertTrue(client.getOption(StandardSocketOptions.SO_KEEPALIVE));
+    client.setOption(time, 8);
+    assertEquals(8, client.getOption(time));
+    client.setOption(StandardSocketOptions.SO_KEEPALIVE, false);
+    assertFalse(client.getOption(StandardSocketOptions.SO_KEEPALIVE));
+    assertThrows(IllegalArgumentException.class, () -> client.setOption(time, null));
   }
 
   @Test
