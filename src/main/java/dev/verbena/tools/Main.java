@@ -41,6 +41,8 @@ import picocli.CommandLine.Spec;
       PingPong.class,
       Rping.class,
       Rstream.class,
+      Riostream.class,
+      Rcopy.class,
       Mckey.class,
       Mc.class,
       Srq.class,

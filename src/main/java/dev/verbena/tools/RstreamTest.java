@@ -6,7 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A test of rstream: transfers in one direction, as many in the other, and both repeated.
+ * A test of rstream or riostream: transfers in one direction, as many in the other, and both
+ * repeated.
  *
  * @param name the name that is printed
  * @param size the bytes of a transfer
@@ -57,8 +58,9 @@ record RstreamTest(String name, int size, int count, int iterations) {
   }
 
   /** Runs the test, and prints its line. */
-  void run(RstreamTransfers transfers, boolean isClient, PrintWriter out) throws IOException {
-    synchronize(transfers, isClient);
+  void run(StreamTransfers transfers, boolean isClient, PrintWriter out) throws IOException {
+    transfers.begin(size);
+    transfers.synchronize(isClient);
     long start = System.nanoTime();
     for (int i = 0; i < iterations; i++) {
       transfer(transfers, isClient);
@@ -77,26 +79,14 @@ record RstreamTest(String name, int size, int count, int iterations) {
         total * 8 / (1000 * micros),
         micros / iterations / (count * 2));
     out.flush();
+    transfers.end();
   }
 
-  private static void synchronize(RstreamTransfers transfers, boolean isClient) throws IOException {
-    int message = 16;
-    if (isClient) {
-      transfers.send(message);
-      transfers.receive(message);
+  private void transfer(StreamTransfers transfers, boolean isSender) throws IOException {
+    if (isSender) {
+      transfers.send(size, count);
     } else {
-      transfers.receive(message);
-      transfers.send(message);
-    }
-  }
-
-  private void transfer(RstreamTransfers transfers, boolean isSender) throws IOException {
-    for (int i = 0; i < count; i++) {
-      if (isSender) {
-        transfers.send(size);
-      } else {
-        transfers.receive(size);
-      }
+      transfers.receive(size, count);
     }
   }
 

@@ -8,7 +8,9 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 
 /** The transfers of rstream over one connection. */
-final class RstreamTransfers implements AutoCloseable {
+final class RstreamTransfers implements StreamTransfers {
+  private static final int SYNCHRONIZATION = 16;
+
   /** What a channel does that is not ready. */
   enum Waiting {
     SPIN,
@@ -33,13 +35,38 @@ final class RstreamTransfers implements AutoCloseable {
     this.channel = channel;
     this.waiting = waiting;
     this.verify = verify;
-    buffer = ByteBuffer.allocateDirect(Math.max(16, largest));
+    buffer = ByteBuffer.allocateDirect(Math.max(SYNCHRONIZATION, largest));
     channel.configureBlocking(waiting == Waiting.BLOCK);
     selector = waiting == Waiting.SELECT ? channel.provider().openSelector() : null;
     key = selector == null ? null : channel.register(selector, 0);
   }
 
-  void send(int size) throws IOException {
+  @Override
+  public void synchronize(boolean isClient) throws IOException {
+    if (isClient) {
+      send(SYNCHRONIZATION);
+      receive(SYNCHRONIZATION);
+    } else {
+      receive(SYNCHRONIZATION);
+      send(SYNCHRONIZATION);
+    }
+  }
+
+  @Override
+  public void send(int size, int count) throws IOException {
+    for (int i = 0; i < count; i++) {
+      send(size);
+    }
+  }
+
+  @Override
+  public void receive(int size, int count) throws IOException {
+    for (int i = 0; i < count; i++) {
+      receive(size);
+    }
+  }
+
+  private void send(int size) throws IOException {
     buffer.clear().limit(size);
     if (verify) {
       for (int i = 0; i < size; i++) {
@@ -52,7 +79,7 @@ final class RstreamTransfers implements AutoCloseable {
     }
   }
 
-  void receive(int size) throws IOException {
+  private void receive(int size) throws IOException {
     buffer.clear().limit(size);
     while (buffer.hasRemaining()) {
       awaitReady(SelectionKey.OP_READ);
@@ -67,7 +94,8 @@ final class RstreamTransfers implements AutoCloseable {
     }
   }
 
-  private void awaitReady(int operation) throws IOException {
+  /** Waits until the channel is ready, if it waits by a selector. */
+  void awaitReady(int operation) throws IOException {
     if (waiting == Waiting.SELECT) {
       key.interestOps(operation);
       selector.select();

@@ -1,0 +1,106 @@
+package dev.verbena.sockets;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
+import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+
+/**
+ * A network that loses every packet for a while. Soft-RoCE retries without end, with the retry
+ * count of 7 that rsockets set: a connection goes on when the network works again.
+ */
+class LostNetworkTest {
+  private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
+
+  @BeforeEach
+  void needsDeviceOfTheKernel() {
+    Rig.softRoceOnly();
+  }
+
+  /** Something that is done while the network loses every packet. */
+  private interface Action {
+    void run() throws Exception;
+  }
+
+  private static void network(String change, String... fault) throws Exception {
+    List<String> words = List.of("tc", "qdisc", change, "dev", Rig.netdevA(), "root");
+    try (Program program = Program.start(Program.with(words, fault))) {
+      program.endsWell();
+    }
+  }
+
+  private static void withoutNetwork(Action action) throws Exception {
+    network("add", "netem", "loss", "100%");
+    try {
+      action.run();
+    } finally {
+      network("del");
+    }
+  }
+
+  private static ServerSocketChannel listener() throws IOException {
+    return RDMA.openServerSocketChannel().bind(new InetSocketAddress(Rig.addressB(), 0));
+  }
+
+  private static SocketChannel client() throws IOException {
+    return RDMA.openSocketChannel().bind(new InetSocketAddress(Rig.addressA(), 0));
+  }
+
+  @DeviceTest
+  void connectTimesOut() throws Exception {
+    try (ServerSocketChannel listener = listener();
+        SocketChannel client = client()) {
+      withoutNetwork(
+          () -> {
+            assertThrows(
+                SocketTimeoutException.class,
+                () -> client.socket().connect(listener.getLocalAddress(), 500));
+            assertFalse(client.isOpen());
+          });
+    }
+  }
+
+  @DeviceTest
+  void waitsWithATimeLimitEndAndTheConnectionGoesOn() throws Exception {
+    try (ServerSocketChannel listener = listener();
+        SocketChannel client = client();
+        Selector selector = RDMA.openSelector()) {
+      client.connect(listener.getLocalAddress());
+      try (SocketChannel server = listener.accept()) {
+        server.setOption(ChannelBehaviour.keepaliveTime(server), 1);
+        server.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        server.socket().setSoTimeout(1500);
+        withoutNetwork(
+            () -> {
+              assertEquals(1, client.write(ByteBuffer.allocate(1)));
+              assertThrows(
+                  SocketTimeoutException.class, () -> server.socket().getInputStream().read());
+              client.configureBlocking(false);
+              SelectionKey key = client.register(selector, SelectionKey.OP_READ);
+              assertEquals(0, selector.select(100));
+              key.cancel();
+              selector.selectNow();
+              client.configureBlocking(true);
+            });
+        server.socket().setSoTimeout(0);
+        assertEquals(0, server.socket().getInputStream().read());
+        server.write(ByteBuffer.allocate(1));
+        assertEquals(1, client.read(ByteBuffer.allocate(1)));
+      }
+    }
+  }
+}

@@ -1,0 +1,94 @@
+package dev.verbena.tools;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Program;
+import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** {@code rcopy}, against itself and against rdma-core's. */
+class RcopyProgramTest {
+  private static final int SIZE = 3_000_001;
+
+  @TempDir private Path folder;
+
+  private final String port = Ports.free();
+  private Path source;
+  private Path copy;
+
+  @BeforeEach
+  void files() throws IOException {
+    byte[] bytes = new byte[SIZE];
+    new Random(SIZE).nextBytes(bytes);
+    source = Files.write(folder.resolve("source"), bytes);
+    copy = folder.resolve("copy");
+  }
+
+  private String[] client(Path destination) {
+    String[] files = {source.toString(), Rig.addressB().getHostAddress() + ":" + destination};
+    return Words.of("rcopy", files, "-p", port);
+  }
+
+  private Run javaCopies(Path destination) throws InterruptedException {
+    String[] args = Words.of(client(destination), "-b", Rig.addressA().getHostAddress());
+    for (int attempt = 0; ; attempt++) {
+      Run run = Run.of(args);
+      if (attempt == 100 || !run.err().contains("refused")) {
+        return run;
+      }
+      Thread.sleep(200);
+    }
+  }
+
+  private void assertCopied() throws IOException {
+    assertArrayEquals(Files.readAllBytes(source), Files.readAllBytes(copy));
+  }
+
+  @DeviceTest
+  void clientTalksToRcopyOfC() throws Exception {
+    try (Program c = Program.start("rcopy", "-p", port)) {
+      Run java = javaCopies(copy).succeeded();
+      assertTrue(c.process().isAlive());
+      assertTrue(java.out().contains(SIZE + " bytes in "), java.out());
+      assertCopied();
+    }
+  }
+
+  @DeviceTest
+  void serverTalksToItselfAndToRcopyOfC() throws Exception {
+    FutureTask<Run> running =
+        new FutureTask<>(() -> Run.of("rcopy", "-b", Rig.addressB().getHostAddress(), "-p", port));
+    Thread server = Thread.ofPlatform().daemon().start(running);
+    assertEquals(1, javaCopies(folder.resolve("missing/copy")).status());
+    javaCopies(copy).succeeded();
+    assertCopied();
+    Files.delete(copy);
+    try (Program c = Program.start(client(copy))) {
+      String output = c.endsWell();
+      assertTrue(output.contains(SIZE + " bytes in "), output);
+    }
+    assertCopied();
+    server.interrupt();
+    String output = running.get().out();
+    assertTrue(output.contains("opening: " + copy + ", transferring..." + SIZE), output);
+  }
+
+  @Test
+  @Tag("host")
+  void argumentsAreChecked() {
+    Run run = Run.of("rcopy", source.toString());
+    assertEquals(2, run.status());
+    assertTrue(run.err().contains("Missing the server"), run.err());
+  }
+}
