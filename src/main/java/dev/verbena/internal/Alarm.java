@@ -29,7 +29,8 @@ public final class Alarm implements AutoCloseable {
   /** A {@code struct timespec}, and what is read from the eventfd. */
   private final MemorySegment timeout = Arena.ofAuto().allocate(JAVA_LONG, 3);
 
-  private volatile MemorySegment polled = polled(new int[0]);
+  private final MemorySegment bell = polled(new int[0]);
+  private volatile MemorySegment polled = bell;
   private boolean closed;
 
   private static MemorySegment find(String function) {
@@ -54,7 +55,15 @@ public final class Alarm implements AutoCloseable {
 
   /** Waits at most so many nanoseconds. */
   public void await(long nanos) {
-    MemorySegment fds = polled;
+    await(nanos, polled);
+  }
+
+  /** Waits at most so many nanoseconds, not for the descriptors. */
+  public void awaitRing(long nanos) {
+    await(nanos, bell);
+  }
+
+  private void await(long nanos, MemorySegment fds) {
     timeout.setAtIndex(JAVA_LONG, 0, nanos / SECOND);
     timeout.setAtIndex(JAVA_LONG, 1, nanos % SECOND);
     long address = timeout.address();

@@ -7,9 +7,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * The thread of a network: runs the tasks that were requested and the timers that expired, under
- * the network's lock, and sleeps when there are none. Control verbs take the same lock in the
- * caller's thread, so that a device's state is changed by one thread at a time.
+ * Does the work of a network in turns: receives packets, runs the tasks that were requested and the
+ * timers that expired. Turns are run under the network's lock, which control verbs take, too, so
+ * that a device's state is changed by one thread at a time.
+ *
+ * <p>The network's thread runs turns and sleeps when there is nothing to do. While a program polls
+ * completion queues without pause, its threads run the turns, so that a message need not wait for
+ * another thread to be scheduled; the network's thread only looks whether they still do.
  */
 final class Engine implements AutoCloseable {
   private static final System.Logger LOGGER = System.getLogger(Engine.class.getName());
@@ -19,6 +23,15 @@ final class Engine implements AutoCloseable {
 
   /** How many turns with work come before timers, at most. */
   private static final int TURNS_WITHOUT_TIMERS = 64;
+
+  /** How many turns of a program, in a row, show that it polls without pause. */
+  private static final int TURNS_OF_POLLERS = 64;
+
+  /** A longer time between two turns is a pause. */
+  private static final long PAUSE_NANOS = 200_000;
+
+  /** How long the network's thread rests while programs poll, and so how late it takes over. */
+  private static final long REST_NANOS = 1_000_000;
 
   private static final VarHandle REQUESTS;
 
@@ -49,7 +62,20 @@ final class Engine implements AutoCloseable {
 
   private Task last;
   private int turnsWithoutTimers;
+
+  /** How many turns programs have run without pause, and when the last one was. */
+  private volatile int turnsOfPollers;
+
+  private long lastTurnOfPollers = System.nanoTime() - PAUSE_NANOS;
+
+  /** Whether programs poll without pause. */
+  private volatile boolean polled;
+
   private volatile boolean asleep;
+
+  /** Whether it is asleep for a short time and need not be woken, since programs poll. */
+  private volatile boolean resting;
+
   private volatile boolean closed;
   private long now = System.nanoTime();
 
@@ -98,7 +124,7 @@ final class Engine implements AutoCloseable {
 
   /** Has a task run soon. Any thread may call this; it neither waits nor allocates. */
   void request(Task task) {
-    if (Thread.currentThread().equals(thread)) {
+    if (lock.isHeldByCurrentThread()) {
       append(task); // Even if another thread is about to request it, which may not run for long.
     } else if (task.request()) {
       Task head;
@@ -116,7 +142,7 @@ final class Engine implements AutoCloseable {
   }
 
   private void wake() {
-    if (asleep) {
+    if (asleep && !resting) {
       asleep = false;
       link.wake(thread);
     }
@@ -124,7 +150,51 @@ final class Engine implements AutoCloseable {
 
   /** Whether the thread sleeps and no task waits. */
   boolean isIdle() {
-    return requests == null && asleep; // In this order: what is no longer requested runs.
+    lock.lock();
+    try {
+      return asleep && requests == null && first == null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Runs a turn in the thread of a program that has found a completion queue empty, unless another
+   * thread uses the network.
+   */
+  void turnOfPoller() {
+    if (lock.isHeldByCurrentThread() || lock.hasQueuedThreads() || !lock.tryLock()) {
+      return;
+    }
+    boolean unfinished = false;
+    try {
+      if (!closed) {
+        turn();
+        unfinished = first != null;
+        boolean paused = now - lastTurnOfPollers > PAUSE_NANOS;
+        lastTurnOfPollers = now;
+        turnsOfPollers = paused ? 0 : turnsOfPollers + 1;
+        if (turnsOfPollers >= TURNS_OF_POLLERS) {
+          polled = true;
+        }
+      }
+    } finally {
+      link.flush();
+      lock.unlock();
+    }
+    if (unfinished) {
+      wake();
+    }
+  }
+
+  /** A program stops polling, and waits for an event. */
+  void pollerLeaves() {
+    polled = false;
+    turnsOfPollers = 0;
+    if (resting) {
+      resting = false;
+      wake();
+    }
   }
 
   private void append(Task task) {
@@ -251,16 +321,28 @@ final class Engine implements AutoCloseable {
     lock.lock();
     try {
       asleep = true;
-      if (!timers.isEmpty()) {
-        wait = timers.earliest() - System.nanoTime();
+      long time = System.nanoTime();
+      if (time - lastTurnOfPollers > REST_NANOS) {
+        polled = false;
+      }
+      resting = polled;
+      if (first != null) {
+        wait = 0; // Another thread left it.
+      } else if (!timers.isEmpty()) {
+        wait = timers.earliest() - time;
       }
     } finally {
       lock.unlock();
     }
-    if (wait > 0 && requests == null && asleep && !closed) {
-      link.sleep(wait);
+    if (wait > 0 && !closed) {
+      if (resting && polled) { // Read again: a poller may have left without seeing it rest.
+        link.rest(Math.min(wait, REST_NANOS));
+      } else if (requests == null && asleep && !resting) {
+        link.sleep(wait);
+      }
     }
     asleep = false;
+    resting = false;
   }
 
   @Override

@@ -14,8 +14,7 @@ interface Link extends AutoCloseable {
   void flush();
 
   /**
-   * Delivers packets that have arrived, a bounded number. Called by the network's thread under its
-   * lock.
+   * Delivers packets that have arrived, a bounded number. Called under the network's lock.
    *
    * @return whether there were any
    */
@@ -23,6 +22,9 @@ interface Link extends AutoCloseable {
 
   /** Sleeps until a packet arrives, {@link #wake} is called, or so many nanoseconds are over. */
   void sleep(long nanos);
+
+  /** Sleeps until {@link #wake} is called or so many nanoseconds are over. */
+  void rest(long nanos);
 
   /** Ends the sleep of the network's thread, or its next one. Any thread may call this. */
   void wake(Thread thread);

@@ -9,7 +9,7 @@ interface ManagementHandler {
   int QUEUE_KEY = 0x80010000;
 
   /**
-   * Handles a datagram, on the network's thread and under its lock.
+   * Handles a datagram, under the network's lock.
    *
    * @param port the port where it arrived
    * @param from the GID of the sender

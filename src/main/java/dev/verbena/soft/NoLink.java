@@ -24,6 +24,11 @@ final class NoLink implements Link {
   }
 
   @Override
+  public void rest(long nanos) {
+    sleep(nanos);
+  }
+
+  @Override
   public void wake(Thread thread) {
     LockSupport.unpark(thread);
   }

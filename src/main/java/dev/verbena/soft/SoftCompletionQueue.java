@@ -7,10 +7,7 @@ import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import java.util.concurrent.locks.ReentrantLock;
 
-/**
- * A completion queue: a ring of work completions, which the network's thread fills and any thread
- * polls.
- */
+/** A completion queue: a ring of work completions, which the engine fills and any thread polls. */
 final class SoftCompletionQueue extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_cq.layout(), "handle");
   private static final int VENDOR_ERROR = 0x55;
@@ -182,14 +179,16 @@ final class SoftCompletionQueue extends SoftObject {
       solicitedOnly = onlySolicited && (!armed || solicitedOnly);
       armed = true;
     }
+    device.network.engine.pollerLeaves();
   }
 
   /**
-   * Offers the processor to other threads from time to time: where there are few processors, the
-   * network's thread would wait for those that poll.
+   * Lets the network work in this thread. Offers the processor to other threads from time to time:
+   * where there are few, the peer would wait for those that poll.
    */
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {
+    device.network.engine.turnOfPoller();
     if (++emptyPolls >= POLLS_WITHOUT_YIELD) {
       emptyPolls = 0;
       Thread.yield();
@@ -200,7 +199,9 @@ final class SoftCompletionQueue extends SoftObject {
   int poll(int count, long wc) {
     if (size == 0) {
       foundEmpty();
-      return 0;
+      if (size == 0) {
+        return 0;
+      }
     }
     emptyPolls = 0;
     synchronized (lock) {
@@ -218,7 +219,9 @@ final class SoftCompletionQueue extends SoftObject {
   boolean poll(Completion into) {
     if (size == 0) {
       foundEmpty();
-      return false;
+      if (size == 0) {
+        return false;
+      }
     }
     emptyPolls = 0;
     synchronized (lock) {

@@ -137,7 +137,7 @@ final class SoftQueuePair extends SoftObject {
         : null;
   }
 
-  /** A turn of the queue pair on the network's thread. */
+  /** A turn of the queue pair, under the network's lock. */
   private final class Turn extends Task {
     @Override
     boolean run() {

@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** Work that the thread of a network does when it was asked to. */
+/** Work that a network's engine does when it was asked to. */
 abstract class Task {
   private static final VarHandle REQUESTED;
 
@@ -24,7 +24,7 @@ abstract class Task {
   /** The next one of the tasks to run. */
   Task next;
 
-  /** Whether it is among the tasks to run. Only the network's thread uses it. */
+  /** Whether it is among the tasks to run. Used under the network's lock. */
   boolean isQueued;
 
   /** Notes that another thread requests it; true for the first of several notes. */

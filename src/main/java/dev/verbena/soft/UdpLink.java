@@ -135,6 +135,11 @@ final class UdpLink implements Link {
   }
 
   @Override
+  public void rest(long nanos) {
+    alarm.awaitRing(nanos);
+  }
+
+  @Override
   public void wake(Thread thread) {
     alarm.ring();
   }

@@ -1,6 +1,7 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.InetAddress;
@@ -41,6 +42,11 @@ class EngineTest {
     @Override
     public void sleep(long nanos) {
       none.sleep(nanos);
+    }
+
+    @Override
+    public void rest(long nanos) {
+      none.rest(nanos);
     }
 
     @Override
@@ -91,23 +97,27 @@ class EngineTest {
     }
   }
 
+  /** A task that completes with the thread that ran it. */
+  private static Task task(CompletableFuture<Thread> ran) {
+    return new Task() {
+      @Override
+      boolean run() {
+        ran.complete(Thread.currentThread());
+        return false;
+      }
+
+      @Override
+      void failed(Throwable t) {
+        ran.completeExceptionally(t);
+      }
+    };
+  }
+
   /** A task that another thread is about to request, but does not get to. */
   @Test
   void theThreadsOwnRequestsDoNotWaitForThoseOfOtherThreads() throws Exception {
-    CompletableFuture<Boolean> ran = new CompletableFuture<>();
-    Task task =
-        new Task() {
-          @Override
-          boolean run() {
-            ran.complete(true);
-            return false;
-          }
-
-          @Override
-          void failed(Throwable t) {
-            ran.completeExceptionally(t);
-          }
-        };
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    Task task = task(ran);
     assertTrue(task.request());
     try (Engine engine = new Engine("engine", new Waiting(0), () -> {})) {
       Timer timer =
@@ -119,7 +129,59 @@ class EngineTest {
           };
       timer.start(engine.now());
       engine.start();
-      assertTrue(ran.get(2, TimeUnit.MINUTES));
+      assertEquals("engine", ran.get(2, TimeUnit.MINUTES).getName());
+    }
+  }
+
+  @Test
+  void aPollerRunsWhatWasRequested() throws Exception {
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    Engine engine = new Engine("engine", new Waiting(0), () -> {}); // Its thread is not started.
+    engine.request(task(ran));
+    engine.turnOfPoller();
+    assertEquals(Thread.currentThread(), ran.getNow(null));
+  }
+
+  @Test
+  void aPollerRunsNothingInsideOfATurn() {
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    Engine engine = new Engine("engine", new Waiting(0), () -> {});
+    engine.request(task(ran));
+    engine.locked(engine::turnOfPoller);
+    assertFalse(ran.isDone());
+  }
+
+  @Test
+  void aPollerRunsNothingAfterTheEnd() {
+    Waiting link = new Waiting(WAITING);
+    Engine engine = new Engine("engine", link, () -> {});
+    engine.close();
+    engine.turnOfPoller();
+    assertEquals(0, link.received);
+  }
+
+  @Test
+  void theThreadTakesOverFromPollersThatCease() throws Exception {
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    try (Engine engine = new Engine("engine", new Waiting(0), () -> {})) {
+      engine.start();
+      for (int i = 0; i < 100_000; i++) {
+        engine.turnOfPoller();
+      }
+      engine.request(task(ran));
+      assertEquals("engine", ran.get(2, TimeUnit.MINUTES).getName());
+    }
+  }
+
+  @Test
+  void theThreadRunsWhatAControlVerbRequested() throws Exception {
+    try (Engine engine = new Engine("engine", new Waiting(0), () -> {})) {
+      engine.start();
+      for (int i = 0; i < 10_000; i++) {
+        CompletableFuture<Thread> ran = new CompletableFuture<>();
+        engine.locked(() -> engine.request(task(ran)));
+        assertEquals("engine", ran.get(2, TimeUnit.MINUTES).getName());
+      }
     }
   }
 
