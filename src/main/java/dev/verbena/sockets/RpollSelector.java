@@ -54,6 +54,12 @@ final class RpollSelector extends AbstractSelector {
 
   private final List<RpollKey> polled = new ArrayList<>();
 
+  /**
+   * Whether a channel was ready, also one whose key is selected already: then a selection returns,
+   * as in the JDK, so that a program that left keys in the set finds them.
+   */
+  private boolean isReady;
+
   private final EventFile wake;
   private final TimerFile timer;
 
@@ -185,7 +191,7 @@ final class RpollSelector extends AbstractSelector {
         if (nanos != Rsocket.FOREVER) {
           left = nanos - (System.nanoTime() - start);
         }
-        if (updated > 0 || woken || left <= 0 || !isOpen()) {
+        if (isReady || woken || left <= 0 || !isOpen()) {
           return updated;
         }
         removeCancelled();
@@ -220,10 +226,13 @@ final class RpollSelector extends AbstractSelector {
       isSignalled.set(false);
     }
     int updated = 0;
+    isReady = false;
     for (int i = 0; i < polled.size(); i++) {
-      int events = rpoll.events(i + 1);
-      if (events != 0 && update(polled.get(i), events)) {
-        updated++;
+      RpollKey key = polled.get(i);
+      int ready = key.polled().readyOperations(rpoll.events(i + 1), key.interest());
+      if (ready != 0) {
+        isReady = true;
+        updated += update(key, ready) ? 1 : 0;
       }
     }
     return updated;
@@ -262,11 +271,7 @@ final class RpollSelector extends AbstractSelector {
   }
 
   /** Updates the ready set of a key; returns whether it has changed. */
-  private boolean update(RpollKey key, int events) {
-    int ready = key.polled().readyOperations(events, key.interest());
-    if (ready == 0) {
-      return false;
-    }
+  private boolean update(RpollKey key, int ready) {
     if (selected.add(key)) {
       key.ready(ready);
       return true;

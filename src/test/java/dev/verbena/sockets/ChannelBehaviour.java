@@ -1000,6 +1000,18 @@ abstract class ChannelBehaviour {
   }
 
   @Test
+  void selectionReturnsBesideAKeyThatWasLeftInTheSet() throws Exception {
+    Pair pair = connected();
+    pair.client().configureBlocking(false);
+    Selector selector = selector();
+    SelectionKey key = pair.client().register(selector, SelectionKey.OP_READ);
+    pair.server().write(ByteBuffer.allocate(1));
+    assertEquals(1, selector.select());
+    assertEquals(0, selector.select());
+    assertEquals(Set.of(key), selector.selectedKeys());
+  }
+
+  @Test
   void actionIsCalledForSelectedKeys() throws Exception {
     Pair pair = connected();
     pair.client().configureBlocking(false);
