@@ -39,6 +39,7 @@ import org.junit.jupiter.api.BeforeEach;
 class JGroupsTest {
   private static final String CLUSTER = "rdma";
   private static final int PORT = 7800;
+  private static final String JOINED = "has joined";
 
   /** In milliseconds. */
   private static final long PATIENCE = 200_000;
@@ -133,7 +134,9 @@ class JGroupsTest {
     private EchoMain() {}
 
     public static void main(String[] args) throws Exception {
-      new Member(Rig.addressB(), PORT + 1, PATIENCE, true);
+      Member member = new Member(Rig.addressB(), PORT + 1, PATIENCE, true);
+      member.awaitView(3);
+      System.out.println(JOINED);
       Thread.sleep(Long.MAX_VALUE);
     }
   }
@@ -162,6 +165,7 @@ class JGroupsTest {
         Program third = echo()) {
       first.awaitView(3);
       second.awaitView(3);
+      third.says(JOINED); // A member drops messages of members that it does not know yet.
       Address self = first.channel.getAddress();
       for (int size = 1; size <= 1 << 20; size <<= 4) {
         byte[] sent = new byte[size];
