@@ -66,7 +66,7 @@ final class Engine implements AutoCloseable {
   /** How many turns programs have run without pause, and when the last one was. */
   private volatile int turnsOfPollers;
 
-  private long lastTurnOfPollers = System.nanoTime() - PAUSE_NANOS;
+  private volatile long lastTurnOfPollers = System.nanoTime() - REST_NANOS;
 
   /** Whether programs poll without pause. */
   private volatile boolean polled;
@@ -322,7 +322,7 @@ final class Engine implements AutoCloseable {
     try {
       asleep = true;
       long time = System.nanoTime();
-      if (time - lastTurnOfPollers > REST_NANOS) {
+      if (hasPaused(time)) {
         polled = false;
       }
       resting = polled;
@@ -334,15 +334,27 @@ final class Engine implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-    if (wait > 0 && !closed) {
-      if (resting && polled) { // Read again: a poller may have left without seeing it rest.
-        link.rest(Math.min(wait, REST_NANOS));
-      } else if (requests == null && asleep && !resting) {
-        link.sleep(wait);
-      }
+    if (wait > 0 && resting) {
+      rest();
+    } else if (wait > 0 && requests == null && asleep && !closed) {
+      link.sleep(wait);
     }
     asleep = false;
     resting = false;
+  }
+
+  /**
+   * Leaves the work, also that of timers, to programs as long as they poll. Does not take the lock,
+   * for which a poller would have to wait until this thread is scheduled.
+   */
+  private void rest() {
+    while (resting && polled && !closed && !hasPaused(System.nanoTime())) {
+      link.rest(REST_NANOS);
+    }
+  }
+
+  private boolean hasPaused(long time) {
+    return time - lastTurnOfPollers > REST_NANOS;
   }
 
   @Override

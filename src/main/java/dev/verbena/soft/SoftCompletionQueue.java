@@ -12,8 +12,8 @@ final class SoftCompletionQueue extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_cq.layout(), "handle");
   private static final int VENDOR_ERROR = 0x55;
 
-  /** How many times in a row an empty queue is polled before the processor is offered to others. */
-  private static final int POLLS_WITHOUT_YIELD = 256;
+  /** How long an empty queue is polled before the processor is offered to others. */
+  private static final long NANOS_WITHOUT_YIELD = 20_000;
 
   final SoftContext context;
   final SoftChannel channel;
@@ -34,8 +34,11 @@ final class SoftCompletionQueue extends SoftObject {
   /** How many completions wait; read without the lock to find an empty queue. */
   private volatile int size;
 
-  /** How many times in a row the queue was found empty. Threads that poll may lose counts. */
-  private int emptyPolls;
+  /**
+   * Since when the queue was found empty without an offer of the processor; 0 if it was not.
+   * Threads that poll may overwrite what others noted.
+   */
+  private long emptySince;
 
   private boolean armed;
   private boolean solicitedOnly;
@@ -189,8 +192,11 @@ final class SoftCompletionQueue extends SoftObject {
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {
     device.network.engine.turnOfPoller();
-    if (++emptyPolls >= POLLS_WITHOUT_YIELD) {
-      emptyPolls = 0;
+    long now = System.nanoTime();
+    if (emptySince == 0) {
+      emptySince = now;
+    } else if (now - emptySince > NANOS_WITHOUT_YIELD) {
+      emptySince = now;
       Thread.yield();
     }
   }
@@ -203,7 +209,7 @@ final class SoftCompletionQueue extends SoftObject {
         return 0;
       }
     }
-    emptyPolls = 0;
+    emptySince = 0;
     synchronized (lock) {
       int taken = 0;
       while (taken < count && polled < added) {
@@ -223,7 +229,7 @@ final class SoftCompletionQueue extends SoftObject {
         return false;
       }
     }
-    emptyPolls = 0;
+    emptySince = 0;
     synchronized (lock) {
       if (polled == added) {
         return false;
