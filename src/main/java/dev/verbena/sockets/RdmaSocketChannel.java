@@ -17,7 +17,7 @@ import java.nio.channels.spi.SelectorProvider;
  *
  * <ul>
  *   <li>Reads and writes copy between the buffer and registered memory of the rsocket ({@code
- *       rrecv}, {@code rsend}); those of direct buffers do not allocate.
+ *       rrecv}, {@code rsend}); those of heap buffers copy once more.
  *   <li>{@code close} of a blocking channel returns when the peer's device has acknowledged all
  *       data that was written ({@code rclose}); of a non-blocking channel, another thread does
  *       that. {@code shutdownOutput} waits likewise ({@code rshutdown}). A peer that cannot be
