@@ -63,8 +63,8 @@ public final class UdpSocket implements AutoCloseable {
       CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno")).withInvokeExactBehavior();
   private static final MethodHandle SENDMMSG =
       handle("sendmmsg", JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT);
-  private static final MethodHandle RECVMMSG =
-      handle("recvmmsg", JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_LONG);
+  private static final MemorySegment RECVMMSG =
+      Linker.nativeLinker().defaultLookup().find("recvmmsg").orElseThrow();
   private static final MethodHandle SOCKET = handle("socket", JAVA_INT, JAVA_INT, JAVA_INT);
   private static final MethodHandle BIND = handle("bind", JAVA_INT, ADDRESS, JAVA_INT);
   private static final MethodHandle SETSOCKOPT =
@@ -73,7 +73,6 @@ public final class UdpSocket implements AutoCloseable {
 
   private final int descriptor;
   private final MemorySegment sendCapture = Arena.ofAuto().allocate(CAPTURE);
-  private final MemorySegment receiveCapture = Arena.ofAuto().allocate(CAPTURE);
 
   private UdpSocket(int descriptor) {
     this.descriptor = descriptor;
@@ -240,16 +239,11 @@ public final class UdpSocket implements AutoCloseable {
    * Receives datagrams that have arrived; does not wait.
    *
    * @param messages the address of so many {@code struct mmsghdr}
-   * @return how many were received, or the negative errno: EAGAIN if none had arrived
+   * @return how many were received; negative if none had arrived. The errno is not kept, which may
+   *     allocate, and programs that poll call this often
    */
   public int receive(long messages, int count) {
-    try {
-      int received =
-          (int) RECVMMSG.invokeExact(receiveCapture, descriptor, messages, count, MSG_DONTWAIT, 0L);
-      return received < 0 ? -errno(receiveCapture) : received;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    return (int) Call.plain(RECVMMSG, descriptor, messages, count, MSG_DONTWAIT, 0);
   }
 
   private static int errno(MemorySegment capture) {
