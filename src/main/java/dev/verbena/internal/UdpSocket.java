@@ -236,11 +236,11 @@ public final class UdpSocket implements AutoCloseable {
   }
 
   /**
-   * Receives datagrams that have arrived; does not wait.
+   * Receives datagrams that have arrived; does not wait. Does not keep errno: that may allocate,
+   * and programs that poll call this often.
    *
    * @param messages the address of so many {@code struct mmsghdr}
-   * @return how many were received; negative if none had arrived. The errno is not kept, which may
-   *     allocate, and programs that poll call this often
+   * @return how many were received; negative if none had arrived
    */
   public int receive(long messages, int count) {
     return (int) Call.plain(RECVMMSG, descriptor, messages, count, MSG_DONTWAIT, 0);

@@ -186,8 +186,8 @@ final class SoftCompletionQueue extends SoftObject {
   }
 
   /**
-   * Lets the network work in this thread. Offers the processor to other threads from time to time:
-   * where there are few, the peer would wait for those that poll.
+   * Runs a turn of the network's engine in this thread. Offers the processor to other threads from
+   * time to time: where there are few, the peer would wait for those that poll.
    */
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {

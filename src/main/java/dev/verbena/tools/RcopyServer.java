@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -56,7 +57,13 @@ final class RcopyServer implements AutoCloseable {
   private int open(RcopyMessage request) throws IOException {
     String name = StandardCharsets.UTF_8.decode(request.more()).toString();
     int end = name.indexOf('\0');
-    Path path = Path.of(end < 0 ? name : name.substring(0, end));
+    Path path;
+    try {
+      path = Path.of(end < 0 ? name : name.substring(0, end));
+    } catch (InvalidPathException e) {
+      out.println("opening: invalid name: " + e.getMessage());
+      return Errno.EINVAL;
+    }
     out.printf("opening: %s, ", path);
     out.flush();
     if (file != null) {
@@ -93,7 +100,10 @@ final class RcopyServer implements AutoCloseable {
       part.clear().limit((int) Math.min(PART, left));
       RcopyMessage.fill(channel, part);
       try {
-        int _ = file.write(part.flip());
+        part.flip();
+        while (part.hasRemaining()) {
+          int _ = file.write(part);
+        }
       } catch (IOException e) {
         out.println("error writing data: " + e.getMessage());
         return Errno.ENOSPC;

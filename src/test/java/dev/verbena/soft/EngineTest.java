@@ -4,9 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
 import java.net.InetAddress;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** The order of what a network's thread does. */
@@ -130,6 +134,32 @@ class EngineTest {
       timer.start(engine.now());
       engine.start();
       assertEquals("engine", ran.get(2, TimeUnit.MINUTES).getName());
+    }
+  }
+
+  @Test
+  void aThreadThatPollsSendsPackets() {
+    Thread poller = Thread.currentThread();
+    AtomicBoolean sentHere = new AtomicBoolean();
+    try (SoftPair pair = SoftPair.connected()) {
+      pair.network.trace(
+          line -> sentHere.compareAndSet(false, Thread.currentThread().equals(poller)));
+      ReceiveList receives = new ReceiveList(1, 1);
+      receives.local(0, pair.b.region, 0, 8);
+      SendList sends = new SendList(1, 1);
+      sends.send(0).local(pair.a.region, 0, 8).signaled();
+      Completions completions = new Completions(1);
+      while (!sentHere.get()) {
+        int _ = pair.b.queuePair.post(receives);
+        int _ = pair.a.queuePair.post(sends);
+        while (pair.a.completions.poll(completions) == 0) {
+          Thread.onSpinWait();
+        }
+        while (pair.b.completions.poll(completions) == 0) {
+          Thread.onSpinWait();
+        }
+        assertTrue(completions.isSuccess(0), completions.describe(0));
+      }
     }
   }
 
