@@ -129,12 +129,12 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   }
 
   /** Ends an accept; closes the connection if the thread was interrupted when it had come. */
-  private void endAccept(@Nullable Rsocket accepted) throws AsynchronousCloseException {
+  private void endAccept(@Nullable Rsocket accepted) throws IOException {
     try {
       end(accepted != null);
     } catch (AsynchronousCloseException e) {
       if (accepted != null) {
-        accepted.close(true);
+        accepted.close(0);
       }
       throw e;
     }
@@ -162,8 +162,8 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   }
 
   @Override
-  protected void implCloseSelectableChannel() {
-    rsocket.close(false);
+  protected void implCloseSelectableChannel() throws IOException {
+    rsocket.close(ClosingThreads.LIMIT);
   }
 
   @Override

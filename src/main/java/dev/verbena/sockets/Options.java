@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** The options of an rsocket. */
@@ -86,7 +87,9 @@ final class Options {
 
   private final Rsocket rsocket;
   private final Set<SocketOption<?>> supported;
-  private int linger = -1;
+
+  /** The seconds that {@code close} waits; negative if that was not set. */
+  private volatile int linger = -1;
 
   Options(Rsocket rsocket, Set<SocketOption<?>> supported) {
     this.rsocket = rsocket;
@@ -134,7 +137,7 @@ final class Options {
     }
     int number = value instanceof Boolean on ? (on ? 1 : 0) : (Integer) value;
     Native c = ofC(option);
-    if (c == null) { // rclose always waits until all data is acknowledged.
+    if (c == null) { // Rsockets store SO_LINGER without effect.
       linger = Math.max(-1, Math.min(number, MAX_LINGER));
       return;
     }
@@ -144,6 +147,11 @@ final class Options {
           "%s: %d is not in %d..%d".formatted(option, number, c.min, c.max));
     }
     rsocket.setOption(c.level, c.name, Math.clamp(number, c.min, c.max));
+  }
+
+  /** Returns how long {@code close} waits, in nanoseconds. */
+  long linger() {
+    return linger < 0 ? ClosingThreads.LIMIT : TimeUnit.SECONDS.toNanos(linger);
   }
 
   <T> T get(SocketOption<T> option) throws IOException {

@@ -19,10 +19,11 @@ import java.nio.channels.spi.SelectorProvider;
  *   <li>Reads and writes copy between the buffer and registered memory of the rsocket ({@code
  *       rrecv}, {@code rsend}); those of heap buffers copy once more.
  *   <li>{@code close} of a blocking channel returns when the peer's device has acknowledged all
- *       data that was written ({@code rclose}); of a non-blocking channel, another thread does
- *       that. {@code shutdownOutput} waits likewise ({@code rshutdown}). A peer that cannot be
- *       reached any more delays them until the device's retries have ended.
- *   <li>{@link java.net.StandardSocketOptions#SO_LINGER} is stored without effect.
+ *       data that was written ({@code rclose}), after the time of {@link
+ *       java.net.StandardSocketOptions#SO_LINGER}, or after ten seconds if that is not set; of a
+ *       non-blocking channel, at once. Another thread goes on with it, and the end of the JVM waits
+ *       for that thread, at most ten seconds. {@code shutdownOutput} waits likewise ({@code
+ *       rshutdown}).
  *   <li>Threads that wait park, so that virtual threads release their carriers; one thread waits in
  *       {@code rpoll} for all of them.
  * </ul>

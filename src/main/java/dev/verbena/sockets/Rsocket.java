@@ -69,7 +69,6 @@ final class Rsocket {
 
   private boolean pollForbidden;
   private boolean closing;
-  private boolean inBackground;
 
   /** The thread of librdmacm that serves the rsocket; set by a thread inside. */
   private @Nullable ServiceThread served;
@@ -143,7 +142,7 @@ final class Rsocket {
       lock.unlock();
     }
     if (isLast) {
-      destroy(inBackground);
+      ClosingThreads.start(this::rclose);
     }
   }
 
@@ -174,7 +173,7 @@ final class Rsocket {
       lock.unlock();
     }
     if (isLast) {
-      destroy(true); // The thread serves other channels, too.
+      ClosingThreads.start(this::rclose);
     }
   }
 
@@ -226,9 +225,10 @@ final class Rsocket {
     withoutPolling(() -> {});
   }
 
-  /** Closes one direction. */
-  void shutdown(int how) throws IOException {
-    inside(() -> withoutPolling(() -> functions().rshutdown(descriptor, how)));
+  /** Closes one direction, and waits as {@link #close} does. */
+  void shutdown(int how, long nanos) throws IOException {
+    ClosingThreads.run(
+        () -> inside(() -> withoutPolling(() -> functions().rshutdown(descriptor, how))), nanos);
   }
 
   private void withoutPolling(Runnable action) {
@@ -268,12 +268,10 @@ final class Rsocket {
   }
 
   /**
-   * Closes the rsocket when no thread is inside any more.
-   *
-   * @param background whether a thread of its own calls {@code rclose}, which waits until the peer
-   *     has acknowledged all data
+   * Closes the rsocket when no thread is inside any more. Waits no longer than a time until the
+   * peer has acknowledged all data, and not at all if a thread is inside.
    */
-  void close(boolean background) {
+  void close(long nanos) throws IOException {
     boolean isUnused;
     lock.lock();
     try {
@@ -281,7 +279,6 @@ final class Rsocket {
         return;
       }
       closing = true;
-      inBackground = background;
       isUnused = inside == 0;
       signalOut();
       changed.signalAll();
@@ -289,16 +286,7 @@ final class Rsocket {
       lock.unlock();
     }
     if (isUnused) {
-      destroy(background);
-    }
-  }
-
-  private void destroy(boolean background) {
-    if (background) {
-      // Not a daemon: data that was sent must arrive although the program ends.
-      Thread.ofPlatform().daemon(false).name("verbena-rclose").start(this::rclose);
-    } else {
-      rclose();
+      ClosingThreads.run(this::rclose, nanos);
     }
   }
 

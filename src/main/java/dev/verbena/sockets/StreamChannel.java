@@ -98,7 +98,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
         channel.connected();
       }
     } catch (Throwable t) {
-      rsocket.close(true);
+      rsocket.close(0);
       throw t;
     }
     return channel;
@@ -667,7 +667,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       }
       isInputShut = true;
     }
-    rsocket.shutdown(Rsocket.SHUT_RD);
+    rsocket.shutdown(Rsocket.SHUT_RD, linger());
     return this;
   }
 
@@ -686,7 +686,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       LockSupport.parkNanos(Rsocket.TICK);
     }
     try {
-      rsocket.shutdown(Rsocket.SHUT_WR);
+      rsocket.shutdown(Rsocket.SHUT_WR, linger());
     } finally {
       writeLock.unlock();
     }
@@ -702,8 +702,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   }
 
   @Override
-  protected void implCloseSelectableChannel() {
-    rsocket.close(!isBlocking() && state == State.CONNECTED);
+  protected void implCloseSelectableChannel() throws IOException {
+    // Without a connection, there is no data to wait for.
+    rsocket.close(state == State.CONNECTED ? linger() : ClosingThreads.LIMIT);
+  }
+
+  /** Returns how long to wait until the peer's device has acknowledged all data. */
+  private long linger() {
+    return isBlocking() ? options.linger() : 0;
   }
 
   @Override

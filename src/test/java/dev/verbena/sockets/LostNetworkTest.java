@@ -56,6 +56,10 @@ class LostNetworkTest {
     return RDMA.openServerSocketChannel().bind(new InetSocketAddress(Rig.addressB(), 0));
   }
 
+  private static void close(SocketChannel channel) throws IOException {
+    channel.close();
+  }
+
   private static SocketChannel client() throws IOException {
     return RDMA.openSocketChannel().bind(new InetSocketAddress(Rig.addressA(), 0));
   }
@@ -99,6 +103,40 @@ class LostNetworkTest {
         server.socket().setSoTimeout(0);
         assertEquals(0, server.socket().getInputStream().read());
         server.write(ByteBuffer.allocate(1));
+        assertEquals(1, client.read(ByteBuffer.allocate(1)));
+      }
+    }
+  }
+
+  @DeviceTest
+  void closeGoesOnAfterTheLingerTime() throws Exception {
+    try (ServerSocketChannel listener = listener();
+        SocketChannel client = client()) {
+      client.connect(listener.getLocalAddress());
+      client.setOption(StandardSocketOptions.SO_LINGER, 1);
+      try (SocketChannel server = listener.accept()) {
+        withoutNetwork(
+            () -> {
+              assertEquals(1, client.write(ByteBuffer.allocate(1)));
+              close(client);
+            });
+        ByteBuffer target = ByteBuffer.allocate(2);
+        assertEquals(1, server.read(target));
+        assertEquals(-1, server.read(target));
+      }
+    }
+  }
+
+  @DeviceTest
+  void shutdownOfOutputGoesOnAfterTheLingerTime() throws Exception {
+    try (ServerSocketChannel listener = listener();
+        SocketChannel client = client()) {
+      client.connect(listener.getLocalAddress());
+      client.setOption(StandardSocketOptions.SO_LINGER, 1);
+      try (SocketChannel server = listener.accept()) {
+        withoutNetwork(client::shutdownOutput);
+        assertEquals(-1, server.read(ByteBuffer.allocate(1)));
+        assertEquals(1, server.write(ByteBuffer.allocate(1)));
         assertEquals(1, client.read(ByteBuffer.allocate(1)));
       }
     }

@@ -1,0 +1,139 @@
+package dev.verbena.sockets;
+
+import java.io.IOException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Threads that call {@code rclose} and {@code rshutdown}. These wait in C until the peer's device
+ * has acknowledged all data, and for a peer that does not answer, until the device has given up:
+ * never, if it takes the retry count of 7 that rsockets set for any number, as Soft-RoCE does. The
+ * caller waits here, no longer than it wants to.
+ *
+ * <p>The threads do not keep the JVM alive. When it ends, it waits for them for a while, so that
+ * data that was written before {@code close} arrives.
+ */
+final class ClosingThreads {
+  /** How long the end of the JVM waits, and who closes a channel without having set SO_LINGER. */
+  static final long LIMIT = TimeUnit.SECONDS.toNanos(10);
+
+  private static final Executor THREADS =
+      new ThreadPoolExecutor(
+          0,
+          Integer.MAX_VALUE,
+          1,
+          TimeUnit.SECONDS,
+          new SynchronousQueue<>(),
+          Thread.ofPlatform().daemon().name("verbena-rclose-", 0).factory());
+
+  private static final ReentrantLock LOCK = new ReentrantLock();
+  private static final Condition NONE_IS_RUNNING = LOCK.newCondition();
+
+  /** The number of calls that have not returned; guarded by the lock. */
+  private static int running;
+
+  static {
+    Thread atExit = Thread.ofPlatform().name("verbena-exit").unstarted(ClosingThreads::await);
+    try {
+      Runtime.getRuntime().addShutdownHook(atExit);
+    } catch (IllegalStateException e) {
+      // The JVM ends already, before any channel was closed. Only close itself waits then.
+    }
+  }
+
+  private ClosingThreads() {}
+
+  /** A call that may wait in C. */
+  interface Call {
+    void run() throws IOException;
+  }
+
+  /**
+   * Makes a call in another thread. Returns when it has returned, after a time, or if this thread
+   * is interrupted; the call goes on in the last two cases.
+   */
+  static void run(Call call, long nanos) throws IOException {
+    FutureTask<Void> task =
+        new FutureTask<>(
+            () -> {
+              call.run();
+              return null;
+            });
+    start(task);
+    try {
+      if (nanos > 0) {
+        task.get(nanos, TimeUnit.NANOSECONDS);
+      }
+    } catch (TimeoutException e) {
+      // The call goes on.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (ExecutionException e) {
+      throw failure(e.getCause());
+    }
+  }
+
+  /** Makes a call in another thread, and does not wait for it. */
+  static void start(Runnable call) {
+    count(1);
+    boolean isStarted = false;
+    try {
+      THREADS.execute(
+          () -> {
+            try {
+              call.run();
+            } finally {
+              count(-1);
+            }
+          });
+      isStarted = true;
+    } finally {
+      if (!isStarted) {
+        count(-1);
+      }
+    }
+  }
+
+  private static IOException failure(Throwable cause) {
+    return switch (cause) {
+      case IOException e -> e;
+      case RuntimeException e -> throw e;
+      case Error e -> throw e;
+      default -> throw new AssertionError(cause);
+    };
+  }
+
+  private static void count(int change) {
+    LOCK.lock();
+    try {
+      running += change;
+      if (running == 0) {
+        NONE_IS_RUNNING.signalAll();
+      }
+    } finally {
+      LOCK.unlock();
+    }
+  }
+
+  /** Waits until no call is running, or the time has passed. */
+  private static void await() {
+    long left = LIMIT;
+    LOCK.lock();
+    try {
+      while (running > 0 && left > 0) {
+        left = NONE_IS_RUNNING.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt(); // The JVM ends now.
+    } finally {
+      LOCK.unlock();
+    }
+  }
+}
