@@ -14,7 +14,7 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
 /**
- * Calls a C function and keeps the errno that it left: for control calls.
+ * Calls a C function and keeps the errno that it left: for control calls, and for rsockets.
  *
  * <p>One method handle serves all functions, since linking one costs milliseconds of start-up time:
  * it fills all six argument registers of x86-64 with 64 bits each. A function reads those of its
@@ -34,13 +34,19 @@ final class Downcall {
                   JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
               Linker.Option.captureCallState("errno"));
 
-  /** As {@link #HANDLE}, with a segment as second argument, whose arena stays open meanwhile. */
-  private static final MethodHandle SEGMENT =
-      Linker.nativeLinker()
-          .downcallHandle(
-              FunctionDescriptor.of(
-                  JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
-              Linker.Option.captureCallState("errno"));
+  /**
+   * As {@link #HANDLE}, with a segment as last argument, whose arena stays open meanwhile. A
+   * function with fewer parameters does not read it.
+   */
+  private static final FunctionDescriptor WITH_OWNER =
+      FunctionDescriptor.of(
+          JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
+
+  private static final MethodHandle OWNED =
+      Linker.nativeLinker().downcallHandle(WITH_OWNER, Linker.Option.captureCallState("errno"));
+
+  /** Without errno, for which C1 and at times C2 allocate a slice of the memory at each call. */
+  private static final MethodHandle TRIED = Linker.nativeLinker().downcallHandle(WITH_OWNER);
 
   private Downcall() {}
 
@@ -63,7 +69,7 @@ final class Downcall {
     return call(function, capture, r[0], r[1], r[2], r[3], r[4], r[5]);
   }
 
-  /** Calls a function with all argument registers; allocates nothing. */
+  /** Calls a function with all argument registers. */
   static long call(
       MemorySegment function,
       MemorySegment capture,
@@ -81,7 +87,7 @@ final class Downcall {
   }
 
   /**
-   * Calls a function whose second argument is memory of the caller; allocates nothing.
+   * Calls a function of at most five parameters, one of which is an address in a segment.
    *
    * @throws IllegalStateException if the arena of the segment is closed
    */
@@ -89,13 +95,25 @@ final class Downcall {
       MemorySegment function,
       MemorySegment capture,
       long a,
-      MemorySegment b,
+      long b,
       long c,
       long d,
       long e,
-      long f) {
+      MemorySegment owner) {
     try {
-      return (long) SEGMENT.invokeExact(function, capture, a, b, c, d, e, f);
+      return (long) OWNED.invokeExact(function, capture, a, b, c, d, e, owner);
+    } catch (RuntimeException closed) {
+      throw closed;
+    } catch (Throwable t) {
+      throw new AssertionError("a downcall throws nothing of its own", t);
+    }
+  }
+
+  /** Makes the same call, and does not keep errno; allocates nothing. */
+  static long attempt(
+      MemorySegment function, long a, long b, long c, long d, long e, MemorySegment owner) {
+    try {
+      return (long) TRIED.invokeExact(function, a, b, c, d, e, owner);
     } catch (RuntimeException closed) {
       throw closed;
     } catch (Throwable t) {

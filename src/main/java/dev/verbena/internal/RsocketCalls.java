@@ -1,7 +1,9 @@
 package dev.verbena.internal;
 
+import dev.verbena.Errno;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * The data path of one rsocket: {@code rrecv}, {@code rsend} and {@code riowrite}, without
@@ -30,25 +32,52 @@ public final class RsocketCalls {
     this.socket = socket;
   }
 
-  /** Returns the number of bytes received, 0 at the end of the stream, or the negative errno. */
-  public long rrecv(MemorySegment buffer, long length, int flags) {
-    return result(
-        receiving, Downcall.call(Found.RRECV, receiving, socket, buffer, length, flags, 0, 0));
+  /**
+   * Receives into a part of a segment. Returns the number of bytes received, 0 at the end of the
+   * stream, or the negative errno.
+   */
+  public long rrecv(MemorySegment memory, long from, long length, int flags) {
+    return call(Found.RRECV, receiving, address(memory, from, length), length, flags, 0, memory);
   }
 
-  /** Returns the number of bytes sent, or the negative errno. */
-  public long rsend(MemorySegment buffer, long length, int flags) {
-    return result(
-        sending, Downcall.call(Found.RSEND, sending, socket, buffer, length, flags, 0, 0));
+  /** Sends a part of a segment. Returns the number of bytes sent, or the negative errno. */
+  public long rsend(MemorySegment memory, long from, long length, int flags) {
+    return call(Found.RSEND, sending, address(memory, from, length), length, flags, 0, memory);
   }
 
-  /** Returns the number of bytes written into mapped memory, or the negative errno. */
-  public long riowrite(MemorySegment buffer, long count, long offset, int flags) {
-    return result(
-        sending, Downcall.call(Found.RIOWRITE, sending, socket, buffer, count, offset, flags, 0));
+  /**
+   * Writes a part of a segment into mapped memory. Returns the number of bytes written, or the
+   * negative errno.
+   */
+  public long riowrite(MemorySegment memory, long from, long length, long offset, int flags) {
+    long address = address(memory, from, length);
+    return call(Found.RIOWRITE, sending, address, length, offset, flags, memory);
   }
 
-  private static long result(MemorySegment capture, long register) {
-    return register == -1 ? -Downcall.errno(capture) : register;
+  private static long address(MemorySegment memory, long from, long length) {
+    return memory.address() + Objects.checkFromIndexSize(from, length, memory.byteSize());
+  }
+
+  /**
+   * Calls a function, whose most frequent failure is EAGAIN. The JVM may have changed errno since:
+   * any other is that of a second call. An EAGAIN that was another error is harmless, since the
+   * rsocket reports that error again.
+   */
+  private long call(
+      MemorySegment function,
+      MemorySegment capture,
+      long address,
+      long length,
+      long c,
+      long d,
+      MemorySegment memory) {
+    long result = Downcall.attempt(function, socket, address, length, c, d, memory);
+    if (result != -1) {
+      return result;
+    } else if (ThreadErrno.get() == Errno.EAGAIN) {
+      return -Errno.EAGAIN;
+    }
+    result = Downcall.call(function, capture, socket, address, length, c, d, memory);
+    return result == -1 ? -Downcall.errno(capture) : result;
   }
 }

@@ -24,11 +24,6 @@ import java.util.Arrays;
 public final class Upcalls {
   private static final System.Logger LOGGER = System.getLogger(Upcalls.class.getName());
   private static final MethodHandle FAILED;
-  private static final MethodHandle ERRNO_LOCATION =
-      Linker.nativeLinker()
-          .downcallHandle(
-              Linker.nativeLinker().defaultLookup().find("__errno_location").orElseThrow(),
-              FunctionDescriptor.of(ValueLayout.JAVA_LONG));
 
   static {
     try {
@@ -66,7 +61,7 @@ public final class Upcalls {
     if (result == void.class) {
       return null;
     } else if (result == long.class) {
-      setErrno(errno);
+      ThreadErrno.set(errno); // The caller of the function reads it next.
       return 0L;
     } else if (result == short.class) {
       return (short) 0;
@@ -74,15 +69,6 @@ public final class Upcalls {
       return (byte) 0;
     }
     return errno;
-  }
-
-  /** Sets the errno of the calling thread, which the function's caller reads next. */
-  private static void setErrno(int errno) {
-    try {
-      Memory.putInt((long) ERRNO_LOCATION.invokeExact(), errno);
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
   }
 
   /**

@@ -37,8 +37,15 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
 
   private static final long END = -1;
 
-  /** The size of the memory through which heap buffers pass. */
-  private static final int STAGING = 1 << 16;
+  /** Memory through which the data of heap buffers passes, and its buffer. */
+  private record Staging(MemorySegment memory, ByteBuffer buffer) {
+    static final int SIZE = 1 << 16;
+
+    static Staging allocate() {
+      MemorySegment memory = Arena.ofAuto().allocate(SIZE);
+      return new Staging(memory, memory.asByteBuffer());
+    }
+  }
 
   private enum State {
     UNCONNECTED,
@@ -57,10 +64,16 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   /** Guarded by the read lock; for connecting. */
   private @Nullable Rpoll connectPoll;
 
-  private @Nullable MemorySegment readStaging;
+  private final BufferMemory readMemory = new BufferMemory();
+
+  /** Set once a heap buffer was read. */
+  private @Nullable Staging readStaging;
 
   /** Guarded by the write lock. */
-  private @Nullable MemorySegment writeStaging;
+  private final BufferMemory writeMemory = new BufferMemory();
+
+  /** Set once a heap buffer, or several buffers, were written. */
+  private @Nullable Staging writeStaging;
 
   private final Object stateLock = new Object();
 
@@ -257,23 +270,28 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
 
   private long receive(ByteBuffer target) throws IOException {
     int position = target.position();
+    int length = target.remaining();
+    long count;
     if (target.isDirect()) {
-      int length = target.remaining();
-      long count = received(calls.rrecv(MemorySegment.ofBuffer(target), length, 0));
+      count = received(calls.rrecv(readMemory.of(target), position, length, 0));
+    } else {
+      Staging staging = readStaging();
+      count = received(calls.rrecv(staging.memory, 0, Math.min(length, Staging.SIZE), 0));
       if (count > 0) {
-        target.position(position + (int) count);
+        target.put(position, staging.buffer, 0, (int) count);
       }
-      return count;
     }
-    if (readStaging == null) {
-      readStaging = Arena.ofAuto().allocate(STAGING);
-    }
-    long count = received(calls.rrecv(readStaging, Math.min(target.remaining(), STAGING), 0));
     if (count > 0) {
-      MemorySegment.copy(readStaging, 0, MemorySegment.ofBuffer(target), 0, count);
       target.position(position + (int) count);
     }
     return count;
+  }
+
+  private Staging readStaging() {
+    if (readStaging == null) {
+      readStaging = Staging.allocate();
+    }
+    return readStaging;
   }
 
   private long received(long result) throws IOException {
@@ -375,7 +393,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     if (remaining == 0 || sources == null) {
       return 0;
     }
-    return remaining <= STAGING
+    return remaining <= Staging.SIZE
         ? gather(sources, offset, length, wait)
         : sendEach(sources, offset, length, wait);
   }
@@ -383,9 +401,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   /** Sends small buffers as one: each {@code rsend} posts at least one work request. */
   private long gather(ByteBuffer[] sources, int offset, int length, boolean wait)
       throws IOException {
-    ByteBuffer gathered = writeStaging().asByteBuffer();
+    ByteBuffer gathered = writeStaging().buffer.clear();
     for (int i = offset; i < offset + length; i++) {
-      gathered.put(sources[i].duplicate());
+      ByteBuffer source = sources[i];
+      gathered.put(gathered.position(), source, source.position(), source.remaining());
+      gathered.position(gathered.position() + source.remaining());
     }
     gathered.flip();
     long count = UNAVAILABLE;
@@ -417,14 +437,15 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
 
   private long send(ByteBuffer source) throws IOException {
     int position = source.position();
+    int length = source.remaining();
     long count;
     if (source.isDirect()) {
-      count = sent(calls.rsend(MemorySegment.ofBuffer(source), source.remaining(), 0));
+      count = sent(calls.rsend(writeMemory.of(source), position, length, 0));
     } else {
-      MemorySegment staging = writeStaging();
-      int length = Math.min(source.remaining(), STAGING);
-      MemorySegment.copy(MemorySegment.ofBuffer(source), 0, staging, 0, length);
-      count = sent(calls.rsend(staging, length, 0));
+      Staging staging = writeStaging();
+      int part = Math.min(length, Staging.SIZE);
+      staging.buffer.clear().put(0, source, position, part);
+      count = sent(calls.rsend(staging.memory, 0, part, 0));
     }
     if (count > 0) {
       source.position(position + (int) count);
@@ -432,9 +453,9 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     return count;
   }
 
-  private MemorySegment writeStaging() {
+  private Staging writeStaging() {
     if (writeStaging == null) {
-      writeStaging = Arena.ofAuto().allocate(STAGING);
+      writeStaging = Staging.allocate();
     }
     return writeStaging;
   }
@@ -780,8 +801,8 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     while (source.hasRemaining() && rsocket.enter()) {
       long count;
       try {
-        int length = source.remaining();
-        count = calls.riowrite(MemorySegment.ofBuffer(source), length, offset + total, 0);
+        MemorySegment memory = writeMemory.of(source);
+        count = calls.riowrite(memory, source.position(), source.remaining(), offset + total, 0);
       } finally {
         rsocket.leave();
       }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.DeviceTests;
 import dev.verbena.testing.Rig;
@@ -13,6 +14,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
 import java.lang.ref.WeakReference;
 import java.net.BindException;
 import java.net.ConnectException;
@@ -233,6 +235,40 @@ class RdmaChannelsTest extends ChannelBehaviour {
       assertThrows(IllegalArgumentException.class, () -> channel.map(arena.allocate(8), -1));
       channel.write(one);
       assertEquals(1, pair.server().read(ByteBuffer.allocate(1)));
+    }
+  }
+
+  /** Attempts that find nothing, too. The first rounds warm up; a later one must be without. */
+  @DeviceTest
+  void transfersAllocateNothing() throws Exception {
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    try (Pair pair = connected()) {
+      pair.client().configureBlocking(false);
+      pair.server().configureBlocking(false);
+      ByteBuffer direct = ByteBuffer.allocateDirect(64);
+      ByteBuffer heap = ByteBuffer.allocate(64);
+      long least = Long.MAX_VALUE;
+      for (int round = 0; round < 40 && least > 0; round++) {
+        long before = threads.getCurrentThreadAllocatedBytes();
+        for (int i = 0; i < 1000; i++) {
+          assertEquals(0, pair.server().read(direct.clear()));
+          transfer(pair, direct);
+          transfer(pair, heap);
+        }
+        least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+      }
+      assertEquals(0, least);
+    }
+  }
+
+  private static void transfer(Pair pair, ByteBuffer buffer) throws IOException {
+    buffer.clear();
+    while (buffer.hasRemaining()) {
+      pair.client().write(buffer);
+    }
+    buffer.clear();
+    while (buffer.hasRemaining()) {
+      pair.server().read(buffer);
     }
   }
 }

@@ -1,0 +1,29 @@
+package dev.verbena.sockets;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory of the direct buffer that was passed last. A program passes the same one again and
+ * again, above all while it waits for data without blocking: then no segment is allocated.
+ */
+final class BufferMemory {
+  /** Weak, as is the other: a channel does not keep a buffer that its program has dropped. */
+  private WeakReference<@Nullable ByteBuffer> buffer = new WeakReference<>(null);
+
+  private WeakReference<@Nullable MemorySegment> memory = new WeakReference<>(null);
+
+  /** Returns the memory of a direct buffer, from index 0 to its capacity. */
+  MemorySegment of(ByteBuffer direct) {
+    MemorySegment last = memory.get();
+    if (last != null && buffer.refersTo(direct)) {
+      return last;
+    }
+    MemorySegment found = MemorySegment.ofBuffer(direct.duplicate().clear());
+    buffer = new WeakReference<>(direct);
+    memory = new WeakReference<>(found);
+    return found;
+  }
+}
