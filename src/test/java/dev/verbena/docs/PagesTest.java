@@ -53,7 +53,8 @@ class PagesTest {
           "FINER",
           "TCP_NIO2",
           "TRACE",
-          "VERBENA_SOFT");
+          "VERBENA_SOFT",
+          "VERIFY_SUSPECT2");
 
   @TestFactory
   Stream<DynamicTest> everyLinkLeadsSomewhere() throws IOException {

@@ -30,6 +30,7 @@ import org.jgroups.protocols.NAKACK4;
 import org.jgroups.protocols.TCPPING;
 import org.jgroups.protocols.TCP_NIO2;
 import org.jgroups.protocols.UNICAST4;
+import org.jgroups.protocols.VERIFY_SUSPECT2;
 import org.jgroups.protocols.pbcast.GMS;
 import org.jgroups.util.DefaultSocketFactory;
 import org.junit.jupiter.api.BeforeEach;
@@ -43,6 +44,9 @@ class JGroupsTest {
 
   /** In milliseconds. */
   private static final long PATIENCE = 200_000;
+
+  /** The milliseconds in which a member that lives answers a suspicion. */
+  private static final long ANSWER = 10_000;
 
   @BeforeEach
   void needsDeviceOfTheKernel() {
@@ -90,6 +94,8 @@ class JGroupsTest {
               transport,
               discovery,
               new FD_SOCK2().setBindAddress(address),
+              // FD_SOCK2 now and then suspects a member that joins, over TCP, too.
+              new VERIFY_SUSPECT2().setTimeout(ANSWER),
               new NAKACK4().useMcastXmit(false),
               new UNICAST4(),
               new GMS().setJoinTimeout(joinMillis).printLocalAddress(false),
