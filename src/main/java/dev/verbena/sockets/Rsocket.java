@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A non-blocking rsocket and the threads that use it.
  *
- * <p>{@code rclose} frees the C object, whoever is inside: the last thread that leaves calls it.
+ * <p>{@code rclose} frees the C object, whoever is inside: it is called when all threads have left.
  * And {@code rshutdown} makes the descriptor of completion events blocking for a while, so that no
  * thread may be in {@code rpoll} then.
  */
