@@ -18,7 +18,8 @@ import java.nio.channels.spi.SelectorProvider;
  * <ul>
  *   <li>Reads and writes copy between the buffer and registered memory of the rsocket ({@code
  *       rrecv}, {@code rsend}); those of heap buffers copy once more. They allocate nothing on the
- *       heap, unless the buffer is a direct one and not that of the read or write before.
+ *       heap, unless a direct buffer is not that of the read or write before, or a blocking channel
+ *       has to wait.
  *   <li>{@code close} of a blocking channel returns when the peer's device has acknowledged all
  *       data that was written ({@code rclose}), after the time of {@link
  *       java.net.StandardSocketOptions#SO_LINGER}, or after ten seconds if that is not set; of a

@@ -190,9 +190,14 @@ abstract class StreamProgram implements Callable<Integer> {
       throws IOException {
     setInline(listener, inline);
     SocketChannel accepted = listener.accept();
-    accepted.setOption(StandardSocketOptions.TCP_NODELAY, true);
-    prepareConnection(accepted, out);
-    return accepted;
+    try {
+      accepted.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      prepareConnection(accepted, out);
+      return accepted;
+    } catch (IOException e) {
+      accepted.close();
+      throw e;
+    }
   }
 
   private SocketChannel connect(PrintWriter out, int inline) throws IOException {
