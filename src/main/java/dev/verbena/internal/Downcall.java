@@ -34,19 +34,19 @@ final class Downcall {
                   JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
               Linker.Option.captureCallState("errno"));
 
-  /**
-   * As {@link #HANDLE}, with a segment as last argument, whose arena stays open meanwhile. A
-   * function with fewer parameters does not read it.
-   */
   private static final FunctionDescriptor WITH_OWNER =
       FunctionDescriptor.of(
           JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
 
-  private static final MethodHandle OWNED =
+  /**
+   * As {@link #HANDLE}, with a segment as last argument, whose arena stays open meanwhile. A
+   * function with fewer parameters does not read it.
+   */
+  private static final MethodHandle OWNED_WITH_ERRNO =
       Linker.nativeLinker().downcallHandle(WITH_OWNER, Linker.Option.captureCallState("errno"));
 
-  /** Without errno, for which C1 and at times C2 allocate a slice of the memory at each call. */
-  private static final MethodHandle TRIED = Linker.nativeLinker().downcallHandle(WITH_OWNER);
+  /** The same without errno: for that, C1 and at times C2 allocate a segment at each call. */
+  private static final MethodHandle OWNED = Linker.nativeLinker().downcallHandle(WITH_OWNER);
 
   private Downcall() {}
 
@@ -101,7 +101,7 @@ final class Downcall {
       long e,
       MemorySegment owner) {
     try {
-      return (long) OWNED.invokeExact(function, capture, a, b, c, d, e, owner);
+      return (long) OWNED_WITH_ERRNO.invokeExact(function, capture, a, b, c, d, e, owner);
     } catch (RuntimeException closed) {
       throw closed;
     } catch (Throwable t) {
@@ -113,7 +113,7 @@ final class Downcall {
   static long attempt(
       MemorySegment function, long a, long b, long c, long d, long e, MemorySegment owner) {
     try {
-      return (long) TRIED.invokeExact(function, a, b, c, d, e, owner);
+      return (long) OWNED.invokeExact(function, a, b, c, d, e, owner);
     } catch (RuntimeException closed) {
       throw closed;
     } catch (Throwable t) {

@@ -21,7 +21,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * data that was written before {@code close} arrives.
  */
 final class ClosingThreads {
-  /** How long the end of the JVM waits, and who closes a channel without having set SO_LINGER. */
+  /** How long the end of the JVM waits, and a {@code close} for which SO_LINGER is not set. */
   static final long LIMIT = TimeUnit.SECONDS.toNanos(10);
 
   private static final Executor THREADS =
@@ -40,7 +40,7 @@ final class ClosingThreads {
   private static int running;
 
   static {
-    Thread atExit = Thread.ofPlatform().name("verbena-exit").unstarted(ClosingThreads::await);
+    Thread atExit = Thread.ofPlatform().name("verbena-exit").unstarted(ClosingThreads::awaitAll);
     try {
       Runtime.getRuntime().addShutdownHook(atExit);
     } catch (IllegalStateException e) {
@@ -123,7 +123,7 @@ final class ClosingThreads {
   }
 
   /** Waits until no call is running, or the time has passed. */
-  private static void await() {
+  private static void awaitAll() {
     long left = LIMIT;
     LOCK.lock();
     try {

@@ -132,17 +132,16 @@ final class Rsocket {
     }
   }
 
-  /** Leaves; closes the rsocket if this was the last thread. */
+  /** Leaves. */
   void leave() {
-    boolean isLast;
     lock.lock();
     try {
-      isLast = --inside == 0 && closing;
+      inside--;
+      if (closing) {
+        changed.signalAll();
+      }
     } finally {
       lock.unlock();
-    }
-    if (isLast) {
-      ClosingThreads.start(this::rclose);
     }
   }
 
@@ -163,17 +162,13 @@ final class Rsocket {
 
   /** Leaves {@code rpoll}. */
   void leavePoll() {
-    boolean isLast;
     lock.lock();
     try {
       polling--;
-      isLast = --inside == 0 && closing;
+      inside--;
       changed.signalAll();
     } finally {
       lock.unlock();
-    }
-    if (isLast) {
-      ClosingThreads.start(this::rclose);
     }
   }
 
@@ -268,8 +263,8 @@ final class Rsocket {
   }
 
   /**
-   * Closes the rsocket when no thread is inside any more. Waits no longer than a time until the
-   * peer has acknowledged all data, and not at all if a thread is inside.
+   * Closes the rsocket. Waits no longer than a time until the peer has acknowledged all data, and
+   * not at all if a thread is inside: then the close is asynchronous, or due to an interrupt.
    */
   void close(long nanos) throws IOException {
     boolean isUnused;
@@ -285,12 +280,19 @@ final class Rsocket {
     } finally {
       lock.unlock();
     }
-    if (isUnused) {
-      ClosingThreads.run(this::rclose, nanos);
-    }
+    ClosingThreads.run(this::rclose, isUnused ? nanos : 0);
   }
 
+  /** Calls {@code rclose} when all threads have left. */
   private void rclose() {
+    lock.lock();
+    try {
+      while (inside > 0) {
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
     try {
       unmapAll();
       functions().rclose(descriptor);
