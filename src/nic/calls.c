@@ -1,4 +1,4 @@
-// The imitated NIC: answers what libibverbs and libmlx5 ask the kernel.
+// The emulated NIC: answers what libibverbs and libmlx5 ask the kernel.
 //
 // Preloaded, this library takes over the handful of C functions through which they talk to /dev/infiniband/uverbsN. That
 // descriptor is one of /dev/null, whose device number the sysfs tree names. Calls arrive as write(2), the interface of
@@ -70,7 +70,7 @@ static int refuse(const char *format, unsigned a, unsigned b) {
 
 __attribute__((destructor)) static void list_unknown(void) {
   for (unsigned i = 0; i < 64 && unknown[i].count; i++) {
-    fprintf(stderr, "imitated NIC: unknown call, %u x: %s\n", unknown[i].count, unknown[i].name);
+    fprintf(stderr, "emulated NIC: unknown call, %u x: %s\n", unknown[i].count, unknown[i].name);
   }
 }
 
@@ -743,7 +743,7 @@ static int create_cq_ex(struct call *call) {
 }
 
 static int modify_cq(struct call *call) {
-  return find(call->context, CQ, *(const uint32_t *)call->in) ? 0 : EINVAL; // moderation is not imitated
+  return find(call->context, CQ, *(const uint32_t *)call->in) ? 0 : EINVAL; // moderation is not emulated
 }
 
 static int resize_cq(struct call *call) {

@@ -1,7 +1,7 @@
-// The imitated NIC: executes work queue entries and writes completion queue entries.
+// The emulated NIC: executes work queue entries and writes completion queue entries.
 //
 // A thread looks at the doorbell records of all queues; a write to a doorbell register only says that there is something
-// to see, and registers are ordinary memory here. With VERBENA_NIC_STEP=1 there is no thread: imitated_nic_step() moves
+// to see, and registers are ordinary memory here. With VERBENA_NIC_STEP=1 there is no thread: emulated_nic_step() moves
 // the NIC.
 #define _GNU_SOURCE
 #include "nic.h"
@@ -875,7 +875,7 @@ static bool sweep(void) {
 }
 
 // Moves the NIC until nothing moves any more. For benchmarks, and for tests of full queues.
-__attribute__((visibility("default"))) void imitated_nic_step(void) {
+__attribute__((visibility("default"))) void emulated_nic_step(void) {
   pthread_mutex_lock(&nic_lock);
   while (sweep()) {
   }
@@ -884,7 +884,7 @@ __attribute__((visibility("default"))) void imitated_nic_step(void) {
 
 static void *run(void *unused) {
   (void)unused;
-  pthread_setname_np(pthread_self(), "imitated-nic");
+  pthread_setname_np(pthread_self(), "emulated-nic");
   prctl(PR_SET_TIMERSLACK, 1000);
   for (unsigned idle = 0;;) {
     pthread_mutex_lock(&nic_lock);

@@ -1,4 +1,4 @@
-// The imitated NIC: what the kernel's calls (calls.c) and the work queues (engine.c) share.
+// The emulated NIC: what the kernel's calls (calls.c) and the work queues (engine.c) share.
 //
 // Everything is guarded by one lock. Structures of the kernel's interface come from the system's <rdma/*.h>; the layouts
 // of work queue entries (WQE) and completion queue entries (CQE) are those of the Mellanox Adapters Programmer's

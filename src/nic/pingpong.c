@@ -1,4 +1,4 @@
-// A C program on the imitated NIC: two queue pairs of one process, on two devices, exchange messages of every kind. It
+// A C program on the emulated NIC: two queue pairs of one process, on two devices, exchange messages of every kind. It
 // shows that the NIC serves libmlx5 as such; what Java does on it is tested by the conformance suite.
 //
 //   pingpong [ROUNDS]

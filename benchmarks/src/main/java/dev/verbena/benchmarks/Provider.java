@@ -37,7 +37,7 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * One row of the comparison of Java and C on a vendor's provider, on the imitated NIC: {@code
+ * One row of the comparison of Java and C on a vendor's provider, on the emulated NIC: {@code
  * Provider ROW BATCH THREADS}. Java and C take turns in one JVM, on the same queues, in samples of
  * {@value #REQUESTS} requests; the NIC executes requests between the samples, and its time is not
  * measured.
@@ -71,7 +71,7 @@ public final class Provider {
               FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
   private static final MethodHandle STEP =
       Linker.nativeLinker()
-          .downcallHandle(NIC.find("imitated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
+          .downcallHandle(NIC.find("emulated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
   private static final MethodHandle POST_SENDS = loop("post_sends", ADDRESS, ADDRESS);
   private static final MethodHandle POST_INLINE = loop("post_inline", ADDRESS, ADDRESS);
   private static final MethodHandle POST_WR = loop("post_wr", ADDRESS, ADDRESS);
