@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 
 /**
  * A cable that loses everything. The kernel asks again for more than a minute before it says that
@@ -36,8 +35,6 @@ class BlackHoleTest {
 
   /** The kernel is asked again and again, since it may miss an answer: to the end of the time. */
   @DeviceTest
-  @Tag("S2-C10")
-  @Tag("S2-M02")
   void addressWithoutHostIsUnreachable() throws Exception {
     InetSocketAddress nobody = new InetSocketAddress("10.9.0.77", 7471);
     run(List.of("ip", "route", "add", "10.9.0.77", "dev", Rig.netdevA()));
@@ -56,7 +53,6 @@ class BlackHoleTest {
   }
 
   @DeviceTest
-  @Tag("S2-C13")
   void lostRequestIsUnreachable() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings =

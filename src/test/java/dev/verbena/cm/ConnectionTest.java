@@ -28,7 +28,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.function.Executable;
 
 /** Connections that carry messages. */
@@ -81,11 +80,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @Tag("S2-R01")
-  @Tag("S2-R11")
-  @Tag("S2-R12")
-  @Tag("S2-R16")
-  @Tag("S2-R17")
   void exchangesMessagesOverIpv4() throws Exception {
     exchangesMessages(Rig.addressA(), Rig.addressB());
   }
@@ -120,8 +114,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @Tag("S2-C09")
-  @Tag("S2-C14")
   void wildcardServesBothFamilies() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress("::", 0))) {
       for (Host[] hosts :
@@ -144,9 +136,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @Tag("S2-C13")
-  @Tag("S2-C15")
-  @Tag("S2-C31")
   void exchangesPrivateData() throws Exception {
     byte[] fromClient = "client's".getBytes(UTF_8);
     byte[] fromServer = "server's, and longer".getBytes(UTF_8);
@@ -162,9 +151,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @Tag("S2-R04")
-  @Tag("S2-R13")
-  @Tag("S2-R14")
   void readsAndWritesThePeersMemory() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB());
         Arena arena = Arena.ofShared()) {
@@ -513,7 +499,6 @@ class ConnectionTest {
   }
 
   @DeviceTest
-  @Tag("S2-M11")
   void endOfConnectionWakesTheReceiver() throws Exception {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());

@@ -17,7 +17,6 @@ import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import org.junit.jupiter.api.Tag;
 
 /** Datagram services and multicast over RDMA CM. */
 class DatagramTest {
@@ -25,15 +24,6 @@ class DatagramTest {
   private static final int HEADER = 40;
 
   @DeviceTest
-  @Tag("P-13")
-  @Tag("S2-C12")
-  @Tag("S2-C13")
-  @Tag("S2-M05")
-  @Tag("S2-M10")
-  @Tag("S2-Q09")
-  @Tag("S2-R15")
-  @Tag("S2-T36")
-  @Tag("D-10")
   void findsADatagramService() throws Exception {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open();
@@ -86,8 +76,6 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @Tag("S2-C16")
-  @Tag("S2-M08")
   void datagramServiceRejects() throws Exception {
     try (Listener listener =
             Listener.open(PortSpace.UDP, new InetSocketAddress(Rig.addressB(), 0), 1);
@@ -117,7 +105,6 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @Tag("S2-M08")
   void missingDatagramServiceIsReported() throws Exception {
     try (Endpoint client =
         Endpoint.resolve(
@@ -165,9 +152,6 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @Tag("S2-T36")
-  @Tag("S2-C13")
-  @Tag("S2-C15")
   void answerCarriesTheLongestPrivateData() throws Exception {
     ConnectionEvent answer =
         lookUp(request -> request.accept(ConnectionParameters.DEFAULT, RdmaCmTest.ones(136)));
@@ -182,8 +166,6 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @Tag("S2-T36")
-  @Tag("S2-C16")
   void rejectionCarriesTheLongestPrivateData() throws Exception {
     ConnectionEvent refusal =
         lookUp(
@@ -196,8 +178,6 @@ class DatagramTest {
   }
 
   @DeviceTest
-  @Tag("S2-C29")
-  @Tag("S2-C30")
   void joinsAndLeaves() throws Exception {
     InetSocketAddress group = new InetSocketAddress("239.7.7.8", 0);
     try (EventChannel channel = EventChannel.open()) {

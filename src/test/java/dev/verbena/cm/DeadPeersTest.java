@@ -13,7 +13,6 @@ import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.Tag;
 
 /** What is left when the peer's process is killed, in each state of a connection. */
 class DeadPeersTest {
@@ -53,7 +52,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-M09")
   void listenerKilledWithARequestPendingRejects() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
@@ -66,7 +64,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-M09")
   void peerKilledBeforeItAcceptsRejects() throws Exception {
     try (Program peer = holding(Stage.ASKED);
         EventChannel channel = EventChannel.open()) {
@@ -79,7 +76,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-M09")
   void requestToAKilledListenerIsRejected() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
@@ -93,7 +89,6 @@ class DeadPeersTest {
 
   /** The kernel tells nothing of a request before it is accepted: "the accept will just fail". */
   @DeviceTest
-  @Tag("S2-C15")
   void clientKilledBeforeItIsAcceptedCannotBeAccepted() throws Exception {
     Rping rping = new Rping();
     try (EventChannel channel = EventChannel.open()) {
@@ -112,7 +107,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-M11")
   void serverKilledWhileConnectedDisconnects() throws Exception {
     Rping rping = new Rping();
     try (Program program = Program.start(rping.server(Host.b4()));
@@ -127,7 +121,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-M11")
   void connectionToAKilledProcessFails() throws Exception {
     try (Program program = holding(Stage.MESSAGE)) {
       program.says(HoldMain.LISTENING);
@@ -144,7 +137,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-M11")
   void clientKilledWhileConnectedDisconnects() throws Exception {
     Rping rping = new Rping();
     try (Listener listener = Listener.open(Host.b4().at(rping.port()));
@@ -158,8 +150,6 @@ class DeadPeersTest {
   }
 
   @DeviceTest
-  @Tag("S2-C18")
-  @Tag("S2-M11")
   void peerKilledWhileDisconnectingAnswers() throws Exception {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {

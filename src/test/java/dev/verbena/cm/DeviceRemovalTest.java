@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.Tag;
 import org.opentest4j.TestAbortedException;
 
 /** A device that is taken away from under an identifier. */
@@ -59,7 +58,6 @@ class DeviceRemovalTest {
   }
 
   @DeviceTest
-  @Tag("S2-M12")
   void removalIsReported() throws Exception {
     requireToldBeforeWaitedFor();
     String text = seenBy(RemovalMain.class, ADDRESS, RemovalMain.READY);
@@ -67,8 +65,6 @@ class DeviceRemovalTest {
   }
 
   @DeviceTest
-  @Tag("S2-C23")
-  @Tag("S2-C24")
   void contextsOutliveTheirDevices() throws Exception {
     String text = seenBy(GoneContextMain.class, "rxgone", GoneContextMain.READY);
     assertTrue(text.contains("[gone, true, "), text);

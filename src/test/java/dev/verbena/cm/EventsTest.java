@@ -20,7 +20,6 @@ import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -86,17 +85,6 @@ class EventsTest {
         + " (ENOENT)'",
     "4711, UNKNOWN, 0, false, unknown to this library"
   })
-  @Tag("S2-M01")
-  @Tag("S2-M02")
-  @Tag("S2-M03")
-  @Tag("S2-M04")
-  @Tag("S2-M07")
-  @Tag("S2-M08")
-  @Tag("S2-M09")
-  @Tag("S2-M11")
-  @Tag("S2-M12")
-  @Tag("S2-M15")
-  @Tag("S2-M16")
   void eventHasItsTypeStatusAndDescription(
       int number, EventType type, int status, boolean failure, String description) {
     cm.event(number, status, connection.segment());
@@ -116,9 +104,6 @@ class EventsTest {
   }
 
   @Test
-  @Tag("S2-T35")
-  @Tag("S2-M05")
-  @Tag("S2-C31")
   void requestHasAnIdentifierAndParameters() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
@@ -155,8 +140,6 @@ class EventsTest {
   }
 
   @Test
-  @Tag("S2-T36")
-  @Tag("S2-M10")
   void foundServiceHasItsAddress() {
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), 0, service.segment());
     MemorySegment ud = rdma_cm_event.param.ud(rdma_cm_event.param(event));
@@ -182,15 +165,12 @@ class EventsTest {
     "3, the datagram service has no queue pair",
     "77, status 77"
   })
-  @Tag("S2-M08")
   void unreachableServiceHasItsStatus(int status, String reason) {
     cm.event(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), status, service.segment());
     assertEquals("the peer does not answer: " + reason, channel.poll().description());
   }
 
   @Test
-  @Tag("S2-M13")
-  @Tag("S2-M14")
   void joinEventHasTheContextOfTheJoin() {
     for (int type :
         List.of(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR())) {
@@ -212,7 +192,6 @@ class EventsTest {
   }
 
   @Test
-  @Tag("S2-C32")
   void acknowledgesOnce() {
     long first = cm.event(10, 0, connection.segment()).address();
     long second = cm.event(15, 0, connection.segment()).address();
@@ -224,8 +203,6 @@ class EventsTest {
   }
 
   @Test
-  @Tag("S2-C04")
-  @Tag("S2-C32")
   void requestToAClosedListenerIsReturned() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = cm.event(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), 0, asking);
@@ -237,8 +214,6 @@ class EventsTest {
   }
 
   @Test
-  @Tag("S2-C02")
-  @Tag("S2-C04")
   void closesIdentifiersFirst() {
     long one = connection.segment().address();
     long other = service.segment().address();

@@ -17,12 +17,10 @@ import java.util.Optional;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Identifiers that move from one channel to another, over a played librdmacm. */
-@Tag("S2-C05")
 @Timeout(60)
 class HandoverTest {
   private static final int EMFILE = 24;

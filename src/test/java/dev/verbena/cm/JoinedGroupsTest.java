@@ -19,13 +19,10 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Who joins a group leaves it, over a played librdmacm. */
-@Tag("S2-C29")
-@Tag("S2-C30")
 @Timeout(60)
 class JoinedGroupsTest {
   private static final InetSocketAddress GROUP = new InetSocketAddress("239.7.8.9", 0);

@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 
 /**
  * Multicast groups. Datagrams get lost, and nobody tells when a group is ready to forward them: so
@@ -31,9 +30,6 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @Tag("S2-C29")
-  @Tag("S2-M13")
-  @Tag("S2-T36")
   void datagramReachesBothMembers() throws Exception {
     InetSocketAddress group = group("239.7.8.1");
     try (MulticastMember near = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressA());
@@ -55,7 +51,6 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @Tag("S2-C30")
   void leavingStopsDelivery() throws Exception {
     InetSocketAddress group = group("239.7.8.2");
     try (MulticastMember member = MulticastMember.of(group, JoinFlag.FULLMEMBER, Rig.addressB());
@@ -85,8 +80,6 @@ class MulticastTest {
    * did.
    */
   @DeviceTest
-  @Tag("S2-C28")
-  @Tag("S2-C30")
   void closingLeavesNoMembership() throws Exception {
     Contexts.list(); // Opens the devices, which stay open.
     List<String> before = Descriptors.ofRdma();
@@ -119,8 +112,6 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @Tag("S2-C29")
-  @Tag("S2-C30")
   void leavesInSynchronousMode() throws Exception {
     InetSocketAddress group = group("239.7.8.8");
     try (ConnectionId id = SynchronousMode.createId(PortSpace.UDP)) {
@@ -141,7 +132,6 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @Tag("S2-C29")
   void ipv6GroupsAreUnsupportedOverRoceV2() throws Exception {
     InetSocketAddress group = group("ff15::7:8:3");
     try (EventChannel channel = EventChannel.open()) {
@@ -164,7 +154,6 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @Tag("S2-C29")
   void mckeyReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.4");
     mckeyReceives(group, () -> member(group, Rig.addressA()), Rig.addressB());
@@ -189,8 +178,6 @@ class MulticastTest {
   }
 
   @DeviceTest
-  @Tag("S2-C29")
-  @Tag("D-16")
   void mckeySends() throws Exception {
     InetSocketAddress group = group("239.7.8.5");
     mckeySends(group, () -> member(group, Rig.addressA()), Rig.addressB());

@@ -7,15 +7,11 @@ import dev.verbena.testing.TwoHostsTest;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
-import org.junit.jupiter.api.Tag;
 
 /**
  * Java and rdma-core's programs in two network namespaces, as on two hosts, over IPv4 and IPv6.
  * Java runs in a JVM of its own, since a JVM lives in one namespace.
  */
-@Tag("P-11")
-@Tag("P-12")
-@Tag("P-13")
 class NamespacesTest {
   /** One address family: a host with a client and a host with servers. */
   private record Family(Host left, Host right) {
@@ -88,7 +84,6 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @Tag("S2-C29")
   void javaAndMckeyReceiveFromJava() throws Exception {
     String group = "239.7.9.1";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
@@ -105,7 +100,6 @@ class NamespacesTest {
   }
 
   @TwoHostsTest
-  @Tag("S2-C29")
   void javaReceivesFromMckey() throws Exception {
     String group = "239.7.9.2";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);

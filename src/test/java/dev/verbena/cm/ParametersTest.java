@@ -10,13 +10,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What is asked for in Java reaches C as it was meant, and what cannot be meant is refused. */
 class ParametersTest {
   @Test
-  @Tag("S2-T34")
   void connectionParametersAreWrittenAndRead() {
     ConnectionParameters asked =
         ConnectionParameters.DEFAULT

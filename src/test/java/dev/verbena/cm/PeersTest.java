@@ -6,12 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
-import org.junit.jupiter.api.Tag;
 
 /** Java against rdma-core's own programs, as client and as server, from one device to the other. */
-@Tag("P-11")
-@Tag("P-12")
-@Tag("P-13")
 class PeersTest {
   @DeviceTest
   void rpingServesJava() throws Exception {

@@ -43,11 +43,8 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.Tag;
 
 /** RDMA CM by events, as rdma-core's test_rdmacm.py tests it. */
-@Tag("S1-04")
-@Tag("P-12")
 class RdmaCmTest {
   static final Duration SOON = Duration.ofMinutes(2);
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);
@@ -82,41 +79,11 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C01")
-  @Tag("S2-C02")
-  @Tag("S2-C03")
-  @Tag("S2-C04")
-  @Tag("S2-C09")
-  @Tag("S2-C10")
-  @Tag("S2-C11")
-  @Tag("S2-C12")
-  @Tag("S2-C13")
-  @Tag("S2-C15")
-  @Tag("S2-C18")
-  @Tag("S2-C19")
-  @Tag("S2-C20")
-  @Tag("S2-C21")
-  @Tag("S2-C22")
-  @Tag("S2-C27")
-  @Tag("S2-C28")
-  @Tag("S2-C31")
-  @Tag("S2-M01")
-  @Tag("S2-M03")
-  @Tag("S2-M05")
-  @Tag("S2-M10")
-  @Tag("S2-M11")
-  @Tag("S2-Q09")
-  @Tag("D-11")
   void connectsOverIpv4() throws InterruptedException {
     connects(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @Tag("S2-C09")
-  @Tag("S2-C10")
-  @Tag("S2-C21")
-  @Tag("S2-C22")
-  @Tag("D-08")
   void connectsOverIpv6() throws InterruptedException {
     connects(Rig.address6A(), Rig.address6B());
   }
@@ -175,7 +142,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C33")
   void eventsHaveNames() {
     for (EventType type : EnumSet.range(EventType.ADDR_RESOLVED, EventType.TIMEWAIT_EXIT)) {
       assertTrue(
@@ -186,8 +152,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C23")
-  @Tag("S2-C24")
   void listsDevices() {
     List<String> names = Contexts.list().stream().map(c -> c.device().name()).toList();
     assertTrue(names.contains(Rig.a().name()) && names.contains(Rig.b().name()), names::toString);
@@ -195,8 +159,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C16")
-  @Tag("S2-M09")
   void rejectionHasItsReasonAndPrivateData() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -224,7 +186,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-M09")
   void requestWithoutListenerIsRejected() throws InterruptedException {
     InetSocketAddress nobody = new InetSocketAddress(Rig.addressB(), 4);
     try (EventChannel channel = EventChannel.open()) {
@@ -244,9 +205,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C09")
-  @Tag("S2-C10")
-  @Tag("S2-M02")
   void addressesWithoutDeviceThrow() throws Exception {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
@@ -273,11 +231,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-T34")
-  @Tag("S2-C13")
-  @Tag("S2-C15")
-  @Tag("S2-C16")
-  @Tag("D-01")
   void tooLongPrivateDataThrows() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -301,8 +254,6 @@ class RdmaCmTest {
 
   /** What the transport takes at most arrives as it is. */
   @DeviceTest
-  @Tag("S2-C15")
-  @Tag("S2-C16")
   void answersCarryTheLongestPrivateData() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -373,7 +324,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C06")
   void setsOptions() {
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId id = channel.createId(PortSpace.TCP);
@@ -394,7 +344,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C06")
   void optionsReachTheQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -421,7 +370,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C04")
   void listenerClosedWithARequestPendingRejectsIt() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -437,8 +385,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C01")
-  @Tag("S2-C02")
   void closingTheChannelEndsTheWait() throws Exception {
     EventChannel channel = EventChannel.open();
     assertNull(channel.poll());
@@ -453,7 +399,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C05")
   void migratedIdentifierReportsOnItsNewChannel() throws InterruptedException {
     EventChannel one = EventChannel.open();
     EventChannel other = EventChannel.open();
@@ -474,9 +419,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-M06")
-  @Tag("S2-C15")
-  @Tag("S2-T34")
   void connectsAnotherQueuePair() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -511,8 +453,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C17")
-  @Tag("S2-M10")
   void dataBeforeTheReadyMessageEstablishesTheConnection() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -534,7 +474,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-M07")
   void queuePairThatCannotBeConnectedFailsTheConnection() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -553,7 +492,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-M16")
   void timewaitEnds() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -575,9 +513,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C02")
-  @Tag("S2-C04")
-  @Tag("S2-C32")
   void closeDoesNotWaitForUnreadEvents() throws Exception {
     EventChannel active = EventChannel.open();
     EventChannel passive = EventChannel.open();
@@ -613,8 +548,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-T37")
-  @Tag("S2-T38")
   void identifierHasItsPortSpace() {
     try (EventChannel channel = EventChannel.open()) {
       for (PortSpace space : PortSpace.values()) {
@@ -653,7 +586,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C27")
   void queuePairHasTheOptionsOfItsBuilder() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -677,8 +609,6 @@ class RdmaCmTest {
 
   /** C leaves a pointer to the domain of the last queue pair in the identifier. */
   @DeviceTest
-  @Tag("S2-C27")
-  @Tag("S2-C28")
   void identifierOutlivesTheDomainOfItsQueuePair() {
     try (EventChannel channel = EventChannel.open();
         Arena arena = Arena.ofShared()) {
@@ -704,7 +634,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-M11")
   void endOfThePeersProcessDisconnects() throws InterruptedException {
     EventChannel active = EventChannel.open();
     try (EventChannel passive = EventChannel.open()) {
@@ -723,10 +652,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-C25")
-  @Tag("S2-C26")
-  @Tag("S2-T33")
-  @Tag("D-09")
   void resolvesNames() throws InterruptedException {
     String host = Rig.addressB().getHostAddress();
     AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();
@@ -765,9 +690,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  @Tag("S2-R05")
-  @Tag("S2-R06")
-  @Tag("S2-R07")
   void receivesFromASharedQueue() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         Arena arena = Arena.ofShared()) {

@@ -20,12 +20,10 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What becomes of the events that C waits for by itself, over a played librdmacm. */
-@Tag("P-11")
 @Timeout(60)
 class SynchronousEventsTest {
   private final FakeRdmacm cm = new FakeRdmacm();
@@ -53,7 +51,6 @@ class SynchronousEventsTest {
   }
 
   @Test
-  @Tag("S2-C14")
   void requestIsAcknowledged() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());
     MemorySegment event = request(asking);

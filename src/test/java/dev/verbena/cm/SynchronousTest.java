@@ -29,10 +29,8 @@ import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data. */
-@Tag("P-11")
 class SynchronousTest {
   private static final Duration SOON = Duration.ofMinutes(2);
   private static final QueuePairCapacity CAPACITY =
@@ -79,31 +77,6 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @Tag("P-11")
-  @Tag("S2-C07")
-  @Tag("S2-C08")
-  @Tag("S2-C12")
-  @Tag("S2-C13")
-  @Tag("S2-C14")
-  @Tag("S2-C15")
-  @Tag("S2-C18")
-  @Tag("S2-C25")
-  @Tag("S2-C26")
-  @Tag("S2-R01")
-  @Tag("S2-R02")
-  @Tag("S2-R03")
-  @Tag("S2-R04")
-  @Tag("S2-R07")
-  @Tag("S2-R08")
-  @Tag("S2-R09")
-  @Tag("S2-R10")
-  @Tag("S2-R11")
-  @Tag("S2-R12")
-  @Tag("S2-R13")
-  @Tag("S2-R14")
-  @Tag("S2-R16")
-  @Tag("S2-R17")
-  @Tag("S2-T33")
   void clientAndServerExchangeData() throws Exception {
     try (Arena arena = Arena.ofShared();
         ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
@@ -213,11 +186,6 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @Tag("P-11")
-  @Tag("S2-C13")
-  @Tag("S2-C14")
-  @Tag("S2-C16")
-  @Tag("D-01")
   void rejectionIsAVerbsExceptionWithItsEvent() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY)) {
       listener.listen(1);
@@ -243,10 +211,6 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @Tag("S2-C03")
-  @Tag("S2-C05")
-  @Tag("S2-C09")
-  @Tag("S2-C11")
   void eachStepWaitsAndAChannelContinues() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         ConnectionId client = SynchronousMode.createId(PortSpace.TCP)) {
@@ -277,7 +241,6 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @Tag("S2-C07")
   void endpointsHaveAQueuePairOrNone() throws Exception {
     try (ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null)) {
       assertEquals(Optional.empty(), bare.queuePair());
@@ -294,9 +257,6 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @Tag("P-11")
-  @Tag("S2-C04")
-  @Tag("S2-C14")
   void listenerIsClosedFirst() throws Exception {
     try (ConnectionId listener = SynchronousMode.createEndpoint(passive(), null, CAPACITY);
         ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
@@ -321,9 +281,6 @@ class SynchronousTest {
   }
 
   @DeviceTest
-  @Tag("S2-C05")
-  @Tag("S2-C07")
-  @Tag("S2-C14")
   void requestsAreOnTheListenersDomain() throws Exception {
     try (EventChannel channel = EventChannel.open();
         ConnectionId bare = SynchronousMode.createEndpoint(active(), null, null);

@@ -22,7 +22,6 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 
 /** The functions of rdma_verbs.h, one by one. */
 class TransfersTest {
@@ -97,12 +96,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R01")
-  @Tag("S2-R04")
-  @Tag("S2-R11")
-  @Tag("S2-R12")
-  @Tag("S2-R16")
-  @Tag("S2-R17")
   void sends() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -121,8 +114,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R07")
-  @Tag("S2-R08")
   void gathersAndScatters() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -146,9 +137,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R02")
-  @Tag("S2-R09")
-  @Tag("S2-R13")
   void reads() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion source = two.far().registerReadable(two.memory("abcdefghij"));
@@ -181,9 +169,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R03")
-  @Tag("S2-R10")
-  @Tag("S2-R14")
   void writes() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion sink = two.far().registerWritable(two.memory(""));
@@ -216,7 +201,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R12")
   void sendsInline() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -236,7 +220,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R01")
   void messageMemoryHasNoRemoteAccess() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion messages = two.far().registerMessages(two.memory("secret"));
@@ -248,8 +231,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R07")
-  @Tag("S2-R11")
   void fullQueuePostsNoMore() throws Exception {
     try (Two two = Two.connected()) {
       MemoryRegion inbox = two.far().registerMessages(two.memory(""));
@@ -266,9 +247,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-C18")
-  @Tag("S2-M11")
-  @Tag("D-04")
   void disconnectingFlushes() throws Exception {
     try (Two two = Two.connected()) {
       Transfers far = two.far();
@@ -288,8 +266,6 @@ class TransfersTest {
   }
 
   @DeviceTest
-  @Tag("S2-R16")
-  @Tag("S2-R17")
   void waitsEndAfterTheTimeoutAndOnClose() throws Exception {
     try (Two two = Two.connected()) {
       Completions none = new Completions(1);

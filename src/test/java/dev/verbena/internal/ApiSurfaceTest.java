@@ -31,7 +31,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -40,9 +39,6 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Every C function of the headers has its method in the seam, of the same shape, or its method
  * above, whether it is exported or not.
  */
-@Tag("S1-07")
-@Tag("S2-K02")
-@Tag("S4-02")
 class ApiSurfaceTest {
   /** Where a function's methods are: on the provider, or on the object whose data path they are. */
   private static final List<Class<?>> SEAM =

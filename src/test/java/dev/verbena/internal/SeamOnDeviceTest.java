@@ -30,20 +30,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 
 /**
  * The seam alone against a real kernel: two devices, one reliable connection, every kind of
  * transfer.
  */
-@Tag("S2-K03")
-@Tag("S2-K04")
-@Tag("S2-K05")
-@Tag("S2-K06")
-@Tag("S2-V38")
-@Tag("S2-V41")
-@Tag("S2-V42")
-@Tag("S2-V47")
 class SeamOnDeviceTest {
   private static final int SIZE = 10_000;
   private static final int GID_INDEX = 1; // IPv4 in the lab

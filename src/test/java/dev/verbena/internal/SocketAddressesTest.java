@@ -13,11 +13,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Optional;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Addresses go to C and come back; IPv6 is not cut. */
-@Tag("D-08")
 class SocketAddressesTest {
   @Test
   void ipv4AddressRoundTrips() throws UnknownHostException {
@@ -33,7 +31,6 @@ class SocketAddressesTest {
   }
 
   @Test
-  @Tag("D-08")
   void ipv6AddressRoundTripsWithItsScope() throws UnknownHostException {
     byte[] ip = new byte[16];
     ip[0] = (byte) 0xfe;

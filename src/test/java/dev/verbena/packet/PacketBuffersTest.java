@@ -25,7 +25,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -50,10 +49,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-30")
-  @Tag("S0-34")
-  @Tag("S0-45")
-  @Tag("S0-46")
   void fragmentsHaveTheirOffsets() {
     PacketBuffers packets = port.packets(10).fragment(42, 22).fragment(100, 0).create();
     assertEquals(10, packets.count());
@@ -82,9 +77,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-30")
-  @Tag("S0-34")
-  @Tag("S0-37")
   void packetsAreGatheredAndScattered() throws InterruptedException {
     PacketBuffers out = port.packets(4).fragment(14, 2).fragment(50, 14).fragment(36, 0).create();
     PacketBuffers in = peer.packets(4).fragment(64, 0).fragment(100, 28).create();
@@ -116,8 +108,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-31")
-  @Tag("S0-35")
   void memoryOfTheCallerIsUsed() {
     MemorySegment mine = arena.allocate(320);
     MemoryRegion registered =
@@ -134,9 +124,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-37")
-  @Tag("S0-45")
-  @Tag("S0-46")
   void invalidArgumentsThrow() {
     PacketBuffers.Builder builder = port.packets(5).fragment(64, 0);
     MemorySegment memory = arena.allocate(6 * 64);
@@ -164,7 +151,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-30")
   void failedRegistrationReleasesTheOthers() {
     NoMemory refusal = new NoMemory();
     provider.play(refusal);
@@ -201,7 +187,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-32")
   void checksumsNeedACapability() {
     assertEquals(1, port.packets(1).fragment(64, 0).create().sendsWithChecksum(1).size());
     provider.play(new Plain());
@@ -229,8 +214,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-19")
-  @Tag("S0-20")
   void requestsOfAPartOfAListPointAtPackets() throws InterruptedException {
     PacketBuffers packets = port.packets(4).fragment(64, 0).create();
     SendList sends = packets.sends(4);
@@ -246,7 +229,6 @@ class PacketBuffersTest {
   }
 
   @Test
-  @Tag("S0-26")
   void pointingAllocatesNothing() {
     PacketBuffers packets = port.packets(8).fragment(42, 22).fragment(100, 0).create();
     ReceiveList receives = packets.receives(4);

@@ -28,7 +28,6 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -65,8 +64,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-38")
-  @Tag("S0-44")
   void packetsArriveOnlyWithARule() throws InterruptedException {
     port.startReceiving(packets.receives(4));
     byte[] frame = frame(4000);
@@ -95,10 +92,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-40")
-  @Tag("S0-41")
-  @Tag("S0-42")
-  @Tag("S0-43")
   void selectorsDistinguishPackets() throws InterruptedException {
     byte[] frame = frame(4000);
     byte[] tagged = Frames.tagged(frame, 5);
@@ -129,7 +122,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-39")
   void ruleTypesAndPrioritiesApply() throws InterruptedException {
     byte[] unicast = frame(4000);
     byte[] multicast = Frames.udp("01:00:5e:00:00:01", HERE, THERE, 3000, 4000, 64);
@@ -195,13 +187,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-22")
-  @Tag("S0-23")
-  @Tag("S0-24")
-  @Tag("S0-25")
-  @Tag("S0-26")
-  @Tag("S0-27")
-  @Tag("S0-29")
   void exactlyNPacketsAreReceived() throws Exception {
     ReceiveList receives = packets.receives(3);
     ExactlyN handler = new ExactlyN(packets, receives, 10);
@@ -239,8 +224,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-23")
-  @Tag("S0-28")
   void streamIsReceivedUntilATimeout() throws Exception {
     int[] ports = new int[100];
     int[] seen = {0};
@@ -273,7 +256,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-28")
   void tooLongPacketFailsItsReceive() throws InterruptedException {
     try (PacketBuffers small = port.packets(2).fragment(64, 0).create();
         FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
@@ -288,7 +270,6 @@ class PacketLoopTest {
   }
 
   @Test
-  @Tag("S0-32")
   void deviceComputesChecksums() throws InterruptedException {
     try (FlowRule rule = port.flow().type(FlowType.SNIFFER).create()) {
       port.startReceiving(packets.receives(3));

@@ -28,7 +28,6 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -46,13 +45,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-01")
-  @Tag("S0-03")
-  @Tag("S0-06")
-  @Tag("S0-07")
-  @Tag("S0-08")
-  @Tag("S0-12")
-  @Tag("S0-13")
   void defaultSizesAreMinimal() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       assertEquals(QueuePairState.INIT, port.queuePair().state());
@@ -64,11 +56,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-03")
-  @Tag("S0-06")
-  @Tag("S0-07")
-  @Tag("S0-08")
-  @Tag("S0-12")
   void sizesAreSetAndReadBack() {
     try (PacketPort port =
         PacketPort.on(device, 1)
@@ -99,7 +86,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-14")
   void maximumOfTheDeviceIsASize() {
     int maximum = PacketPort.DEVICE_MAXIMUM;
     provider.network().faults().fail("ibv_create_cq", 1, Errno.ENOMEM);
@@ -125,9 +111,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-02")
-  @Tag("S0-04")
-  @Tag("S0-47")
   void accessorsReturnTheObjects() {
     PacketPort port = PacketPort.on(device, 2).open();
     assertEquals(2, port.port().number());
@@ -152,7 +135,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-05")
   void inactivePortIsRejectedUnlessPermitted() {
     provider.play(new DownPort());
     Device down = FakeDevices.of(provider);
@@ -175,8 +157,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-09")
-  @Tag("S0-10")
   void completionEventsAreRequested() throws InterruptedException {
     assertTrue(raisesEvent(PacketPort.on(device, 1)));
     assertTrue(
@@ -211,7 +191,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-11")
   void completionVectorIsSetAndChecked() {
     try (PacketPort port = PacketPort.on(device, 1).vector(1).open()) {
       assertEquals(4, port.context().completionVectors());
@@ -221,7 +200,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-15")
   void failureHasTheErrnoAndLeavesNothingOpen() {
     PacketPortBuilder tooMuch = PacketPort.on(device, 1).sendSges(33).receiveSges(1);
     VerbsException e = assertThrows(VerbsException.class, tooMuch::open);
@@ -239,7 +217,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-01")
   void invalidArgumentsThrow() {
     provider.play(new Refusal(Errno.EOPNOTSUPP));
     VerbsException none = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());
@@ -263,9 +240,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-16")
-  @Tag("S0-17")
-  @Tag("S0-18")
   void capabilitiesOfBothKindsAreRead() {
     try (PacketPort port = PacketPort.on(device, 1).open()) {
       DeviceAttributes can = port.context().deviceAttributes();
@@ -280,8 +254,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-21")
-  @Tag("S0-36")
   void receivesArePostedBeforeReadyToReceive() {
     try (PacketPort port = PacketPort.on(device, 1).receives(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
@@ -305,8 +277,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-21")
-  @Tag("S0-33")
   void portIsReadyBeforeSendsArePosted() {
     try (PacketPort port = PacketPort.on(device, 1).sends(4).receives(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {
@@ -322,7 +292,6 @@ class PacketPortTest {
   }
 
   @Test
-  @Tag("S0-21")
   void portRecoversFromResetAndErr() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 1).sends(4).open();
         PacketBuffers packets = port.packets(4).fragment(64, 0).create()) {

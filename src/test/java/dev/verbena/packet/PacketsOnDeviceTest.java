@@ -18,7 +18,6 @@ import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
 /**
@@ -33,8 +32,6 @@ class PacketsOnDeviceTest {
   private static final Duration LONG = Duration.ofSeconds(10);
 
   @DeviceTest
-  @Tag("S0-01")
-  @Tag("S0-15")
   void softRoceHasNoRawPackets() {
     Rig.softRoceOnly();
     Device device = Rig.a();
@@ -58,10 +55,6 @@ class PacketsOnDeviceTest {
   }
 
   @DeviceTest
-  @Tag("S0-13")
-  @Tag("S0-21")
-  @Tag("S0-28")
-  @Tag("S0-37")
   void datagramsAreReceivedInFragments() throws InterruptedException {
     try (PacketPort here = datagrams(Rig.a()).open();
         PacketPort there = datagrams(Rig.b()).open();

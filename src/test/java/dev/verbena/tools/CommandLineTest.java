@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.verbena.verbs.FlowType;
 import dev.verbena.verbs.Verbena;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -66,7 +65,6 @@ class CommandLineTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"rc-example -i -1", "rc-example -g -1", "rc-example one two", "rc-example --jump"})
-  @Tag("S2-X01")
   void wrongUsageOfTheManualsProgramIsOne(String line) {
     Run run = Run.of(line.split(" "));
     assertEquals(1, run.status(), run.out());
@@ -83,7 +81,6 @@ class CommandLineTest {
   }
 
   @Test
-  @Tag("S2-X01")
   void rcExamplePrintsItsError() {
     String port = Ports.free();
     Run quiet = Run.of("rc-example", "-p", port, "localhost");

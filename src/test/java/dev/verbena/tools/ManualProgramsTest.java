@@ -10,7 +10,6 @@ import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code srq} and {@code apm}, which have no counterpart in rdma-core. */
@@ -22,8 +21,6 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-05")
-  @Tag("S2-X05")
   void srqServesSrq() throws InterruptedException {
     String[] sizes = {"-c", "10", "-l", "5000", "-q", "3", "-w", "4"};
     CompletableFuture<Run> server = Run.inBackground(srq(Words.of("-s", sizes)));
@@ -90,7 +87,6 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X05")
   void srqRunsWithTheDefaultsOfTheManual() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s"));
     Run client = Run.untilConnected(srq()).succeeded();
@@ -99,7 +95,6 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X05")
   void srqDetectsTheEndOfTheClient() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s", "-c", "5", "-w", "4"));
     Run client = Run.untilConnected(srq("-c", "4", "-w", "4"));
@@ -110,8 +105,6 @@ class ManualProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-03")
-  @Tag("S2-X03")
   void apmReportsMissingPathMigration() {
     String address = Rig.addressB().getHostAddress();
     Run client = Run.of("apm", "-a", address, "-w", "10", "-m", "3");
@@ -148,8 +141,6 @@ class ManualProgramsTest {
   }
 
   @Test
-  @Tag("S2-X03")
-  @Tag("S2-X05")
   void wrongUsageIsTwo() {
     assertAll(
         () -> assertWrong("server address required (use -a)!", "srq"),
@@ -175,8 +166,6 @@ class ManualProgramsTest {
   }
 
   @Test
-  @Tag("S2-X03")
-  @Tag("D-07")
   void alternateLidIsSentInFourBytes() {
     byte[] data = AlternateAddress.ofLid(0xabcd).privateData();
     assertEquals(4, data.length);

@@ -11,7 +11,6 @@ import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code mckey} and {@code mc}, against themselves and against rdma-core's mckey. */
@@ -27,8 +26,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-02")
-  @Tag("S2-X02")
   void mckeySendsToMckey() throws InterruptedException {
     CompletableFuture<Run> receiver =
         Run.inBackground(mckey(Rig.addressB(), "239.9.1.1", "-t", "60", "-c", "2"));
@@ -70,8 +67,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-02")
-  @Tag("S2-X02")
   void mckeySendsToMckeyOfC() throws Exception {
     try (Program c = Program.start(mckey(Rig.addressB(), "239.9.1.2"))) {
       Thread.sleep(2000);
@@ -84,8 +79,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-02")
-  @Tag("S2-X02")
   void mckeyReceivesFromMckeyOfC() throws Exception {
     CompletableFuture<Run> receiver =
         Run.inBackground(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
@@ -100,7 +93,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X02")
   void mckeyReportsErrors() {
     Run large = Run.of(mckey(Rig.addressA(), "239.9.1.4", "-S", "5000"));
     Run ipv6 = Run.of(mckey(Rig.address6A(), "ff05::7"));
@@ -118,7 +110,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X02")
   void mckeyWithoutMessagesJoinsAndLeaves() {
     Run run = Run.of(mckey(Rig.addressA(), "239.9.1.5", "-S", "0")).succeeded();
     assertEquals(
@@ -133,8 +124,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-04")
-  @Tag("S2-X04")
   void mcSendsToMc() throws InterruptedException {
     CompletableFuture<Run> receiver =
         Run.inBackground(mc(Rig.addressB(), "239.9.2.1", "-t", "60", "-c", "3"));
@@ -159,7 +148,6 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X04")
   void mcReportsErrors() {
     Run large = Run.of(mc(Rig.addressA(), "239.9.2.2", "-l", "5000"));
     Run alone = Run.of(mc(Rig.addressA(), "239.9.2.3", "-t", "1"));

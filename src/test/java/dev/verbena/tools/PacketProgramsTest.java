@@ -29,7 +29,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,9 +95,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("P-07")
-  @Tag("P-08")
-  @Tag("S0-29")
   void exactlyNPacketsAreReceived() throws Exception {
     FutureTask<Run> receiver =
         receiver("-n 100 -r 100 -t 30 --dmac " + MAC + " --dport 4000 --header 42");
@@ -121,8 +117,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("P-07")
-  @Tag("S0-29")
   void noMoreThanNReceivesArePosted() throws Exception {
     FutureTask<Run> receiver = receiver("-n 10 -r 4 -t 30 --dport 4000");
     for (int i = 0; i < 8; i++) {
@@ -135,8 +129,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("P-07")
-  @Tag("S0-29")
   void missingPacketsFailTheCommand() throws Exception {
     FutureTask<Run> receiver = receiver("-n 4 -t 4 --sport 4000");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
@@ -147,9 +139,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("P-07")
-  @Tag("P-08")
-  @Tag("S0-28")
   void streamIsReceivedUntilATimeout() throws Exception {
     FutureTask<Run> receiver = receiver("-t 5 -r 16 --rule sniffer");
     for (int i = 0; i < 20; i++) {
@@ -171,12 +160,6 @@ class PacketProgramsTest {
         "--rule all_default",
         "--rule sniffer"
       })
-  @Tag("P-07")
-  @Tag("S0-39")
-  @Tag("S0-40")
-  @Tag("S0-41")
-  @Tag("S0-42")
-  @Tag("S0-43")
   void matchingSelectorsReceive(String options) throws Exception {
     FutureTask<Run> receiver = receiver(options + " -t 30 -n 3");
     run("packets send --dmac " + MAC + " -n 3").succeeded();
@@ -184,12 +167,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("P-07")
-  @Tag("S0-39")
-  @Tag("S0-40")
-  @Tag("S0-41")
-  @Tag("S0-42")
-  @Tag("S0-43")
   void otherSelectorsReceiveNothing() throws Exception {
     String[] options = {
       "--dmac 02:00:00:00:00:0b",
@@ -221,9 +198,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("P-08")
-  @Tag("S0-30")
-  @Tag("S0-32")
   void sentFramesAreComplete() throws InterruptedException {
     try (PacketPort port = PacketPort.on(device, 2).receives(8).open();
         PacketBuffers packets = port.packets(8).fragment(100, 0).create();
@@ -257,7 +231,6 @@ class PacketProgramsTest {
   }
 
   @Test
-  @Tag("S0-32")
   void checksumIsThatOfRfc1071() throws UnknownHostException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment frame = arena.allocate(64);
@@ -294,8 +267,6 @@ class PacketProgramsTest {
         "send --dmac 02:00:00:00:00:0a --dip ::1",
         "send --dmac 02:00:00:00:00:0a --depth 0"
       })
-  @Tag("P-07")
-  @Tag("P-08")
   void wrongUsageIsTwo(String line) {
     Run run = run("packets " + line);
     assertEquals(2, run.status(), run.err());
@@ -303,8 +274,6 @@ class PacketProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-07")
-  @Tag("P-08")
   void deviceWithoutRawPacketsIsReported() {
     Rig.softRoceOnly();
     Run receive = Run.of("packets", "receive", "-d", Rig.a().name(), "--rule", "sniffer");

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** How long programs wait for what a user's options make slow. */
@@ -23,7 +22,6 @@ class PatienceTest {
   }
 
   @Test
-  @Tag("D-07")
   void pauseOfThePeerIsAdded() {
     assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
   }

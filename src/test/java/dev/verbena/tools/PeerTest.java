@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -17,7 +16,6 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(30)
 class PeerTest {
   @Test
-  @Tag("D-06")
   void bytesThatArriveSinglyAreAssembled() throws Exception {
     byte[] record = {1, 2, 3, 4, 5, 6, 7, 8};
     try (ServerSocket server = new ServerSocket(0)) {

@@ -18,7 +18,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -98,7 +97,6 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  @Tag("S2-C13")
   void latencyOverRdmaCmIsMeasured() throws InterruptedException {
     for (String operation : OPERATIONS) {
       assertLatency(
@@ -120,7 +118,6 @@ class PerfProgramTest {
   }
 
   @DeviceTest
-  @Tag("S2-C13")
   void bandwidthOverRdmaCmIsMeasured() throws InterruptedException, IOException {
     for (String operation : OPERATIONS) {
       Path chart = folder.resolve(operation + ".svg");

@@ -14,7 +14,6 @@ import dev.verbena.verbs.QueuePairAddress;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code pingpong}, against itself and against rdma-core's programs, polling and sleeping. */
@@ -71,25 +70,21 @@ class PingPongProgramTest {
   }
 
   @DeviceTest
-  @Tag("P-16")
   void rcClientTalksToIbvRcPingpong() throws Exception {
     visitC("rc");
   }
 
   @DeviceTest
-  @Tag("P-16")
   void rcServerTalksToIbvRcPingpong() throws Exception {
     serveC("rc");
   }
 
   @DeviceTest
-  @Tag("P-14")
   void ucClientTalksToIbvUcPingpong() throws Exception {
     visitC("uc");
   }
 
   @DeviceTest
-  @Tag("P-14")
   void ucServerTalksToIbvUcPingpong() throws Exception {
     serveC("uc");
   }

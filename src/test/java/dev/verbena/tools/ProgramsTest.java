@@ -12,7 +12,6 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The programs on real devices, against each other and against rdma-core's. */
@@ -39,7 +38,6 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-09")
   void devinfoShowsAll() {
     Run text = Run.of("devinfo", "-d", here());
     Run json = Run.of("devinfo", "-d", here(), "--json");
@@ -59,9 +57,6 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-18")
-  @Tag("S2-V53")
-  @Tag("S2-E19")
   void eventsAreShown() throws Exception {
     assumeTrue(Rig.labGuest().isPresent(), "only the lab's network may be changed");
     CompletableFuture<Run> watch = Run.inBackground("events", "-d", here(), "-n", "1", "-t", "60");
@@ -89,8 +84,6 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @Tag("P-06")
-  @Tag("S3-F35")
   void batchSendsTheExampleOfTheManualPage() {
     Run run = Run.of("batch", "-d", here(), "--peer-dev", there()).succeeded();
     assertEquals(
@@ -105,15 +98,11 @@ class ProgramsTest {
   }
 
   @Test
-  @Tag("D-03")
   void helpOfRcExampleNamesTheDefaultPort() {
     assertTrue(Run.of("rc-example", "--help").out().contains("19875"));
   }
 
   @DeviceTest
-  @Tag("P-01")
-  @Tag("S2-X01")
-  @Tag("D-05")
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);
@@ -126,7 +115,6 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X01")
   void rcExampleReportsTheFailedStep() throws Exception {
     Map<Integer, String> lines =
         Map.of(
@@ -159,7 +147,6 @@ class ProgramsTest {
   }
 
   @DeviceTest
-  @Tag("S2-X01")
   void rcExampleNamesAPortThatTheDeviceDoesNotHave() throws Exception {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port, "-i", "9");

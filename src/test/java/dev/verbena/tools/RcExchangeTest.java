@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.verbs.Gid;
 import java.util.HexFormat;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What RDMA_RC_example's ends exchange: packed, in network order. */
@@ -21,8 +20,6 @@ class RcExchangeTest {
       new RcExchange(0x7f0123456789L, 0xabcd, 0x11, 2, Gid.parse("::ffff:10.9.0.1"));
 
   @Test
-  @Tag("P-01")
-  @Tag("S2-X01")
   void theRecordHasThirtyFourBytes() {
     byte[] bytes = HexFormat.of().parseHex(RECORD);
     assertEquals(34, bytes.length);

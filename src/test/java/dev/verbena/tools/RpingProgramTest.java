@@ -31,7 +31,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code rping}, against itself and against rdma-core's. */
@@ -54,13 +53,11 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @Tag("P-12")
   void clientTalksToRpingOfC() throws Exception {
     visitsC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @Tag("P-12")
   void clientTalksToRpingOfCOverIpv6() throws Exception {
     visitsC(Rig.address6A(), Rig.address6B());
   }
@@ -75,13 +72,11 @@ class RpingProgramTest {
   }
 
   @DeviceTest
-  @Tag("P-12")
   void serverTalksToRpingOfC() throws Exception {
     servesC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
-  @Tag("P-12")
   void serverTalksToRpingOfCOverIpv6() throws Exception {
     servesC(Rig.address6A(), Rig.address6B());
   }

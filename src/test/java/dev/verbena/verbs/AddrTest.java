@@ -12,7 +12,6 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.OptionalInt;
-import org.junit.jupiter.api.Tag;
 
 /** Address handles, datagrams and multicast, as rdma-core's test_addr.py tests them. */
 class AddrTest {
@@ -24,9 +23,6 @@ class AddrTest {
   }
 
   @DeviceTest
-  @Tag("S2-V36")
-  @Tag("S2-V37")
-  @Tag("S2-K17")
   void createsAnAddressHandle() {
     try (Pair pair = new Pair()) {
       AddressHandle handle = pair.a.domain.createAddressHandle(pathToB(pair));
@@ -61,11 +57,6 @@ class AddrTest {
   }
 
   @DeviceTest
-  @Tag("P-13")
-  @Tag("S2-V48")
-  @Tag("S2-V49")
-  @Tag("S2-K18")
-  @Tag("S2-T32")
   void answersADatagram() {
     try (Pair pair = new Pair(QueuePairType.UD)) {
       pair.a.queuePair.activate();
@@ -131,8 +122,6 @@ class AddrTest {
   }
 
   @DeviceTest
-  @Tag("S2-V50")
-  @Tag("S2-V51")
   void receivesFromAMulticastGroup() {
     Gid group = Gid.parse("ff0e::ffff:239.0.0.7");
     try (Pair pair = new Pair(QueuePairType.UD)) {

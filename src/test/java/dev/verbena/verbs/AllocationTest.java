@@ -9,12 +9,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The data path allocates nothing, whichever compiler has compiled it. */
-@Tag("P-25")
 class AllocationTest {
   private static final int OPERATIONS = 100_000;
 

@@ -3,7 +3,6 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.time.Duration;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -13,27 +12,6 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
 
   @ParameterizedTest
   @EnumSource(value = AsyncEventType.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
-  @Tag("S2-E01")
-  @Tag("S2-E02")
-  @Tag("S2-E03")
-  @Tag("S2-E04")
-  @Tag("S2-E05")
-  @Tag("S2-E06")
-  @Tag("S2-E07")
-  @Tag("S2-E08")
-  @Tag("S2-E09")
-  @Tag("S2-E10")
-  @Tag("S2-E11")
-  @Tag("S2-E12")
-  @Tag("S2-E13")
-  @Tag("S2-E14")
-  @Tag("S2-E15")
-  @Tag("S2-E16")
-  @Tag("S2-E17")
-  @Tag("S2-E18")
-  @Tag("S2-E19")
-  @Tag("S2-T31")
-  @Tag("S2-K20")
   void eventHasTheObjectItConcerns(AsyncEventType type) throws InterruptedException {
     CompletionQueue cq = context.createCompletionQueue(4);
     SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);

@@ -22,15 +22,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Asynchronous events. */
-@Tag("S2-V52")
-@Tag("S2-V53")
-@Tag("S2-V54")
-@Tag("S2-T31")
 @Timeout(60)
 class AsyncEventsTest {
   private static final Duration LONG = Duration.ofMinutes(2);
@@ -105,8 +100,6 @@ class AsyncEventsTest {
   }
 
   @DeviceTest
-  @Tag("P-18")
-  @Tag("S2-Q06")
   void drainedEventHasTheQueuePair() throws InterruptedException {
     try (Loop loop = new Loop()) {
       loop.qp.drainWithEvent();

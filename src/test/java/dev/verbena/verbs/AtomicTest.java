@@ -8,12 +8,8 @@ import dev.verbena.testing.DeviceTest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.TreeSet;
-import org.junit.jupiter.api.Tag;
 
 /** Atomics, as rdma-core's test_atomic.py tests them. */
-@Tag("S2-K07")
-@Tag("S2-K08")
-@Tag("S3-F29")
 class AtomicTest {
   private static final AccessFlag[] ATOMIC = {AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC};
 
@@ -22,7 +18,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("S2-K08")
   void comparesAndSwaps() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -42,7 +37,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("S2-K07")
   void fetchesAndAdds() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -61,7 +55,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("P-15")
   void countsForTwoPeers() {
     try (Pair first = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = first.b.page(ATOMIC).register();
@@ -108,7 +101,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("S2-W11")
   void regionWithoutAtomicAccessRejectsTheRequest() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(AccessFlag.LOCAL_WRITE).register();
@@ -118,7 +110,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("S2-E04")
   void unalignedAddressThrows() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -132,8 +123,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("S2-W05")
-  @Tag("S2-K24")
   void wrongLocalKeyFailsTheRequest() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();
@@ -144,8 +133,6 @@ class AtomicTest {
   }
 
   @DeviceTest
-  @Tag("S2-W11")
-  @Tag("S2-K24")
   void wrongRemoteKeyFailsTheRequest() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion counter = pair.b.page(ATOMIC).register();

@@ -12,7 +12,6 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -68,7 +67,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-K16")
   void aWindowOfType1GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
@@ -81,7 +79,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-K16")
   void aWindowOfType2GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
     MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
@@ -191,8 +188,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-V50")
-  @Tag("S2-V51")
   void aQueuePairLeavesItsGroups() {
     QueuePair qp = queuePair(QueuePairType.UD);
     qp.attachMulticast(GROUP, 0);
@@ -218,7 +213,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @Tag("S2-V50")
   void aContextClosesWithItsGroups() {
     Context device = Rig.a().open();
     QueuePair qp =
@@ -235,7 +229,6 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @Tag("P-21")
   void aDomainClosesWithItsWindows() {
     try (Loop loop = new Loop()) {
       MemoryWindow[] windows = new MemoryWindow[4];

@@ -23,7 +23,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -79,9 +78,6 @@ class CompletionCursorTest {
       String pointer, Object inC, ToLongFunction<CompletionCursor> read, long inJava) {}
 
   @Test
-  @Tag("S2-T28")
-  @Tag("S2-T29")
-  @Tag("S2-T30")
   void everyValueIsReadByItsFunction() {
     List<Field> fields =
         List.of(
@@ -217,8 +213,6 @@ class CompletionCursorTest {
   }
 
   @Test
-  @Tag("S2-V17")
-  @Tag("S2-V18")
   void callsThatNeedTheLockThrowDuringPolling() {
     ProtectionDomain domain = device.context.allocateProtectionDomain();
     Completions completions = new Completions(4);

@@ -13,15 +13,10 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Spinning, then sleeping, without missing a completion. */
-@Tag("S2-V44")
-@Tag("S2-V45")
-@Tag("S2-V46")
-@Tag("P-16")
 @Timeout(60)
 class CompletionWaiterTest {
   private static final Duration LONG = Duration.ofMinutes(2);
@@ -222,7 +217,6 @@ class CompletionWaiterTest {
   }
 
   @DeviceTest
-  @Tag("P-16")
   void spinsAndSleepsOnADevice() throws InterruptedException {
     try (Context opened = Rig.a().open()) {
       Loop loop = new Loop(opened, opened.createCompletionChannel());

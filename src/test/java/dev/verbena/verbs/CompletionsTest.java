@@ -10,33 +10,9 @@ import dev.verbena.raw.rdma_h;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Polling, and what completions tell. */
-@Tag("S2-V38")
-@Tag("S2-W01")
-@Tag("S2-W02")
-@Tag("S2-W03")
-@Tag("S2-W04")
-@Tag("S2-W05")
-@Tag("S2-W06")
-@Tag("S2-W07")
-@Tag("S2-W08")
-@Tag("S2-W09")
-@Tag("S2-W10")
-@Tag("S2-W11")
-@Tag("S2-W12")
-@Tag("S2-W13")
-@Tag("S2-W14")
-@Tag("S2-W15")
-@Tag("S2-W16")
-@Tag("S2-W17")
-@Tag("S2-W18")
-@Tag("S2-W19")
-@Tag("S2-W20")
-@Tag("S2-W21")
-@Tag("S2-W22")
 class CompletionsTest {
   private final RecordingDevice device = new RecordingDevice();
   private final CompletionQueue queue = device.context.createCompletionQueue(16);

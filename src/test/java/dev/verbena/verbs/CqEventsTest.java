@@ -19,15 +19,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
 /** Completion channels, as rdma-core's test_cq_events.py tests them, and how waits end. */
-@Tag("S2-V19")
-@Tag("S2-V20")
-@Tag("S2-V44")
-@Tag("S2-V45")
-@Tag("S2-V46")
 @Timeout(60)
 class CqEventsTest {
   private static final Duration LONG = Duration.ofMinutes(2);
@@ -53,7 +47,6 @@ class CqEventsTest {
   }
 
   @DeviceTest
-  @Tag("P-16")
   void datagramsRaiseCompletionEvents() throws InterruptedException {
     try (Pair pair = new Pair()) {
       CompletionChannel channel = pair.b.context.createCompletionChannel();

@@ -12,7 +12,6 @@ import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 
 /** Extended completion queues, as rdma-core's test_cqex.py tests them. */
@@ -106,8 +105,6 @@ class CqExTest {
 
   @DeviceTest
   @Timeout(60)
-  @Tag("S2-V17")
-  @Tag("S2-V18")
   void callsThatNeedTheLockThrowDuringPolling() {
     try (Pair pair = new Pair()) {
       ExtendedCompletionQueue a = standard(pair.a.context);

@@ -14,13 +14,8 @@ import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 
 /** Completion queues, as rdma-core's test_cq.py tests them. */
-@Tag("S2-V16")
-@Tag("S2-V17")
-@Tag("S2-V18")
-@Tag("S2-K14")
 class CqTest {
   @DeviceTest
   void hasAtLeastTheRequestedCapacity() {

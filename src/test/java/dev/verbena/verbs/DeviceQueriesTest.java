@@ -14,16 +14,10 @@ import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.OptionalInt;
-import org.junit.jupiter.api.Tag;
 
 /** What devices and ports say, as rdma-core's test_device.py asks them. */
 class DeviceQueriesTest {
   @DeviceTest
-  @Tag("S2-V02")
-  @Tag("S2-V03")
-  @Tag("S2-V04")
-  @Tag("S2-V05")
-  @Tag("S2-V06")
   void isFound() throws Exception {
     Device device = Rig.a();
     assertEquals(device.name(), Device.named(device.name()).name());
@@ -47,8 +41,6 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @Tag("S2-V08")
-  @Tag("S2-V09")
   void hasTheTextsOfTheLibrary() {
     var verbs = Provider.system().verbs();
     for (NodeType type : NodeType.values()) {
@@ -60,9 +52,6 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @Tag("S2-V10")
-  @Tag("S2-T05")
-  @Tag("S0-16")
   void hasAttributes() {
     try (Context context = Rig.a().open()) {
       DeviceAttributes device = context.deviceAttributes();
@@ -90,8 +79,6 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @Tag("S2-V11")
-  @Tag("S2-T08")
   void hasPortAttributes() {
     try (Context context = Rig.a().open()) {
       assertEquals(1, context.ports().size());
@@ -124,7 +111,6 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @Tag("S2-V12")
   void hasGids() throws Exception {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);
@@ -160,8 +146,6 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
-  @Tag("S2-V13")
-  @Tag("S2-K25")
   void hasPartitionKeys() {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);

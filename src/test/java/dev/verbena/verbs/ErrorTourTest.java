@@ -9,12 +9,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 
 /** Every failure that software can provoke, and the way back into use through RESET. */
-@Tag("P-19")
-@Tag("S2-K22")
-@Tag("S2-Q07")
 class ErrorTourTest {
   /** Longer than a busy, emulated machine pauses a program that answers. */
   private static final AckTimeout TIMEOUT = AckTimeout.atLeast(Duration.ofSeconds(1));
@@ -74,8 +70,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W03")
-  @Tag("S2-W12")
   void tooShortReceiveFails() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -88,8 +82,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W03")
-  @Tag("S2-W05")
   void wrongLocalKeyFails() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -102,8 +94,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W03")
-  @Tag("S2-W12")
   void receiveWithAWrongLocalKeyFailsAtBothEnds() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -115,7 +105,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W11")
   void wrongRemoteKeyFails() {
     try (Pair pair = impatient()) {
       MemoryRegion target = pair.b.memory;
@@ -130,7 +119,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W07")
   void bindingABoundWindowFails() {
     Rig.softRoceOnly();
     try (Pair pair = impatient()) {
@@ -148,8 +136,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W14")
-  @Tag("S2-K13")
   void sendWithoutReceiveExceedsTheRnrRetryCount() {
     try (Pair pair = impatient()) {
       pair.a.run(send(pair, 8), CompletionStatus.RNR_RETRY_EXC_ERR);
@@ -158,9 +144,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-W13")
-  @Tag("S2-W06")
-  @Tag("D-04")
   void sendWithoutPeerExceedsTheRetryCount() {
     try (Pair pair = impatient()) {
       pair.b.queuePair.reset();
@@ -174,7 +157,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S2-K22")
   void otherRequestsAreFlushed() {
     try (Pair pair = impatient()) {
       pair.b.receive(1);
@@ -194,7 +176,6 @@ class ErrorTourTest {
   }
 
   @DeviceTest
-  @Tag("S1-10")
   void failuresAreDescribed() {
     try (Pair pair = impatient()) {
       assertEquals(1, pair.a.queuePair.post(send(pair, 8)));

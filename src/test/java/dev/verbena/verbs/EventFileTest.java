@@ -22,7 +22,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -87,7 +86,6 @@ class EventFileTest {
   }
 
   @Test
-  @Tag("S2-V44")
   void droppedEventIsNotDelivered() throws Exception {
     EventFile<Long> file =
         file(
@@ -179,7 +177,6 @@ class EventFileTest {
   }
 
   @DeviceTest
-  @Tag("S2-V45")
   void completionEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
@@ -200,7 +197,6 @@ class EventFileTest {
   }
 
   @DeviceTest
-  @Tag("S2-V52")
   void asynchronousEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {

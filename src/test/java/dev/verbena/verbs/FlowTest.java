@@ -33,17 +33,9 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Flow rules and actions, against a fake that records the native calls. */
-@Tag("S0-38")
-@Tag("S0-39")
-@Tag("S0-40")
-@Tag("S0-41")
-@Tag("S0-42")
-@Tag("S0-43")
-@Tag("S0-44")
 class FlowTest {
   private static final byte[] MAC = {0x02, 0, 0, 0, 0, 0x0a};
 

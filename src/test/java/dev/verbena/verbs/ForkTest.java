@@ -13,11 +13,9 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
 import java.util.List;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves. */
-@Tag("P-23")
 class ForkTest extends FakeDeviceFixture {
   private int status = rdma_h.IBV_FORK_DISABLED();
 
@@ -33,8 +31,6 @@ class ForkTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-V01")
-  @Tag("S1-06")
   void forkSupportIsInitializedFirst() {
     assertEquals(Fork.Status.DISABLED, Fork.status(provider));
     Fork.initialize(provider);
@@ -46,8 +42,6 @@ class ForkTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @Tag("S2-V01")
-  @Tag("S1-06")
   void forkIsSafe() throws Exception {
     try (Pair pair = new Pair()) {
       assertNotEquals(Fork.Status.ENABLED, Fork.status(), "nobody asked for it");
@@ -60,8 +54,6 @@ class ForkTest extends FakeDeviceFixture {
 
   @AnyKernel
   @DeviceTest
-  @Tag("S2-V01")
-  @Tag("P-23")
   void trafficGoesOnBesideAChild() {
     String said = jvm().run(Forking.class, "initialize").succeeded();
     assertTrue(said.contains("went on, fork "), said);
@@ -69,9 +61,6 @@ class ForkTest extends FakeDeviceFixture {
 
   @AnyKernel
   @DeviceTest
-  @Tag("S2-N01")
-  @Tag("S2-N02")
-  @Tag("S2-N03")
   void environmentVariableEnablesIt() {
     // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.
     ForkedJvm both =

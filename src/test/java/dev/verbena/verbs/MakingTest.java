@@ -13,13 +13,10 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Objects that are made while others close what they are made on. */
-@Tag("S1-05")
-@Tag("P-24")
 @Timeout(60)
 class MakingTest extends FakeDeviceFixture {
   private final CountDownLatch inside = new CountDownLatch(1);
@@ -38,7 +35,6 @@ class MakingTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S1-05")
   void contextIsNotClosedWhileAnObjectIsCreated() throws Exception {
     FutureTask<ThreadDomain> made = new FutureTask<>(context::allocateThreadDomain);
     Thread.ofPlatform().daemon().start(made);

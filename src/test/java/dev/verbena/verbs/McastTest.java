@@ -8,18 +8,12 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.MulticastSocket;
 import java.time.Duration;
-import org.junit.jupiter.api.Tag;
 
 /** Multicast by verbs alone: the host joins, the queue pair is attached. */
-@Tag("P-22")
-@Tag("S2-K23")
 class McastTest {
   private static final String GROUP = "239.7.7.7";
 
   @DeviceTest
-  @Tag("S2-V50")
-  @Tag("S2-V51")
-  @Tag("S2-K12")
   void attachedTwiceOneCopyArrives() throws Exception {
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(GROUP), 0);
     Gid group = Gid.parse("::ffff:" + GROUP);

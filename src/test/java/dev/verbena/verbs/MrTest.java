@@ -29,14 +29,8 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
-import org.junit.jupiter.api.Tag;
 
 /** Memory regions, as rdma-core's test_mr.py tests them. */
-@Tag("S2-V21")
-@Tag("S2-V22")
-@Tag("S2-K15")
-@Tag("S2-T11")
-@Tag("S4-09")
 class MrTest {
   @DeviceTest
   void registersWithEveryAccessThatNeedsNothingSpecial() {

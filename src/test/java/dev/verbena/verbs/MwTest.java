@@ -13,13 +13,9 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Memory windows, as rdma-core's test_mr.py tests them. */
-@Tag("S2-K16")
-@Tag("S3-F30")
-@Tag("P-21")
 class MwTest {
   private static final Set<AccessFlag> WRITE = Set.of(AccessFlag.REMOTE_WRITE);
 

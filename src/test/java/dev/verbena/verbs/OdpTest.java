@@ -15,7 +15,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
-import org.junit.jupiter.api.Tag;
 import org.opentest4j.TestAbortedException;
 
 /**
@@ -103,7 +102,6 @@ class OdpTest {
   }
 
   @DeviceTest
-  @Tag("S4-09")
   void carriesMessages() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV)) {
       sendAndReceive(pair, paged(pair.a), paged(pair.b));

@@ -14,11 +14,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Parent domains and thread domains: on a fake, and on Soft-RoCE, which has none. */
-@Tag("S3-F28")
 class ParentDomainTest extends FakeDeviceFixture {
   public long alloc_td(long context, long attributes) {
     return made(ibv_td.layout(), context);

@@ -8,11 +8,8 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.Tag;
 
 /** Protection domains, as rdma-core's test_pd.py tests them. */
-@Tag("S2-V14")
-@Tag("S2-V15")
 class PdTest {
   @DeviceTest
   void allocatesAndFrees() {

@@ -12,7 +12,6 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
-import org.junit.jupiter.api.Tag;
 
 /** What a port tells while its network interface changes: on a device of the test's own. */
 class PortEventsTest {
@@ -21,10 +20,6 @@ class PortEventsTest {
   private static final String DEVICE = "rxev";
 
   @DeviceTest
-  @Tag("S2-K20")
-  @Tag("S2-E10")
-  @Tag("S2-E11")
-  @Tag("S2-E19")
   void reportsLinkAndAddressChanges() throws Exception {
     Assumptions.assumeTrue(Rig.labGuest().isPresent(), "needs a machine to make devices on");
     run("ip link add " + INTERFACE + " type veth peer name " + PEER);

@@ -17,17 +17,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Lists of requests, posted through C's function pointers. */
-@Tag("S2-V40")
-@Tag("S2-V41")
-@Tag("S2-K13")
-@Tag("S4-10")
 class PostTest {
   private final Arena arena = Arena.ofShared();
   private final RecordingDevice device = new RecordingDevice();
@@ -288,10 +283,6 @@ class PostTest {
   @EnumSource(
       value = QueuePairState.class,
       names = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"})
-  @Tag("S2-V42")
-  @Tag("S2-Q02")
-  @Tag("S2-Q03")
-  @Tag("S2-Q04")
   void sendBeforeRtsThrows(QueuePairState state) {
     SendList sends = new SendList(2, 0);
     sends.send(0);
@@ -313,7 +304,6 @@ class PostTest {
   }
 
   @Test
-  @Tag("S2-V41")
   void receiveBeforeInitThrows() {
     ReceiveList receives = new ReceiveList(1, 0);
     device.room = 0;
@@ -442,7 +432,6 @@ class PostTest {
   }
 
   @Test
-  @Tag("S2-V36")
   void addressHandlesAndWindowsOfAnotherDomainThrow() {
     ProtectionDomain stranger = device.context.allocateProtectionDomain();
     AddressHandle handle = stranger.createAddressHandle(AddressVector.local(1, 1));
@@ -473,7 +462,6 @@ class PostTest {
 
   @ParameterizedTest
   @EnumSource(Receiver.class)
-  @Tag("S3-F28")
   void objectsOfAParentDomainAcceptRegionsOfItsBase(Receiver receiver) {
     ParentDomain parent = domain.parentDomain().create();
     ReceiveQueue queue = receiver.on(parent, completions);

@@ -21,7 +21,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -76,8 +75,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F35")
-  @Tag("P-06")
   void twoRequestsArePostedTogether() {
     try (Posting posting = rc.startPosting()) {
       posting.id(1).write(0x1000, 5).local(region, 8, 16);
@@ -95,20 +92,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F01")
-  @Tag("S3-F04")
-  @Tag("S3-F05")
-  @Tag("S3-F06")
-  @Tag("S3-F07")
-  @Tag("S3-F08")
-  @Tag("S3-F09")
-  @Tag("S3-F10")
-  @Tag("S3-F11")
-  @Tag("S3-F12")
-  @Tag("S3-F13")
-  @Tag("S3-F14")
-  @Tag("S4-10")
-  @Tag("P-10")
   void everyRequestArrivesWithItsValues() {
     MemorySegment header = arena.allocate(54);
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
@@ -161,10 +144,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F15")
-  @Tag("S3-F16")
-  @Tag("S3-F17")
-  @Tag("S3-F18")
   void dataIsGivenAsAnSgeAListOrInline() {
     MemorySegment more = arena.allocate(8);
     try (Posting posting = rc.startPosting()) {
@@ -180,8 +159,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F19")
-  @Tag("S3-F20")
   void datagramsAndXrcRequestsHaveTheirTargets() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     QueuePair ud = queuePair(QueuePairType.UD, SendOperation.SEND);
@@ -205,7 +182,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F25")
   void requestWithoutDataThrows() {
     MemorySegment header = arena.allocate(54);
     QueuePair raw = queuePair(QueuePairType.RAW_PACKET, SendOperation.TSO);
@@ -232,8 +208,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F06")
-  @Tag("S3-F07")
   void requestsWithoutDataHaveNoSge() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
@@ -255,8 +229,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F04")
-  @Tag("S3-F05")
   void atomicWithoutSgeThrows() {
     try (Posting posting = rc.startPosting()) {
       posting.fetchAndAdd(8, 1, 1);
@@ -269,8 +241,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F19")
-  @Tag("S3-F20")
   void secondTargetThrows() {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     AddressHandle foreign =
@@ -302,10 +272,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F31")
-  @Tag("S3-F32")
-  @Tag("S3-F33")
-  @Tag("S3-F34")
   void flagsAreThoseOfTheNextRequestOnly() {
     try (Posting posting = rc.startPosting()) {
       posting.signaled().fenced().solicited().checksum().send();
@@ -323,7 +289,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F03")
   void closeAborts() {
     try (Posting posting = rc.startPosting()) {
       posting.send();
@@ -339,7 +304,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F02")
   void fullQueuePostsNothingAndOtherFailuresThrow() {
     calls.returning("wr_complete", Errno.ENOMEM, -Errno.ENOMEM, Errno.ENOSPC, Errno.EINVAL);
     for (int i = 0; i < 3; i++) {
@@ -376,7 +340,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S2-V42")
   void postingBeforeRtsThrows() {
     calls.returning("wr_complete", Errno.EINVAL, Errno.ENOMEM);
     for (QueuePairState state : List.of(QueuePairState.INIT, QueuePairState.RTR)) {
@@ -466,7 +429,6 @@ class PostingTest {
   }
 
   @Test
-  @Tag("S3-F26")
   void callsThatNeedTheLockThrowDuringAPosting() {
     MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));

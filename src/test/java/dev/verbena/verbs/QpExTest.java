@@ -13,20 +13,11 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 
 /**
  * Requests that are built one by one, as rdma-core's test_qpex.py builds them: the region of {@code
  * ibv_wr_start} to {@code ibv_wr_complete}.
  */
-@Tag("S3-F01")
-@Tag("S3-F02")
-@Tag("S3-F21")
-@Tag("S3-F22")
-@Tag("S3-F23")
-@Tag("S3-F24")
-@Tag("S3-F25")
-@Tag("P-10")
 class QpExTest {
   private static final int ROUNDS = 10;
   private static final int SIZE = 1024;
@@ -58,8 +49,6 @@ class QpExTest {
   // Sends
 
   @DeviceTest
-  @Tag("S3-F11")
-  @Tag("S3-F15")
   void sends() {
     try (Pair pair = rc(SendOperation.SEND)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -78,7 +67,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F12")
   void sendsWithImmediate() {
     try (Pair pair = rc(SendOperation.SEND_WITH_IMM)) {
       pair.b.receive(1);
@@ -92,8 +80,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F11")
-  @Tag("S3-F19")
   void sendsDatagrams() {
     try (Pair pair = ud(SendOperation.SEND)) {
       datagram(pair, SIZE, Optional.empty());
@@ -108,7 +94,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F12")
   void sendsDatagramsWithImmediate() {
     try (Pair pair = ud(SendOperation.SEND_WITH_IMM)) {
       datagram(pair, SIZE, Optional.of(0x1234));
@@ -134,7 +119,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F13")
   void sendsWithInvalidate() {
     try (Pair pair =
         rc(SendOperation.SEND_WITH_INV, SendOperation.BIND_MW, SendOperation.RDMA_WRITE)) {
@@ -172,7 +156,6 @@ class QpExTest {
   // Writes and reads
 
   @DeviceTest
-  @Tag("S3-F09")
   void writes() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -197,7 +180,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F10")
   void writesWithImmediate() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM)) {
       pair.a.memory.memory().fill((byte) 7);
@@ -216,9 +198,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F10")
-  @Tag("S3-F12")
-  @Tag("S3-F25")
   void sendsImmediateValuesAlone() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM, SendOperation.SEND_WITH_IMM)) {
       MemoryRegion target = pair.b.memory;
@@ -240,7 +219,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F08")
   void reads() {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
       for (int i = 0; i < ROUNDS; i++) {
@@ -267,7 +245,6 @@ class QpExTest {
   // Atomics, atomic write, flush
 
   @DeviceTest
-  @Tag("S3-F04")
   void comparesAndSwaps() {
     try (Pair pair = rc(SendOperation.ATOMIC_CMP_AND_SWP)) {
       MemorySegment counter = pair.b.memory.memory();
@@ -285,7 +262,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F05")
   void fetchesAndAdds() {
     try (Pair pair = rc(SendOperation.ATOMIC_FETCH_AND_ADD)) {
       MemorySegment counter = pair.b.memory.memory();
@@ -383,7 +359,6 @@ class QpExTest {
   // Memory windows
 
   @DeviceTest
-  @Tag("S3-F06")
   void bindsAWindow() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.BIND_MW)) {
       MemoryRegion region = pair.b.page(bindable()).register();
@@ -398,8 +373,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F07")
-  @Tag("S3-F31")
   void invalidatesAKeyOfItsOwn() {
     try (Pair pair =
         rc(
@@ -424,7 +397,6 @@ class QpExTest {
   // Batches and data
 
   @DeviceTest
-  @Tag("S3-F02")
   void fullSendQueueRejectsThePosting() {
     try (Pair pair = rc(SendOperation.SEND)) {
       int room = pair.a.queuePair.query(QueuePairAttribute.CAP).capacity().sendRequests();
@@ -443,8 +415,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F35")
-  @Tag("P-06")
   void postsABatch() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.RDMA_WRITE_WITH_IMM)) {
       MemoryRegion target = pair.b.memory;
@@ -465,9 +435,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F16")
-  @Tag("S3-F17")
-  @Tag("S3-F18")
   void gathersData() {
     try (Pair pair =
         Pair.inUse(
@@ -510,9 +477,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F03")
-  @Tag("S3-F26")
-  @Tag("S3-F27")
   void abortedPostingIsDropped() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       MemoryRegion target = pair.b.memory;
@@ -530,7 +494,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S3-F22")
   void operationsOfOtherTypesThrow() {
     try (Pair pair = new Pair()) {
       for (SendOperation operation :
@@ -546,7 +509,6 @@ class QpExTest {
   // What cannot be posted
 
   @DeviceTest
-  @Tag("S2-V41")
   void receiveInResetThrows() {
     try (Pair pair = ud(SendOperation.SEND)) {
       pair.b.queuePair.reset();
@@ -558,7 +520,6 @@ class QpExTest {
   }
 
   @DeviceTest
-  @Tag("S2-V42")
   void sendInResetThrows() {
     try (Pair pair = ud(SendOperation.SEND)) {
       AddressHandle handle = pair.handleToB();

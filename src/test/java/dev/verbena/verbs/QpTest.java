@@ -15,7 +15,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.Tag;
 
 /** Queue pairs: made, moved, asked; as rdma-core's test_qp.py tests them. */
 class QpTest {
@@ -30,8 +29,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-V23")
-  @Tag("S2-Q01")
   void createsQueuePairs() {
     for (QueuePairType type : TYPES) {
       with(
@@ -51,7 +48,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S3-F21")
   void createsExtendedQueuePairs() {
     try (Pair pair = new Pair()) {
       for (QueuePairType type : TYPES) {
@@ -64,7 +60,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-V24")
   void closesOnceWithItsDomain() {
     QueuePair qp;
     try (Pair pair = new Pair(QueuePairType.RC)) {
@@ -116,9 +111,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-Q02")
-  @Tag("S2-Q03")
-  @Tag("S2-Q04")
   void makesEachTransition() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       QueuePair qp = pair.a.queuePair;
@@ -151,9 +143,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-Q02")
-  @Tag("S2-Q03")
-  @Tag("S2-Q04")
   void makesTransitionsOfUd() {
     with(
         QueuePairType.UD,
@@ -186,7 +175,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-V38")
   void explainsErrorsOfTheKernel() {
     with(
         QueuePairType.RC,
@@ -248,7 +236,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-Q07")
   void recoversThroughReset() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       pair.b.receive(1);
@@ -327,7 +314,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-Q06")
   void drainsAndResumes() throws InterruptedException {
     try (Pair pair = new Pair()) {
       QueuePair qp = pair.a.builder(QueuePairType.UD).create();
@@ -343,7 +329,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-V39")
   void requestedAttributesAreQueried() {
     with(
         QueuePairType.UD,
@@ -409,8 +394,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-Q03")
-  @Tag("S2-Q04")
   void allowsManyReadsAtOnce() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       pair.a.queuePair.setup().reads(12);
@@ -440,7 +423,6 @@ class QpTest {
   }
 
   @DeviceTest
-  @Tag("S2-V39")
   void hasTheRequestedAttributes() {
     for (QueuePairType type : TYPES) {
       with(

@@ -6,13 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.testing.DeviceTest;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 class RateTest {
   @Test
-  @Tag("S1-08")
-  @Tag("S1-09")
   void ratesAreMultiplesOf2500Megabits() {
     assertEquals(2, Rate.GBPS_5.multiple());
     assertEquals(Rate.GBPS_120, Rate.ofMultiple(48));

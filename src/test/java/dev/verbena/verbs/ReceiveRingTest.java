@@ -12,19 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Receive requests that are posted again after they were handled. */
-@Tag("S0-22")
-@Tag("S0-23")
-@Tag("S0-24")
-@Tag("S0-25")
-@Tag("S0-26")
-@Tag("S0-27")
-@Tag("S0-28")
-@Tag("S0-29")
 @Timeout(60)
 class ReceiveRingTest {
   private final Arena arena = Arena.ofShared();
@@ -171,7 +162,6 @@ class ReceiveRingTest {
   }
 
   @DeviceTest
-  @Tag("S0-28")
   void streamOfMessagesIsReceived() {
     try (Loop loop = new Loop()) {
       CompletionQueue received = loop.context.createCompletionQueue(16);

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
-import org.junit.jupiter.api.Tag;
 
 /** Memory whose writes need keep no order, as rdma-core's test_relaxed_ordering.py uses it. */
 class RelaxedOrderingTest {
@@ -13,7 +12,6 @@ class RelaxedOrderingTest {
   };
 
   @DeviceTest
-  @Tag("S4-09")
   void carriesMessages() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion from = pair.a.page(RELAXED).register();

@@ -17,14 +17,10 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Ownership: who closes what, when, and how often. */
-@Tag("S1-11")
-@Tag("S1-05")
-@Tag("S2-K26")
 @Timeout(30)
 class ResourceTest {
   private final List<String> released = Collections.synchronizedList(new ArrayList<>());

@@ -11,13 +11,10 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.Optional;
-import org.junit.jupiter.api.Tag;
 
 /** Shared receive queues, as rdma-core's test_srq.py tests them. */
 class SrqTest {
   @DeviceTest
-  @Tag("S2-V25")
-  @Tag("S2-V40")
   void createsAndQueries() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).maxSges(3).create();
@@ -33,7 +30,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("S2-V43")
   void servesTwoQueuePairs() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -62,7 +58,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("S2-V26")
   void queueIsResized() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
@@ -76,8 +71,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("S2-V26")
-  @Tag("S2-E16")
   void raisesTheLimitEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -135,8 +128,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("S2-V28")
-  @Tag("S2-V29")
   void unsupportedTypesThrow() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
@@ -158,10 +149,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("P-17")
-  @Tag("S2-V40")
-  @Tag("S2-E16")
-  @Tag("S2-V26")
   void theLimitIsArmedAgain() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -192,7 +179,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("S2-V27")
   void isNotDestroyedInUse() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
@@ -207,7 +193,6 @@ class SrqTest {
   }
 
   @DeviceTest
-  @Tag("S2-E17")
   void raisesTheLastWqeEvent() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);

@@ -14,14 +14,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class StateTableTest {
   @Test
-  @Tag("S2-Q02")
   void resetToInitHasItsAttributes() {
     assertEquals(
         Set.of(PKEY_INDEX, PORT, ACCESS_FLAGS), StateTable.required(QueuePairType.RC, RESET, INIT));
@@ -31,8 +29,6 @@ class StateTableTest {
   }
 
   @Test
-  @Tag("S2-Q03")
-  @Tag("S2-Q05")
   void initToRtrHasItsAttributes() {
     Set<QueuePairAttribute> unreliable = Set.of(AV, PATH_MTU, DEST_QPN, RQ_PSN);
     Set<QueuePairAttribute> reliable =
@@ -48,7 +44,6 @@ class StateTableTest {
   }
 
   @Test
-  @Tag("S2-Q04")
   void rtrToRtsHasItsAttributes() {
     Set<QueuePairAttribute> reliable =
         Set.of(TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_QP_RD_ATOMIC);
@@ -62,7 +57,6 @@ class StateTableTest {
 
   @ParameterizedTest
   @EnumSource(names = "UNKNOWN", mode = EnumSource.Mode.EXCLUDE)
-  @Tag("S2-Q07")
   void resetAndErrorAreAlwaysReached(QueuePairState from) {
     assertTrue(StateTable.isTransition(from, RESET));
     assertEquals(from != RESET, StateTable.isTransition(from, ERR));

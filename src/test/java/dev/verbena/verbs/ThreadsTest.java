@@ -21,17 +21,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
-import org.junit.jupiter.api.Tag;
 
 /** Many threads on one object, and objects that another thread closed. */
-@Tag("P-24")
 class ThreadsTest {
   private static final int THREADS = 8;
   private static final int EACH = 50;
 
   @DeviceTest
-  @Tag("S1-05")
-  @Tag("S3-F28")
   void threadsShareAQueuePair() throws Exception {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
@@ -73,7 +69,6 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @Tag("S1-05")
   void aClosedObjectThrows() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
     // The rule of the house: nobody is inside a call on an object while it is closed.
@@ -101,7 +96,6 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @Tag("S1-05")
   void queueIsClosedDuringPostAndPoll() throws Exception {
     for (int round = 0; round < 20; round++) {
       try (Pair pair = Pair.connected(QueuePairType.RC);
@@ -184,7 +178,6 @@ class ThreadsTest {
   }
 
   @DeviceTest
-  @Tag("S1-05")
   void manyThreadsClose() throws Exception {
     Pair pair = Pair.connected(QueuePairType.RC);
     CyclicBarrier together = new CyclicBarrier(THREADS);

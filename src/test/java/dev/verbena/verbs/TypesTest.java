@@ -19,7 +19,6 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The types of C as Java has them: their members, their numbers, their texts. */
@@ -40,9 +39,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T02")
-  @Tag("S2-T03")
-  @Tag("S1-01")
   void nodeAndTransportTypesHaveTheirCodes() {
     assertCodes(NodeType.values(), 1, 2, 3, 4);
     assertEquals(4, NodeType.RNIC.code());
@@ -53,8 +49,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T04")
-  @Tag("S2-T09")
   void portStatesAndMtusHaveTheirCodes() {
     assertCodes(PortState.values(), 0, 1, 2, 3, 4, 5);
     assertCodes(Mtu.values(), 1, 2, 3, 4, 5);
@@ -64,9 +58,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T06")
-  @Tag("S0-17")
-  @Tag("S2-T07")
   void capabilitiesHaveTheirBits() {
     int bit = 1;
     DeviceCapability[] all = DeviceCapability.values();
@@ -80,10 +71,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T14")
-  @Tag("S2-T22")
-  @Tag("S2-T23")
-  @Tag("D-02")
   void queuePairTypesAndStatesHaveTheirCodes() {
     assertEquals(2, QueuePairType.RC.code());
     assertEquals(3, QueuePairType.UC.code());
@@ -96,10 +83,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T17")
-  @Tag("S2-T21")
-  @Tag("S2-T27")
-  @Tag("S2-T30")
   void flagsHaveTheirBits() {
     assertEquals(1, rdma_h.IBV_SRQ_MAX_WR());
     assertEquals(2, rdma_h.IBV_SRQ_LIMIT());
@@ -116,9 +99,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T26")
-  @Tag("S4-10")
-  @Tag("S2-T29")
   void operationsHaveTheirCodes() {
     assertCodes(WorkRequestOpcode.values(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15);
     assertCodes(CompletionOpcode.values(), 0, 1, 2, 3, 4, 5);
@@ -127,7 +107,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S4-11")
   void operationsHaveTheirTexts() {
     Set<String> texts = new HashSet<>();
     for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {
@@ -140,13 +119,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T01")
-  @Tag("S2-V02")
-  @Tag("S2-V03")
-  @Tag("S2-V04")
-  @Tag("S2-V05")
-  @Tag("S2-V06")
-  @Tag("S2-V07")
   void closedDeviceHasItsAttributes() {
     Device device = Device.list(provider).getFirst();
     assertEquals("memory0", device.name());
@@ -161,8 +133,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T12")
-  @Tag("S2-K15")
   void regionHasItsAddressLengthAndKeys() {
     MemorySegment memory = arena.allocate(64);
     MemoryRegion region = pd.registerMemory(memory, AccessFlag.LOCAL_WRITE);
@@ -176,10 +146,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T13")
-  @Tag("S2-T15")
-  @Tag("S4-12")
-  @Tag("S4-13")
   void queuePairAttributesOfCreationAreWritten() {
     CompletionQueue sends = context.createCompletionQueue(16);
     CompletionQueue receives = context.createCompletionQueue(16);
@@ -225,7 +191,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T16")
   void sharedReceiveQueueAttributesAreWritten() {
     SharedReceiveQueueAttributes attributes = new SharedReceiveQueueAttributes(5, 6, 7);
     MemorySegment struct = arena.allocate(ibv_srq_attr.layout());
@@ -237,9 +202,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T19")
-  @Tag("S2-T10")
-  @Tag("S2-K17")
   void addressVectorsAreWrittenWithAndWithoutGrh() {
     MemorySegment struct = arena.allocate(ibv_ah_attr.layout());
     GlobalRoute route =
@@ -263,8 +225,6 @@ class TypesTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-T20")
-  @Tag("S2-Q08")
   void queuePairAttributesAreWritten() {
     AddressVector path = AddressVector.local(1, 5);
     AddressVector other = AddressVector.local(2, 6);

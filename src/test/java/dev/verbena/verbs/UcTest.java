@@ -5,15 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.testing.DeviceTest;
 import java.lang.foreign.ValueLayout;
-import org.junit.jupiter.api.Tag;
 
 /** Unreliable connections: sends and writes, nothing that needs an answer. */
-@Tag("P-14")
-@Tag("S2-K11")
 class UcTest {
   @DeviceTest
-  @Tag("S2-K09")
-  @Tag("S2-K11")
   void sendsAndWrites() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       MemoryRegion target = pair.b.memory;
@@ -47,7 +42,6 @@ class UcTest {
   }
 
   @DeviceTest
-  @Tag("S2-K11")
   void lostMessageHasNoCompletion() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);
@@ -62,7 +56,6 @@ class UcTest {
   }
 
   @DeviceTest
-  @Tag("S2-K09")
   void readsAndAtomicsThrow() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);

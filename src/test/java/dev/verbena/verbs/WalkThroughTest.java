@@ -10,16 +10,10 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.junit.jupiter.api.Tag;
 
 /** The application of the manuals, from the list of devices to the clean-up, and its rules. */
 class WalkThroughTest {
   @DeviceTest
-  @Tag("S2-K26")
-  @Tag("S1-02")
-  @Tag("S1-11")
-  @Tag("S4-03")
-  @Tag("S4-04")
   void tenStepsConnectTwoQueuePairs() {
     Device device =
         Device.list().stream().filter(d -> d.guid() == Rig.a().guid()).findFirst().orElseThrow();
@@ -56,14 +50,6 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @Tag("S4-05")
-  @Tag("S4-06")
-  @Tag("S4-07")
-  @Tag("S1-03")
-  @Tag("S2-K03")
-  @Tag("S2-K04")
-  @Tag("S2-K05")
-  @Tag("S2-K06")
   void sendReadAndWriteUseOnePair() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemorySegment server = pair.a.memory.memory();
@@ -99,7 +85,6 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @Tag("S2-K10")
   void deliversInOrder() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       SendList list = new SendList(1, 1);
@@ -115,8 +100,6 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @Tag("S2-K21")
-  @Tag("S2-T24")
   void gathersAndScatters() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemorySegment from = pair.a.memory.memory();
@@ -136,7 +119,6 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @Tag("S2-K19")
   void domainsDoNotMix() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         Arena arena = Arena.ofShared()) {
@@ -154,8 +136,6 @@ class WalkThroughTest {
   }
 
   @DeviceTest
-  @Tag("S4-08")
-  @Tag("S2-K01")
   void queriesTheDevice() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();

@@ -6,11 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
-import org.junit.jupiter.api.Tag;
 
 /** Extended reliable connections, with a sender and a receiver. */
-@Tag("D-02")
-@Tag("P-20")
 class XrcDeviceTest {
   @DeviceTest
   void messagesGoToTheSharedReceiveQueueThatTheyName() {

@@ -24,16 +24,12 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Extended reliable connections (XRC) against a fake: domains, and the shared receive queues and
  * queue pairs that are numbered, passed on and opened again.
  */
-@Tag("D-02")
-@Tag("P-20")
-@Tag("S2-T18")
 class XrcTest extends FakeDeviceFixture {
   private static final int NUMBER = 0x1234;
 
@@ -122,8 +118,6 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-V28")
-  @Tag("S2-V30")
   void domainsAreOpened() {
     XrcDomain own = context.openXrcDomain();
     assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
@@ -147,7 +141,6 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-V29")
   void sharedReceiveQueuesAreNumbered() {
     XrcDomain domain = context.openXrcDomain();
     CompletionQueue completions = context.createCompletionQueue(4);
@@ -168,10 +161,6 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-V31")
-  @Tag("S2-V32")
-  @Tag("S2-V35")
-  @Tag("S2-Q05")
   void receivingEndIsModifiedAndQueried() {
     QueuePair receiver = context.openXrcDomain().createQueuePair();
     assertSame(QueuePairType.XRC_RECV, receiver.type());
@@ -209,8 +198,6 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S2-V33")
-  @Tag("S2-V34")
   void theReceivingEndIsOpenedAgain() {
     XrcDomain domain = context.openXrcDomain(7);
     QueuePair receiver = domain.openQueuePair(0x99);
@@ -229,8 +216,6 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  @Tag("S3-F20")
-  @Tag("S2-T25")
   void sendersNameTheQueue() {
     CompletionQueue completions = context.createCompletionQueue(4);
     QueuePair sender =
@@ -250,14 +235,6 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @Tag("S2-V28")
-  @Tag("S2-V29")
-  @Tag("S2-V30")
-  @Tag("S2-V31")
-  @Tag("S2-V32")
-  @Tag("S2-V33")
-  @Tag("S2-V34")
-  @Tag("S2-V35")
   void softRoceHasNoXrc() {
     Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
