@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.verbs.Device;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
@@ -43,7 +43,9 @@ final class AddressAdvice {
    * address.
    */
   static void requireReachable(InetSocketAddress local) {
-    if (isLoopback(local) && !Provider.system().serves(local.getAddress()) && !isLoopbackServed()) {
+    if (isLoopback(local)
+        && !Providers.system().serves(local.getAddress())
+        && !isLoopbackServed()) {
       throw new IllegalArgumentException(
           "cannot listen on "
               + local

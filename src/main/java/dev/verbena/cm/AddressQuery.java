@@ -3,7 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.SocketAddresses;
 import dev.verbena.raw.rdma_addrinfo;
 import dev.verbena.verbs.QueuePairType;
@@ -184,7 +184,7 @@ public final class AddressQuery {
   }
 
   private List<AddressInfo> resolve() {
-    Librdmacm rdmacm = Provider.system().rdmacm();
+    Librdmacm rdmacm = Providers.system().rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
       rdmacm.rdma_getaddrinfo(node(arena), service(arena), hints(arena), result.address());

@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.Context;
 import java.lang.foreign.Arena;
@@ -41,7 +42,7 @@ public final class Contexts {
    * @return the contexts; closing one closes the objects created from it, but not the device
    */
   public static List<Context> list() {
-    return list(Provider.system().rdmacm());
+    return list(Providers.system().rdmacm());
   }
 
   private static synchronized List<Context> list(Librdmacm rdmacm) {
@@ -68,7 +69,7 @@ public final class Contexts {
                     ? known
                     : new Held(
                         VerbsAccess.get().context(MemorySegment.ofAddress(address)),
-                        Provider.ofContext(address)))
+                        Providers.ofContext(address)))
         .context;
   }
 
@@ -84,7 +85,7 @@ public final class Contexts {
   }
 
   private static void holdAll(Librdmacm rdmacm) {
-    HELD.values().removeIf(held -> held.provider.isClosed());
+    HELD.values().removeIf(held -> Providers.isClosed(held.provider));
     try {
       List<Context> _ = list(rdmacm);
     } catch (VerbsException e) {

@@ -3,7 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -101,7 +101,7 @@ public final class Endpoint implements AutoCloseable {
       InetSocketAddress peer,
       Duration timeout)
       throws InterruptedException {
-    return resolve(Provider.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout);
+    return resolve(Providers.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout);
   }
 
   static Endpoint resolve(

@@ -4,7 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Readiness;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.internal.jfr.FlightEvents;
@@ -73,7 +73,7 @@ public final class EventChannel implements AutoCloseable {
    *     EMFILE if the process has no more file descriptors
    */
   public static EventChannel open() {
-    return open(Provider.system().rdmacm());
+    return open(Providers.system().rdmacm());
   }
 
   static EventChannel open(Librdmacm rdmacm) {

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Memory;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
 
 /**
@@ -116,6 +116,6 @@ public enum EventType {
    *     no name for it
    */
   public String text() {
-    return Memory.string(Provider.system().rdmacm().rdma_event_str(code));
+    return Memory.string(Providers.system().rdmacm().rdma_event_str(code));
   }
 }

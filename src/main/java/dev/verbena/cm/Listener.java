@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -79,7 +79,7 @@ public final class Listener implements AutoCloseable {
    */
   public static Listener open(PortSpace portSpace, InetSocketAddress local, int backlog) {
     AddressAdvice.requireReachable(Objects.requireNonNull(local, "local"));
-    EventChannel channel = EventChannel.open(Provider.reaching(local).rdmacm());
+    EventChannel channel = EventChannel.open(Providers.reaching(local).rdmacm());
     try {
       ConnectionId id = channel.createId(portSpace);
       id.bind(local);

@@ -2,7 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.lang.foreign.Arena;
@@ -29,7 +29,7 @@ public final class SynchronousMode {
    * @return the identifier, to be closed by the caller
    */
   public static ConnectionId createId(PortSpace portSpace) {
-    return createId(Provider.system().rdmacm(), portSpace);
+    return createId(Providers.system().rdmacm(), portSpace);
   }
 
   static ConnectionId createId(Librdmacm rdmacm, PortSpace portSpace) {
@@ -51,7 +51,7 @@ public final class SynchronousMode {
   public static ConnectionId createEndpoint(
       AddressInfo info, @Nullable ProtectionDomain domain, @Nullable QueuePairCapacity capacity) {
     Librdmacm rdmacm =
-        Provider.reaching(info.source().orElse(null), info.destination().orElse(null)).rdmacm();
+        Providers.reaching(info.source().orElse(null), info.destination().orElse(null)).rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr =
           capacity == null ? MemorySegment.NULL : ConnectionQueues.attributes(arena, capacity);

@@ -12,8 +12,7 @@ import java.lang.reflect.Proxy;
  * C signature, its annotation names the location of the function and its error convention. For
  * control calls only: arguments are boxed.
  *
- * <p>Generated classes bind {@link Verbs}, {@link Librdmacm} and {@link Rsockets} to their
- * libraries: they take less time to start.
+ * <p>A {@link GeneratedBinding} takes less time to start.
  */
 public final class Binding implements InvocationHandler {
   /** The source of functions marked {@link Symbol}. */
@@ -32,12 +31,9 @@ public final class Binding implements InvocationHandler {
 
   /** Implements an interface by the symbols of a library. */
   static <T> T toLibrary(Class<T> functions, Library library) {
-    if (functions.isAssignableFrom(NativeVerbs.class)) {
-      return functions.cast(new NativeVerbs(library));
-    } else if (functions.isAssignableFrom(NativeLibrdmacm.class)) {
-      return functions.cast(new NativeLibrdmacm(library));
-    } else if (functions.isAssignableFrom(NativeRsockets.class)) {
-      return functions.cast(new NativeRsockets(library));
+    GeneratedBinding generated = GeneratedBinding.ALL.get(functions);
+    if (generated != null) {
+      return functions.cast(generated.constructor().apply(library));
     }
     NativeFunctions exported = new NativeFunctions(library);
     return bind(

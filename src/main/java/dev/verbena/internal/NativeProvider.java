@@ -54,13 +54,8 @@ final class NativeProvider implements Provider {
         functions,
         type -> {
           Platform.current().requireSupported();
-          if (type == Verbs.class) {
-            return NativeVerbs.library();
-          }
-          if (type == Rsockets.class) {
-            return NativeRsockets.library();
-          }
-          return type == Librdmacm.class ? NativeLibrdmacm.library() : Library.of(type);
+          GeneratedBinding generated = GeneratedBinding.ALL.get(type);
+          return generated == null ? Library.of(type) : generated.library().get();
         });
   }
 }

@@ -20,7 +20,7 @@ public final class RsocketCalls {
   }
 
   static MemorySegment find(String function) {
-    return ((NativeRsockets) Rsockets.system()).exported(function, 0);
+    return ((NativeRsockets) Providers.rsockets()).exported(function, 0);
   }
 
   private final int socket;

@@ -4,8 +4,6 @@ import static dev.verbena.internal.ErrorConvention.ERRNO;
 import static dev.verbena.internal.ErrorConvention.LONG_MINUS_ONE;
 import static dev.verbena.internal.ErrorConvention.MINUS_ONE;
 
-import java.util.Optional;
-
 /**
  * The functions of rsocket.h, which librdmacm exports: one line for each symbol, with its C name,
  * as in {@link Librdmacm}. Software devices do not implement them: in C they use libibverbs and the
@@ -101,14 +99,4 @@ public interface Rsockets {
 
   @Symbol(fails = LONG_MINUS_ONE)
   long riowrite(int socket, long buffer, long count, long offset, int flags);
-
-  /** Returns the functions of this host's librdmacm, which is loaded at the first call of one. */
-  static Rsockets system() {
-    return NativeProvider.INSTANCE.bind(Rsockets.class);
-  }
-
-  /** Returns the rdma-core release of this host's librdmacm, if it is known. */
-  static Optional<String> release() {
-    return NativeProvider.INSTANCE.release(Rsockets.class);
-  }
 }

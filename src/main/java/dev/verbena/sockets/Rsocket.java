@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Rpoll;
 import dev.verbena.internal.RsocketCalls;
 import dev.verbena.internal.Rsockets;
@@ -99,7 +100,7 @@ final class Rsocket {
   }
 
   static Rsockets functions() {
-    return Rsockets.system();
+    return Providers.rsockets();
   }
 
   int descriptor() {

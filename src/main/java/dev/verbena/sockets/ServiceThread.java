@@ -1,6 +1,6 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.Rsockets;
+import dev.verbena.internal.Providers;
 import java.net.SocketException;
 import java.util.Map;
 import java.util.concurrent.Semaphore;
@@ -42,7 +42,7 @@ final class ServiceThread {
 
   /** Decides at the first rsocket: that librdmacm is loaded. */
   private static final class Found {
-    static final String RELEASE = Rsockets.release().orElse("");
+    static final String RELEASE = Providers.rsocketsRelease().orElse("");
     static final boolean IS_LIMITED = isLimited(RELEASE);
   }
 

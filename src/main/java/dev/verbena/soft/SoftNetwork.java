@@ -7,7 +7,7 @@ import dev.verbena.internal.NativeAccess;
 import dev.verbena.internal.Platform;
 import dev.verbena.internal.ProcessMemory;
 import dev.verbena.internal.Provider;
-import dev.verbena.internal.SoftwareProviders;
+import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.Device;
 import java.net.InetAddress;
@@ -119,7 +119,7 @@ public final class SoftNetwork implements AutoCloseable {
 
   private SoftNetwork started() {
     engine.start();
-    SoftwareProviders.add(provider);
+    Providers.add(provider);
     return this;
   }
 
@@ -624,7 +624,7 @@ public final class SoftNetwork implements AutoCloseable {
               return open;
             });
     if (first) {
-      SoftwareProviders.remove(provider);
+      Providers.remove(provider);
       engine.close();
     }
   }

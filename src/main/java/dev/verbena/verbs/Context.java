@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.CriticalCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_context;
@@ -89,7 +90,7 @@ public final class Context extends Resource {
 
   /** Returns the context of a device that C code opened and closes, by a segment of any length. */
   static Context of(MemorySegment segment) {
-    return borrow(Provider.ofContext(segment.address()), segment);
+    return borrow(Providers.ofContext(segment.address()), segment);
   }
 
   static Context borrow(Provider provider, MemorySegment segment) {

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.DeviceLists;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_device;
 import java.io.UncheckedIOException;
@@ -85,7 +86,7 @@ public final class Device {
   public static List<Device> list() {
     List<Device> all = new ArrayList<>();
     VerbsException missing = null;
-    for (Provider provider : Provider.all()) {
+    for (Provider provider : Providers.all()) {
       try {
         all.addAll(list(provider));
       } catch (VerbsException e) {
@@ -238,7 +239,7 @@ public final class Device {
    * @return the context, to be closed
    */
   public static Context importContext(int descriptor) {
-    return importContext(Provider.system(), descriptor);
+    return importContext(Providers.system(), descriptor);
   }
 
   static Context importContext(Provider provider, int descriptor) {

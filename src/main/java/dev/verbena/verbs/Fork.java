@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
 
 /**
@@ -44,7 +45,7 @@ public final class Fork {
    * @throws VerbsException EINVAL if memory is already registered
    */
   public static void initialize() {
-    initialize(Provider.system());
+    initialize(Providers.system());
   }
 
   static void initialize(Provider provider) {
@@ -65,7 +66,7 @@ public final class Fork {
    * @throws VerbsException ENOSYS if libibverbs is older than rdma-core 35
    */
   public static Status status() {
-    return status(Provider.system());
+    return status(Providers.system());
   }
 
   static Status status(Provider provider) {

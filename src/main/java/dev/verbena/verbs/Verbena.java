@@ -7,6 +7,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.verbs.Unsupported.Reason;
 import java.io.IOException;
@@ -40,7 +41,7 @@ public final class Verbena {
   public static Optional<Unsupported> unsupportedReason() {
     Provider provider;
     try {
-      provider = Provider.system();
+      provider = Providers.system();
     } catch (VerbsException | IllegalArgumentException e) {
       return because(Reason.DEVICE, e.getMessage()); // A software device that is described wrongly.
     }
@@ -119,7 +120,7 @@ public final class Verbena {
    */
   public static Optional<String> rdmaCoreRelease() {
     try {
-      return Provider.system().release();
+      return Providers.system().release();
     } catch (RuntimeException | LinkageError e) {
       return Optional.empty(); // unsupportedReason() returns the reason.
     }

@@ -12,7 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
@@ -768,7 +768,7 @@ class RdmaCmTest {
   }
 
   private static boolean isOlderThan60() {
-    return Provider.system().release().map(Double::parseDouble).orElse(60.0) < 60;
+    return Providers.system().release().map(Double::parseDouble).orElse(60.0) < 60;
   }
 
   private static void assertNeeds60(VerbsException refused) {

@@ -13,7 +13,7 @@ class CallTraceTest {
   @DeviceTest
   void callsAreLoggedWithArgumentsResultAndFailure() throws InterruptedException {
     try (LoggedMessages calls = new LoggedMessages(CallTrace.NAME, Level.FINER, "ibv_")) {
-      Verbs verbs = Provider.system().verbs();
+      Verbs verbs = Providers.system().verbs();
       assertEquals(2, verbs.ibv_rate_to_mult(5));
       assertThrows(NullPointerException.class, () -> verbs.ibv_close_device(0));
       assertEquals("FINER: ibv_rate_to_mult(5) = 2", calls.next());

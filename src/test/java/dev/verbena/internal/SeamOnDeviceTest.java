@@ -45,7 +45,7 @@ class SeamOnDeviceTest {
 
   /** Asked for in tests only: the class must load where there is no library. */
   private static Verbs verbs() {
-    return Provider.system().verbs();
+    return Providers.system().verbs();
   }
 
   @DeviceTest

@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
@@ -42,7 +42,7 @@ class DeviceQueriesTest {
 
   @DeviceTest
   void hasTheTextsOfTheLibrary() {
-    var verbs = Provider.system().verbs();
+    var verbs = Providers.system().verbs();
     for (NodeType type : NodeType.values()) {
       assertEquals(Memory.string(verbs.ibv_node_type_str(type.code())), type.text());
     }

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.testing.DeviceTest;
 import org.junit.jupiter.api.Test;
@@ -27,7 +27,7 @@ class RateTest {
   /** The installed library may be too old for the newest rates; then it says -1. */
   @DeviceTest
   void agreesWithTheLibrary() {
-    Verbs verbs = Provider.system().verbs();
+    Verbs verbs = Providers.system().verbs();
     int agreed = 0;
     for (Rate rate : Rate.values()) {
       int multiple = verbs.ibv_rate_to_mult(rate.code());

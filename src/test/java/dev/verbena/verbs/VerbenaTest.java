@@ -8,6 +8,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.verbs.Unsupported.Reason;
 import java.io.IOException;
@@ -52,7 +53,8 @@ class VerbenaTest {
   @Test
   void namesTheOperatingSystem() {
     Unsupported reason =
-        reason(new Platform("Windows 11", "amd64", 64, ByteOrder.LITTLE_ENDIAN), Provider.system());
+        reason(
+            new Platform("Windows 11", "amd64", 64, ByteOrder.LITTLE_ENDIAN), Providers.system());
     assertEquals(Reason.OPERATING_SYSTEM, reason.reason());
     assertTrue(reason.explanation().contains("Windows 11"), reason.explanation());
   }
@@ -60,7 +62,7 @@ class VerbenaTest {
   @Test
   void namesTheProcessor() {
     Unsupported reason =
-        reason(new Platform("Linux", "s390x", 64, ByteOrder.BIG_ENDIAN), Provider.system());
+        reason(new Platform("Linux", "s390x", 64, ByteOrder.BIG_ENDIAN), Providers.system());
     assertEquals(Reason.ARCHITECTURE, reason.reason());
     assertTrue(reason.explanation().contains("s390x"), reason.explanation());
   }

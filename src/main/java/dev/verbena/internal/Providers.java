@@ -1,0 +1,114 @@
+package dev.verbena.internal;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The providers of this JVM: the C libraries, the software devices that are configured for the
+ * whole JVM, and the software networks that programs opened.
+ *
+ * <p>Objects of {@code dev.verbena.verbs} keep the provider that they were created by, so that
+ * several can be used at the same time. What is not called on an object uses the provider of the
+ * thread ({@link CurrentProvider}), if it has one, otherwise the {@linkplain #system default}. Two
+ * rules are needed: networks of tests that run in parallel have the same addresses, and only the
+ * thread tells them apart; software devices that are configured for the whole JVM stand beside
+ * those of the host, and only an address tells which is meant ({@link #reaching}).
+ */
+public final class Providers {
+  /** The device of the kernel's RDMA CM. */
+  private static final Path KERNEL = Path.of("/dev/infiniband/rdma_cm");
+
+  private static final List<Provider> NETWORKS = new CopyOnWriteArrayList<>();
+
+  private Providers() {}
+
+  /** Adds the provider of a software network that was opened. */
+  public static void add(Provider network) {
+    NETWORKS.add(network);
+  }
+
+  /** Removes the provider of a software network that was closed. */
+  public static void remove(Provider network) {
+    NETWORKS.remove(network);
+  }
+
+  /** Returns whether the provider is that of a software network which was closed. */
+  public static boolean isClosed(Provider provider) {
+    return provider != NativeProvider.INSTANCE && !NETWORKS.contains(provider);
+  }
+
+  /** Returns the provider that opened a context: a software network, otherwise the C libraries. */
+  public static Provider ofContext(long context) {
+    for (Provider network : NETWORKS) {
+      if (network.owns(context)) {
+        return network;
+      }
+    }
+    return NativeProvider.INSTANCE;
+  }
+
+  /**
+   * Returns the provider to bind to an address, or to connect to one: the {@linkplain #system
+   * default}, unless that is software devices of which none has the address, while the kernel's
+   * RDMA CM is available.
+   *
+   * @param addresses the own and the peer's address, each null if there is none
+   */
+  public static Provider reaching(@Nullable InetSocketAddress... addresses) {
+    Provider system = system();
+    boolean elsewhere = false;
+    for (InetSocketAddress socketAddress : addresses) {
+      InetAddress address = socketAddress == null ? null : socketAddress.getAddress();
+      if (address != null && system.serves(address)) {
+        return system;
+      }
+      elsewhere |=
+          address != null
+              && !address.isAnyLocalAddress()
+              && !address.isLoopbackAddress()
+              && !address.isMulticastAddress();
+    }
+    return elsewhere && CurrentProvider.get() == null && Files.exists(KERNEL)
+        ? NativeProvider.INSTANCE
+        : system;
+  }
+
+  /**
+   * Returns the default provider: the {@linkplain CurrentProvider current one} of the thread, the
+   * software devices if some are configured, otherwise the C libraries of this host, loaded at the
+   * first call of a function.
+   */
+  public static Provider system() {
+    return all().getFirst();
+  }
+
+  /**
+   * Returns the providers whose devices are listed: only the {@linkplain CurrentProvider current
+   * one} of the thread if it has one; otherwise software devices first, if some are configured.
+   */
+  public static List<Provider> all() {
+    Provider current = CurrentProvider.get();
+    if (current != null) {
+      return List.of(current);
+    }
+    return ConfiguredDevices.provider()
+        .map(soft -> List.of(soft, NativeProvider.INSTANCE))
+        .orElse(List.of(NativeProvider.INSTANCE));
+  }
+
+  /** Returns the rsocket functions of this host's librdmacm, loaded at the first call of one. */
+  public static Rsockets rsockets() {
+    return NativeProvider.INSTANCE.bind(Rsockets.class);
+  }
+
+  /** Returns the rdma-core release of this host's librdmacm, if it is known. */
+  public static Optional<String> rsocketsRelease() {
+    return NativeProvider.INSTANCE.release(Rsockets.class);
+  }
+}
