@@ -500,7 +500,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return the number of completions; 0 if the queue is empty
    */
   public int poll(Completions completions, int limit) {
-    completions.enter();
+    DataPathEntry entry = completions.enter();
     try {
       if (BoundsChecks.ON) {
         if (!completions.isCheckedFor(this)) {
@@ -513,7 +513,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       }
       return completions.polled(calls.ibv_poll_cq(limit, completions.address()), this);
     } finally {
-      completions.leave();
+      entry.leave();
     }
   }
 

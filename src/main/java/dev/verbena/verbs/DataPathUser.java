@@ -5,7 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.util.Collections;
 import java.util.Set;
 import java.util.WeakHashMap;
-import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An object that one thread at a time uses in calls of the data path: a list of requests to post,
@@ -19,27 +19,24 @@ import java.util.concurrent.locks.LockSupport;
  * inside ({@link #awaitEnd}). So at least one of the two sees the store of the other: the using
  * thread does not call C, or the closing one waits until that call has ended.
  *
- * <p>Both accesses are opaque: neither C1 nor C2 reorders them; the processor may, which the
- * barrier prevents.
+ * <p>{@link DataPathEntry} is what it stores, and sees to it that one thread uses the object.
  */
 abstract class DataPathUser {
-  private static final long PAUSE_NANOS = 1_000;
-
-  private static final VarHandle CALLS;
+  private static final VarHandle ENTRY;
 
   static {
     try {
-      CALLS =
+      ENTRY =
           MethodHandles.lookup()
-              .findVarHandle(DataPathUser.class, "calls", int.class)
+              .findVarHandle(DataPathUser.class, "entry", DataPathEntry.class)
               .withInvokeExactBehavior();
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
   }
 
-  /** Odd while the using thread is inside a call, and different for each call. */
-  private int calls;
+  /** Of the thread that used this object last, or of all threads; null before the first use. */
+  private @Nullable DataPathEntry entry;
 
   /**
    * The queue that this object was last checked for, and the value of {@link Resource#closings} at
@@ -53,33 +50,50 @@ abstract class DataPathUser {
   private Set<Resource> used;
 
   /**
-   * Begins a call of the data path, which {@link #leave} must end.
+   * Begins a call of the data path.
    *
+   * @return the entry, which this thread must leave at the end of the call
    * @throws IllegalStateException if a call is in progress: another thread uses this object
    */
-  final void enter() {
-    int now = calls;
-    if ((now & 1) != 0) {
+  final DataPathEntry enter() {
+    DataPathEntry mine = entry;
+    return mine != null && mine.enter() ? mine : enterAtomically();
+  }
+
+  private DataPathEntry enterAtomically() {
+    DataPathEntry now = (DataPathEntry) ENTRY.getAcquire(this);
+    DataPathEntry next = now == null ? DataPathEntry.first() : now.enterAtomically();
+    if (next == null || next != now && !ENTRY.compareAndSet(this, now, next)) {
       throw new IllegalStateException(
           "two threads use one "
               + getClass().getSimpleName()
-              + " at the same time: use one for each thread");
+              + " at the same time"
+              + userBeside(Thread.currentThread())
+              + ": use one for each thread");
     }
-    CALLS.setOpaque(this, now + 1);
+    return next;
   }
 
-  /** Ends a call of the data path: its effects are visible to a thread that sees this. */
-  final void leave() {
-    CALLS.setRelease(this, calls + 1);
+  private String userBeside(Thread thread) {
+    DataPathEntry now = (DataPathEntry) ENTRY.getAcquire(this);
+    return now == null || now.user().equals(thread)
+        ? ""
+        : ", the other is " + Resource.nameOf(now.user());
   }
 
-  /** Waits until the call that is in progress has ended, if there is one. */
-  final void awaitEnd() {
-    int now = (int) CALLS.getAcquire(this);
-    if ((now & 1) != 0) {
-      while ((int) CALLS.getAcquire(this) == now) {
-        LockSupport.parkNanos(PAUSE_NANOS); // A call of the data path takes less than that.
-      }
+  /**
+   * Waits until the call that is in progress has ended, if there is one.
+   *
+   * @param start when the wait began
+   * @param nanos the maximum time of the wait
+   * @throws IllegalStateException if it has not ended then
+   */
+  final void awaitEnd(Resource closing, long start, long nanos) {
+    DataPathEntry now = (DataPathEntry) ENTRY.getAcquire(this);
+    if (now != null && !now.awaitEnd(start, nanos)) {
+      throw new IllegalStateException(
+          "%s cannot be closed: thread %s does not return from a call with its %s"
+              .formatted(closing, Resource.nameOf(now.user()), getClass().getSimpleName()));
     }
   }
 

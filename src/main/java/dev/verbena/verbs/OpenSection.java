@@ -122,7 +122,11 @@ final class OpenSection {
       }
       if (thread.equals(Thread.currentThread()) || System.nanoTime() - start > LIMIT.toNanos()) {
         throw new IllegalStateException(
-            queue + " cannot be closed: its " + name + " is open in thread " + thread.getName());
+            queue
+                + " cannot be closed: its "
+                + name
+                + " is open in thread "
+                + Resource.nameOf(thread));
       }
       LockSupport.parkNanos(PAUSE);
     }

@@ -443,14 +443,14 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     requireSameDomain(window, window.domain());
     requireSameDomain(binding.region(), binding.region().domain());
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
-    enter();
+    DataPathEntry entry = enter();
     try {
       use(window);
       use(binding.region());
       next(WorkRequestOpcode.BIND_MW)
           .ibv_wr_bind_mw(window.address(), rkey, memory.address(BIND_INFO));
     } finally {
-      leave();
+      entry.leave();
     }
     memory.keep();
     return begun(WorkRequestOpcode.BIND_MW);
@@ -607,12 +607,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     }
     requireNoTarget();
     requireSameDomain(handle, handle.domain());
-    enter();
+    DataPathEntry entry = enter();
     try {
       use(handle);
       calls.ibv_wr_set_ud_addr(handle.address(), number, key);
     } finally {
-      leave();
+      entry.leave();
     }
     addressed = true;
     return this;

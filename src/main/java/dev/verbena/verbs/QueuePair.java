@@ -220,7 +220,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   @CheckReturnValue
   public int post(SendList list, int from, int count) {
-    list.enter();
+    DataPathEntry entry = list.enter();
     try {
       if (BoundsChecks.ON) {
         if (!list.isValidated(this, from, count)) {
@@ -238,7 +238,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
           ? count
           : posted("ibv_post_send", errno, QueuePairState.RTS, list, from, count);
     } finally {
-      list.leave();
+      entry.leave();
     }
   }
 
@@ -280,7 +280,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   @Override
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
-    list.enter();
+    DataPathEntry entry = list.enter();
     try {
       if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
         if (!receivesItself) {
@@ -297,7 +297,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
           ? count
           : posted("ibv_post_recv", errno, QueuePairState.INIT, list, from, count);
     } finally {
-      list.leave();
+      entry.leave();
     }
   }
 

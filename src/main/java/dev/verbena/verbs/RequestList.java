@@ -13,8 +13,9 @@ import java.util.Objects;
  * A list of work requests in native memory with their scatter/gather elements (SGEs): formatted
  * once, patched and posted repeatedly without allocation.
  *
- * <p>A list is used by one thread at a time. It may be posted to any queue that its requests suit.
- * Its memory is freed by the garbage collector; once a request was posted, the list can be changed.
+ * <p>A list is used by one thread at a time; the first post of another thread takes some
+ * microseconds longer. It may be posted to any queue that its requests suit. Its memory is freed by
+ * the garbage collector; once a request was posted, the list can be changed.
  */
 public abstract sealed class RequestList extends DataPathUser permits SendList, ReceiveList {
   // Requests of both kinds begin with the same fields.

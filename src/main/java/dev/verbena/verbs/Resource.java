@@ -4,6 +4,7 @@ import dev.verbena.internal.ThreadBarrier;
 import dev.verbena.internal.access.VerbsAccess;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -40,6 +41,12 @@ public abstract class Resource implements AutoCloseable {
     CLOSED
   }
 
+  /**
+   * How long closing waits for other threads: much longer than a call of C takes, since a program
+   * that closes an object again has lost nothing.
+   */
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+
   private final long address;
   private final Runnable release;
   private volatile List<Resource> parents = List.of();
@@ -47,8 +54,11 @@ public abstract class Resource implements AutoCloseable {
   /** In the order of creation; a set, so that removal takes constant time. */
   private final LinkedHashSet<Resource> children = new LinkedHashSet<>();
 
-  /** The number of objects that are being created on this one, which delay its closing. */
-  private int creations;
+  /**
+   * The threads that create an object on this one or call C with it, which delays its closing; a
+   * thread may do both, and is then contained twice.
+   */
+  private final List<Thread> holders = new ArrayList<>(0);
 
   /** The users that passed this object to C on the data path at least once. */
   private List<WeakReference<DataPathUser>> users = List.of();
@@ -56,6 +66,9 @@ public abstract class Resource implements AutoCloseable {
   private int usersBeforePurge = 8;
 
   private volatile State state = State.OPEN;
+
+  /** The thread that closes this object, or that tried last. */
+  private @Nullable Thread closer;
 
   /**
    * Read by the data path instead of the state: false from the start of closing. Not volatile on
@@ -143,7 +156,7 @@ public abstract class Resource implements AutoCloseable {
   /** Prevents the object from being closed until {@link #endHold}. */
   final synchronized void hold() {
     requireNotClosing();
-    creations++;
+    holders.add(Thread.currentThread());
   }
 
   /** Calls C with several objects, none of which can be closed during the call. */
@@ -161,7 +174,7 @@ public abstract class Resource implements AutoCloseable {
   }
 
   final synchronized void endHold() {
-    creations--;
+    holders.remove(Thread.currentThread());
     notifyAll();
   }
 
@@ -212,16 +225,17 @@ public abstract class Resource implements AutoCloseable {
   }
 
   /** Waits until no data path call that uses this object is in progress. */
-  private void awaitDataPath() {
+  private void awaitDataPath(Duration limit) {
     List<WeakReference<DataPathUser>> waitedFor = users();
     if (waitedFor.isEmpty()) {
       return;
     }
     ThreadBarrier.run();
+    long start = System.nanoTime();
     for (WeakReference<DataPathUser> reference : waitedFor) {
       DataPathUser user = reference.get();
       if (user != null) {
-        user.awaitEnd();
+        user.awaitEnd(this, start, limit.toNanos());
       }
     }
   }
@@ -324,10 +338,17 @@ public abstract class Resource implements AutoCloseable {
    *
    * @throws dev.verbena.VerbsException if the C function fails; the object then stays open
    * @throws IllegalStateException if this thread is creating an object on this one, or is closing
-   *     it or an object that was created on it: the call would wait for itself
+   *     it or an object that was created on it: the call would wait for itself; or if another
+   *     thread, which the message names, does not return from a call with this object within 30
+   *     seconds. The object then stays open
    */
   @Override
   public final void close() {
+    close(LIMIT);
+  }
+
+  /** Closes this object; each wait for other threads takes at most so long. */
+  final void close(Duration limit) {
     Deque<Resource> underWay = UNDER_WAY.get();
     for (Resource inner : underWay) {
       if (inner.isWithin(this)) {
@@ -336,16 +357,16 @@ public abstract class Resource implements AutoCloseable {
                 .formatted(this, inner.equals(this) ? "it" : inner));
       }
     }
-    if (!beginClosing()) {
+    if (!beginClosing(limit)) {
       return;
     }
     boolean released = false;
     underWay.push(this);
     try {
       beforeClose();
-      awaitDataPath();
+      awaitDataPath(limit);
       for (Resource child = newestChild(); child != null; child = newestChild()) {
-        child.close();
+        child.close(limit);
         detach(child); // The thread that closed it may not have detached it yet.
       }
       release.run();
@@ -373,29 +394,59 @@ public abstract class Resource implements AutoCloseable {
   void beforeClose() {}
 
   /** Returns true to the one thread that closes the object; others wait until it is closed. */
-  private synchronized boolean beginClosing() {
-    awaitWhile(() -> state == State.CLOSING);
+  private synchronized boolean beginClosing(Duration limit) {
+    awaitWhile(
+        () -> state == State.CLOSING, limit, () -> "thread " + nameOf(closer) + " is closing it");
     if (state == State.CLOSED) {
       return false;
     }
     state = State.CLOSING; // No new operation begins; those in progress continue.
-    awaitWhile(() -> creations > 0);
+    closer = Thread.currentThread();
+    boolean begun = false;
+    try {
+      awaitWhile(
+          () -> !holders.isEmpty(),
+          limit,
+          () ->
+              "thread "
+                  + nameOf(holders.getFirst())
+                  + " does not return from a call with it, or from creating an object on it");
+      begun = true;
+    } finally {
+      if (!begun) {
+        endClosing(State.OPEN);
+      }
+    }
     usable = false;
     CLOSINGS.incrementAndGet();
     return true;
   }
 
-  private synchronized void awaitWhile(BooleanSupplier condition) {
+  /** Returns a name of a thread, for messages; that of a virtual thread is often empty. */
+  static String nameOf(Thread thread) {
+    return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
+  }
+
+  private synchronized void awaitWhile(
+      BooleanSupplier condition, Duration limit, Supplier<String> reason) {
+    long start = System.nanoTime();
     boolean interrupted = false;
-    while (condition.getAsBoolean()) {
-      try {
-        wait();
-      } catch (InterruptedException e) {
-        interrupted = true;
+    try {
+      while (condition.getAsBoolean()) {
+        long left = limit.toNanos() - (System.nanoTime() - start);
+        if (left <= 0) {
+          throw new IllegalStateException(this + " cannot be closed: " + reason.get());
+        }
+        try {
+          wait(Math.ceilDiv(left, 1_000_000));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

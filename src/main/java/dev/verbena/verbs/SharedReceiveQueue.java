@@ -365,7 +365,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   @Override
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
-    list.enter();
+    DataPathEntry entry = list.enter();
     try {
       if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
         list.validate(limits, from, count);
@@ -381,7 +381,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       list.readBadRequest(from, count);
       return PostFailure.posted("ibv_post_srq_recv", errno, this, list, from, count);
     } finally {
-      list.leave();
+      entry.leave();
     }
   }
 

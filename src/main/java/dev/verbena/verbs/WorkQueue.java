@@ -163,7 +163,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   @Override
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
-    list.enter();
+    DataPathEntry entry = list.enter();
     try {
       if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
         list.validate(limits, from, count);
@@ -179,7 +179,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       list.readBadRequest(from, count);
       return PostFailure.posted("ibv_post_wq_recv", errno, this, list, from, count);
     } finally {
-      list.leave();
+      entry.leave();
     }
   }
 

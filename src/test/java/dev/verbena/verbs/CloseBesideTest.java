@@ -9,7 +9,11 @@ import dev.verbena.fake.FakeProvider;
 import dev.verbena.fake.SlowCalls;
 import dev.verbena.testing.Await;
 import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -182,13 +186,126 @@ class CloseBesideTest {
   void twoThreadsCannotUseOneListAtTheSameTime() throws Exception {
     QueuePair posted = queuePair(QueuePairType.RC);
     ReceiveList list = new ReceiveList(1, 1);
-    list.enter();
-    try {
-      var refused = assertThrows(IllegalStateException.class, () -> posted.post(list)).getMessage();
-      assertTrue(refused.contains("two threads use one ReceiveList"), refused);
-    } finally {
-      list.leave();
-    }
+    DataPathEntry entry = list.enter();
+    String refused = inAnotherThread(() -> posted.post(list));
+    assertTrue(refused.contains("two threads use one ReceiveList"), refused);
+    assertTrue(refused.contains(Thread.currentThread().getName()), refused);
+    entry.leave();
     assertEquals(1, posted.post(list));
+    assertEquals("", inAnotherThread(() -> posted.post(list)));
+    assertEquals(1, posted.post(list));
+  }
+
+  /** Runs a post in another thread; returns the message of its exception, or an empty string. */
+  private static String inAnotherThread(Callable<Integer> post) throws Exception {
+    FutureTask<String> task =
+        new FutureTask<>(
+            () -> {
+              try {
+                assertEquals(1, post.call());
+                return "";
+              } catch (IllegalStateException e) {
+                return e.getMessage();
+              }
+            });
+    Thread.ofPlatform().start(task);
+    return task.get();
+  }
+
+  @Test
+  void aListMayBeUsedByOneThreadAfterTheOther() throws Exception {
+    QueuePair posted = queuePair(QueuePairType.RC);
+    ReceiveList list = new ReceiveList(1, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+      assertEquals("", inAnotherThread(() -> posted.post(list)));
+      assertEquals(1, posted.post(list));
+    }
+    closedBeside(
+        posted,
+        q -> {
+          int _ = q.post(list);
+        });
+  }
+
+  /**
+   * The threads get exceptions, but closing does not wait for a call that ended, and the lists can
+   * be used again by one thread.
+   */
+  @Test
+  void closeReturnsAfterThreadsSharedAList() throws Exception {
+    FakeProvider quick = new FakeProvider();
+    try (Context shared = FakeDevices.of(quick).open()) {
+      for (int round = 0; round < ROUNDS; round++) {
+        CompletionQueue polled = shared.completionQueue(8).create();
+        Completions completions = new Completions(4);
+        AtomicInteger inside = new AtomicInteger();
+        Callable<Integer> misuse =
+            () -> {
+              int refused = 0;
+              for (int i = 0; i < 5_000; i++) {
+                try {
+                  DataPathEntry entry = completions.enter();
+                  try {
+                    completions.check(polled);
+                    assertEquals(1, inside.incrementAndGet(), "threads in C");
+                  } finally {
+                    inside.decrementAndGet();
+                    entry.leave();
+                  }
+                } catch (IllegalStateException e) {
+                  assertTrue(e.getMessage().contains("two threads use one"), e.getMessage());
+                  refused++;
+                }
+              }
+              return refused;
+            };
+        List<FutureTask<Integer>> users =
+            List.of(new FutureTask<>(misuse), new FutureTask<>(misuse));
+        users.forEach(user -> Thread.ofPlatform().start(user));
+        for (FutureTask<Integer> user : users) {
+          int _ = user.get();
+        }
+        assertEquals(0, polled.poll(completions));
+        polled.close(Duration.ofSeconds(60));
+      }
+    }
+    quick.close();
+  }
+
+  @Test
+  void closeNamesTheThreadThatDoesNotReturn() throws Exception {
+    QueuePair posted = queuePair(QueuePairType.RC);
+    ReceiveList list = new ReceiveList(1, 1);
+    assertEquals(1, posted.post(list));
+    DataPathEntry entry = list.enter();
+    FutureTask<String> closing =
+        new FutureTask<>(
+            () ->
+                assertThrows(IllegalStateException.class, () -> posted.close(Duration.ofMillis(10)))
+                    .getMessage());
+    Thread.ofPlatform().start(closing);
+    assertEquals(
+        posted
+            + " cannot be closed: thread "
+            + Thread.currentThread().getName()
+            + " does not return from a call with its ReceiveList",
+        closing.get());
+    assertTrue(posted.isOpen());
+    entry.leave();
+    posted.close();
+  }
+
+  /** As after an error in a thread that has terminated, or goes on with the list. */
+  @Test
+  void anUnfinishedCallOfAThreadDoesNotPreventLaterOnes() throws Exception {
+    QueuePair posted = queuePair(QueuePairType.RC);
+    ReceiveList list = new ReceiveList(1, 1);
+    assertEquals(1, posted.post(list));
+    DataPathEntry _ = list.enter();
+    assertEquals(1, posted.post(list));
+    Thread.ofPlatform().start(list::enter).join();
+    assertEquals(1, posted.post(list));
+    Thread.ofPlatform().start(list::enter).join();
+    posted.close(Duration.ofMillis(10));
   }
 }

@@ -176,7 +176,7 @@ class ResourceTest {
     begun.await();
     assertNull(context.find(Slow.class, 17), "it is not complete");
     Thread closer = Thread.ofPlatform().daemon().start(context::close);
-    while (closer.getState() != Thread.State.WAITING) {
+    while (closer.getState() != Thread.State.TIMED_WAITING) {
       Thread.sleep(1);
     }
     assertFalse(context.isOpen());
@@ -187,6 +187,61 @@ class ResourceTest {
     assertTrue(closer.join(Duration.ofSeconds(10)));
     maker.join();
     assertEquals(List.of("stop waiting", "slow", "queue", "domain", "context"), released);
+  }
+
+  @Test
+  void closingEndsBesideACreationThatDoesNot() throws InterruptedException {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thing context = thing("context");
+    Thread maker =
+        Thread.ofPlatform()
+            .name("maker")
+            .start(
+                () ->
+                    Resource.make(
+                        List.of(context),
+                        () -> {
+                          begun.countDown();
+                          awaitQuietly(goOn);
+                          return new Thing("slow", () -> released.add("slow"));
+                        }));
+    begun.await();
+    var thrown =
+        assertThrows(IllegalStateException.class, () -> context.close(Duration.ofMillis(10)));
+    assertEquals(
+        "context cannot be closed: thread maker does not return from a call with it, or from"
+            + " creating an object on it",
+        thrown.getMessage());
+    assertTrue(context.isOpen());
+    goOn.countDown();
+    maker.join();
+    context.close();
+    assertEquals(List.of("slow", "context"), released);
+  }
+
+  @Test
+  void closingEndsBesideAnotherThatDoesNot() throws InterruptedException {
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thing slow =
+        thing(
+            "slow",
+            () -> {
+              inside.countDown();
+              awaitQuietly(goOn);
+              released.add("slow");
+            });
+    Thread closer = Thread.ofPlatform().name("closer").start(slow::close);
+    inside.await();
+    Thread.currentThread().interrupt();
+    var thrown = assertThrows(IllegalStateException.class, () -> slow.close(Duration.ofMillis(10)));
+    assertTrue(Thread.interrupted(), "the interrupt is kept");
+    assertEquals("slow cannot be closed: thread closer is closing it", thrown.getMessage());
+    goOn.countDown();
+    closer.join();
+    slow.close();
+    assertEquals(List.of("slow"), released);
   }
 
   @Test
@@ -409,7 +464,7 @@ class ResourceTest {
     Thread childCloser = Thread.ofPlatform().daemon().start(child::close);
     inside.await();
     Thread parentCloser = Thread.ofPlatform().daemon().start(context::close);
-    while (parentCloser.getState() != Thread.State.WAITING) {
+    while (parentCloser.getState() != Thread.State.TIMED_WAITING) {
       Thread.sleep(1);
     }
     goOn.countDown();
