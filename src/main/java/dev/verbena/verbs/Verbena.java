@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * Checks whether this host can use RDMA. The checks can be called on any operating system.
@@ -39,29 +40,36 @@ public final class Verbena {
    * @return the requirement with advice; empty if nothing is missing
    */
   public static Optional<Unsupported> unsupportedReason() {
-    Provider provider;
-    try {
-      provider = Providers.system();
-    } catch (VerbsException | IllegalArgumentException e) {
-      return because(Reason.DEVICE, e.getMessage()); // A software device that is described wrongly.
-    }
-    return unsupportedReason(Platform.current(), provider);
+    return unsupportedReason(Platform.current(), Providers::system);
   }
 
-  static Optional<Unsupported> unsupportedReason(Platform platform, Provider provider) {
+  static Optional<Unsupported> unsupportedReason(Platform platform, Supplier<Provider> system) {
     String unknown = platform.unsupportedReason();
     if (unknown != null) {
       return because(platform.isLinux() ? Reason.ARCHITECTURE : Reason.OPERATING_SYSTEM, unknown);
     }
+    try {
+      return unsupportedReason(system);
+    } catch (IllegalCallerException e) {
+      return because(Reason.NATIVE_ACCESS, e.getMessage());
+    } catch (UnsupportedOperationException | LinkageError e) {
+      return because(Reason.ARCHITECTURE, "this JVM cannot call C: " + e);
+    }
+  }
+
+  private static Optional<Unsupported> unsupportedReason(Supplier<Provider> system) {
+    Provider provider;
+    try {
+      provider = system.get();
+    } catch (VerbsException | IllegalArgumentException | IllegalStateException e) {
+      // A software device that is described wrongly, or cannot be created.
+      return because(Reason.DEVICE, e.getMessage());
+    }
     Verbs verbs;
     try {
       verbs = provider.verbs();
-    } catch (IllegalCallerException e) {
-      return because(Reason.NATIVE_ACCESS, e.getMessage());
     } catch (VerbsException e) {
       return because(Reason.LIBRARY, e.getMessage());
-    } catch (UnsupportedOperationException | LinkageError e) {
-      return because(Reason.ARCHITECTURE, "this JVM cannot call C: " + e);
     }
     try {
       return hasDevice(verbs)

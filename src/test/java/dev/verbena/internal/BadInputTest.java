@@ -90,6 +90,18 @@ class BadInputTest {
     assertTrue(output.contains("--enable-native-access=dev.verbena"), output);
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"2", "udp:127.0.0.1", "no device"})
+  void deniedNativeAccessIsReportedWithSoftwareDevices(String devices) {
+    for (ForkedJvm jvm : List.of(new ForkedJvm(), new ForkedJvm().asModule())) {
+      String output =
+          denied(jvm.with("-Ddev.verbena.soft=" + devices)).run(AskSupport.class).succeeded();
+      assertTrue(output.contains("supported: false"), output);
+      assertTrue(output.contains("reason: NATIVE_ACCESS"), output);
+      assertTrue(output.contains("list: IllegalCallerException"), output);
+    }
+  }
+
   @Test
   void enabledNativeAccessWorksOnTheModulePath() {
     String output = new ForkedJvm().asModule().withNativeAccess().run(AskSupport.class).succeeded();
@@ -98,10 +110,16 @@ class BadInputTest {
 
   @Test
   void otherOperatingSystemIsUnsupported() {
-    String output = new ForkedJvm().with("-Dos.name=Windows 11").run(AskSupport.class).succeeded();
-    assertTrue(output.contains("OPERATING_SYSTEM"), output);
-    assertTrue(output.contains("Windows 11"), output);
-    assertTrue(output.contains("list: UnsupportedOperationException"), output);
+    for (String devices : List.of("0", "2", "no device")) {
+      String output =
+          new ForkedJvm()
+              .with("-Dos.name=Windows 11", "-Ddev.verbena.soft=" + devices)
+              .run(AskSupport.class)
+              .succeeded();
+      assertTrue(output.contains("OPERATING_SYSTEM"), output);
+      assertTrue(output.contains("Windows 11"), output);
+      assertTrue(output.contains("list: UnsupportedOperationException"), output);
+    }
   }
 
   @Test

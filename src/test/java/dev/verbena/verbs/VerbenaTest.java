@@ -53,8 +53,7 @@ class VerbenaTest {
   @Test
   void namesTheOperatingSystem() {
     Unsupported reason =
-        reason(
-            new Platform("Windows 11", "amd64", 64, ByteOrder.LITTLE_ENDIAN), Providers.system());
+        reason(new Platform("Windows 11", "amd64", 64, ByteOrder.LITTLE_ENDIAN), Providers::system);
     assertEquals(Reason.OPERATING_SYSTEM, reason.reason());
     assertTrue(reason.explanation().contains("Windows 11"), reason.explanation());
   }
@@ -62,7 +61,7 @@ class VerbenaTest {
   @Test
   void namesTheProcessor() {
     Unsupported reason =
-        reason(new Platform("Linux", "s390x", 64, ByteOrder.BIG_ENDIAN), Providers.system());
+        reason(new Platform("Linux", "s390x", 64, ByteOrder.BIG_ENDIAN), Providers::system);
     assertEquals(Reason.ARCHITECTURE, reason.reason());
     assertTrue(reason.explanation().contains("s390x"), reason.explanation());
   }
@@ -77,7 +76,35 @@ class VerbenaTest {
         reason(LINUX, new Failing(() -> notFound)));
   }
 
-  private static Unsupported reason(Platform platform, Provider provider) {
-    return Verbena.unsupportedReason(platform, provider).orElseThrow();
+  @Test
+  void softwareDevicesThatCannotBeCreatedAreReported() {
+    for (RuntimeException failure :
+        new RuntimeException[] {
+          new VerbsException("bind", Errno.EADDRNOTAVAIL, "no such address"),
+          new IllegalArgumentException("described wrongly"),
+          new IllegalStateException("not installed")
+        }) {
+      Supplier<Provider> system =
+          () -> {
+            throw failure;
+          };
+      assertEquals(new Unsupported(Reason.DEVICE, failure.getMessage()), reason(LINUX, system));
+    }
+    assertEquals(
+        Reason.NATIVE_ACCESS,
+        reason(
+                LINUX,
+                () -> {
+                  throw new IllegalCallerException("flag");
+                })
+            .reason());
+  }
+
+  private static Unsupported reason(Platform platform, Failing provider) {
+    return reason(platform, () -> provider);
+  }
+
+  private static Unsupported reason(Platform platform, Supplier<Provider> system) {
+    return Verbena.unsupportedReason(platform, system).orElseThrow();
   }
 }
