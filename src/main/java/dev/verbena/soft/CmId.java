@@ -486,11 +486,19 @@ final class CmId {
 
   // The end
 
-  /** Reports on another channel from now on, also what was not taken yet. */
+  /**
+   * Reports on another channel from now on, also what was not taken yet, with the identifiers of
+   * requests that wait there.
+   */
   void moveTo(CmChannel other) {
     List<CmEvent> waiting = channel.remove(event -> event.id() == this);
     channel = other;
-    waiting.forEach(other::add);
+    for (CmEvent event : waiting) {
+      if (event.parameters() instanceof CmEvent.Request request) {
+        request.made().moveTo(other);
+      }
+      other.add(event);
+    }
   }
 
   /** Ends everything; requests that nobody took are rejected. */
