@@ -7,8 +7,12 @@ import dev.verbena.internal.Providers;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -21,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * ({@code struct rdma_cm_id}) whose events the library reads.
  *
  * <p>The active side gets an endpoint from {@link #resolve}, the passive side from {@link
- * Listener#take()}:
+ * Listener#take()}, a member of multicast groups from {@link #bind}:
  *
  * {@snippet :
  * try (Endpoint client = Endpoint.resolve(PortSpace.TCP, null, server, timeout)) {
@@ -32,7 +36,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>States.</b> An endpoint of the active side is resolved and has a device; {@link #connect}
  * establishes the connection. An endpoint of the passive side holds a {@linkplain #request()
- * request}, which {@link #accept} accepts and {@link ConnectionId#reject()} rejects. When the
+ * request}, which {@link #accept} accepts and {@link ConnectionId#reject()} rejects. A bound
+ * endpoint has a device, and can join multicast groups ({@link #joinMulticast}). When the
  * connection ends or the device is removed, the endpoint disconnects ({@code rdma_disconnect}):
  * outstanding requests of the queue pair are flushed, and {@link #end()} returns the event.
  *
@@ -53,6 +58,8 @@ import org.jspecify.annotations.Nullable;
 public final class Endpoint implements AutoCloseable {
   private static final Set<EventType> ENDS =
       EnumSet.of(EventType.DISCONNECTED, EventType.DEVICE_REMOVAL);
+  private static final Set<EventType> OF_GROUPS =
+      EnumSet.of(EventType.MULTICAST_JOIN, EventType.MULTICAST_ERROR);
 
   /**
    * The timeout of one address resolution, which is then repeated. The kernel misses a neighbour's
@@ -63,10 +70,16 @@ public final class Endpoint implements AutoCloseable {
   private final EndpointChannel channel;
   private final ConnectionId id;
   private final @Nullable ConnectionEvent request;
-  private final LinkedBlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
+
+  /** The events that are not of multicast groups; empty at the end. */
+  private final BlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
 
   /** The context number of the last multicast join, which identifies its event. */
   private final AtomicLong joins = new AtomicLong();
+
+  /** The events of the multicast joins in progress, by context number; empty at the end. */
+  private final Map<Long, BlockingQueue<Optional<ConnectionEvent>>> joining =
+      new ConcurrentHashMap<>();
 
   /** Whether requests are outstanding that may still complete when the peer has disconnected. */
   private volatile BooleanSupplier outstanding = () -> false;
@@ -80,6 +93,42 @@ public final class Endpoint implements AutoCloseable {
     this.id = id;
     this.request = request;
     channel.add(id, this::deliver);
+  }
+
+  /**
+   * Creates an identifier, and binds it to a local address: {@code rdma_bind_addr}. For a datagram
+   * service that joins multicast groups:
+   *
+   * {@snippet :
+   * try (Endpoint member =
+   *     Endpoint.bind(PortSpace.UDP, new InetSocketAddress("10.9.0.1", 0))) {
+   *   QueuePair queuePair = member.id().queues().createQueuePair(QueuePairCapacity.of(16));
+   *   DatagramParameters group = member.joinMulticast(address, JoinFlag.FULLMEMBER, timeout);
+   * }
+   * }
+   *
+   * @param portSpace the port space
+   * @param local the address of a device; for port 0 the kernel chooses a free port
+   * @return an endpoint, to be closed by the caller
+   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
+   *     not have
+   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
+   */
+  public static Endpoint bind(PortSpace portSpace, InetSocketAddress local) {
+    AddressAdvice.requireReachable(Objects.requireNonNull(local, "local"));
+    Endpoint endpoint = create(Providers.reaching(local).rdmacm(), portSpace);
+    try {
+      endpoint.id.bind(local);
+      return endpoint;
+    } catch (Throwable t) {
+      endpoint.close();
+      throw t;
+    }
+  }
+
+  private static Endpoint create(Librdmacm rdmacm, PortSpace portSpace) {
+    return EndpointChannel.enter(
+        rdmacm, channel -> new Endpoint(channel, channel.events().createId(portSpace), null));
   }
 
   /**
@@ -112,9 +161,7 @@ public final class Endpoint implements AutoCloseable {
       Duration timeout)
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
-    Endpoint endpoint =
-        EndpointChannel.enter(
-            rdmacm, channel -> new Endpoint(channel, channel.events().createId(portSpace), null));
+    Endpoint endpoint = create(rdmacm, portSpace);
     try {
       endpoint.resolveAddress(local, peer, deadline);
       endpoint.id.resolveRoute(endpoint.remaining("rdma_resolve_route", deadline));
@@ -192,8 +239,16 @@ public final class Endpoint implements AutoCloseable {
             });
     if (event.isEmpty()) {
       over.countDown();
+      joining.values().forEach(join -> join.add(event));
+      events.add(event);
+    } else if (OF_GROUPS.contains(event.get().type())) {
+      BlockingQueue<Optional<ConnectionEvent>> join = joining.get(event.get().argument());
+      if (join != null) { // The join was not abandoned.
+        join.add(event);
+      }
+    } else {
+      events.add(event);
     }
-    events.add(event);
   }
 
   /**
@@ -235,28 +290,26 @@ public final class Endpoint implements AutoCloseable {
 
   private ConnectionEvent await(String function, EventType wanted, Deadline deadline)
       throws InterruptedException {
-    return await(function, wanted, 0, deadline);
+    return await(function, wanted, events, deadline);
   }
 
-  /**
-   * Waits for an event of a type. Skips events that are no result of the operation, such as those
-   * of an abandoned join.
-   */
-  private ConnectionEvent await(String function, EventType wanted, long argument, Deadline deadline)
+  /** Waits for an event of a type. Skips events that are no result of the operation. */
+  private ConnectionEvent await(
+      String function,
+      EventType wanted,
+      BlockingQueue<Optional<ConnectionEvent>> from,
+      Deadline deadline)
       throws InterruptedException {
     while (true) {
-      Optional<ConnectionEvent> next = events.poll(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+      Optional<ConnectionEvent> next = from.poll(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
       if (next == null) {
         throw timedOut(function);
       }
       if (next.isEmpty()) {
-        events.add(next); // For other waiting threads.
+        from.add(next); // For other waiting threads.
         throw new IllegalStateException(this + " is closed");
       }
       ConnectionEvent event = next.get();
-      if (event.argument() != argument) {
-        continue;
-      }
       if (event.isFailure() || event.type() == EventType.DISCONNECTED) {
         throw new ConnectionException(function + " of " + id, event);
       }
@@ -311,23 +364,41 @@ public final class Endpoint implements AutoCloseable {
 
   /**
    * Joins a multicast group, and waits for the result: {@code rdma_join_multicast_ex}. If it fails,
-   * the group is left.
+   * the group is left. Several threads may join groups at the same time.
+   *
+   * <p>The endpoint must be {@linkplain #bind bound} to the address of a device, and its queue pair
+   * must exist before: joining attaches it to the group. {@link Multicast#leave} leaves the group.
    *
    * @param group the group's address
    * @param flag the kind of membership
    * @param timeout the maximum time for the operation
    * @return the parameters to send to the group
    * @throws ConnectionException if the group cannot be joined
-   * @throws VerbsException ETIMEDOUT if the timeout expires
+   * @throws VerbsException ETIMEDOUT if the timeout expires; EINVAL if the endpoint is not from
+   *     {@link #bind}, or is not of a datagram service
+   * @throws IllegalStateException if the endpoint is bound to a wildcard address, and so to no
+   *     device
    * @throws InterruptedException if the thread is interrupted
    */
   public DatagramParameters joinMulticast(InetSocketAddress group, JoinFlag flag, Duration timeout)
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
     long context = joins.incrementAndGet();
-    id.multicast().join(group, flag, context);
+    BlockingQueue<Optional<ConnectionEvent>> result = new LinkedBlockingQueue<>();
+    joining.put(context, result);
     try {
-      return await("rdma_join_multicast_ex", EventType.MULTICAST_JOIN, context, deadline)
+      id.multicast().join(group, flag, context);
+      return awaitMembership(group, result, deadline);
+    } finally {
+      joining.remove(context);
+    }
+  }
+
+  private DatagramParameters awaitMembership(
+      InetSocketAddress group, BlockingQueue<Optional<ConnectionEvent>> result, Deadline deadline)
+      throws InterruptedException {
+    try {
+      return await("rdma_join_multicast_ex", EventType.MULTICAST_JOIN, result, deadline)
           .datagram()
           .orElseThrow();
     } catch (Throwable t) {

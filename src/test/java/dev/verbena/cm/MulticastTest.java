@@ -1,10 +1,12 @@
 package dev.verbena.cm;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
@@ -13,6 +15,8 @@ import dev.verbena.verbs.AddressHandle;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
@@ -73,6 +77,86 @@ class MulticastTest {
       assertFalse(member.datagrams().receive(Duration.ofSeconds(1)), "still a member");
       assertThrows(VerbsException.class, () -> member.joined().id().multicast().leave(group));
     }
+  }
+
+  @DeviceTest
+  void endpointJoinsAndReceives() throws Exception {
+    InetSocketAddress group = group("239.7.8.11");
+    try (Endpoint endpoint = bound(Rig.addressB());
+        Datagrams datagrams = new Datagrams(endpoint.id());
+        MulticastMember sender =
+            MulticastMember.of(group, JoinFlag.SENDONLY_FULLMEMBER, Rig.addressA());
+        AddressHandle toGroup = sender.toGroup()) {
+      DatagramParameters joined =
+          endpoint.joinMulticast(group, JoinFlag.FULLMEMBER, RdmaCmTest.SOON);
+      assertEquals(0xff_ffff, joined.queuePairNumber());
+      assertEquals(sender.group().queueKey(), joined.queueKey());
+      boolean got = false;
+      for (int i = 0; i < 100 && !got; i++) {
+        sender.send(toGroup);
+        got = datagrams.receive(SHORTLY);
+      }
+      assertTrue(got, "nothing arrived at the endpoint");
+      endpoint.id().multicast().leave(group);
+    }
+  }
+
+  @DeviceTest
+  void endpointJoinsGroupsConcurrently() throws Exception {
+    try (Endpoint endpoint = bound(Rig.addressB())) {
+      endpoint.id().queues().createQueuePair(RdmaCmTest.SMALL);
+      for (int round = 0; round < 20; round++) {
+        List<InetSocketAddress> groups = new ArrayList<>();
+        List<FutureTask<DatagramParameters>> joins = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+          InetSocketAddress group = group("239.7.9." + i);
+          groups.add(group);
+          joins.add(
+              ConnectionTest.inBackground(
+                  () -> endpoint.joinMulticast(group, JoinFlag.FULLMEMBER, RdmaCmTest.SOON)));
+        }
+        for (int i = 0; i < groups.size(); i++) {
+          byte[] gid = joins.get(i).get().path().route().orElseThrow().destination().toBytes();
+          assertArrayEquals(
+              groups.get(i).getAddress().getAddress(),
+              Arrays.copyOfRange(gid, 12, 16),
+              "the parameters of another group");
+          endpoint.id().multicast().leave(groups.get(i));
+        }
+      }
+    }
+  }
+
+  @DeviceTest
+  void onlyABoundDatagramServiceJoins() throws Exception {
+    InetSocketAddress group = group("239.7.8.12");
+    try (Listener listener =
+            Listener.open(PortSpace.UDP, new InetSocketAddress(Rig.addressB(), 0), 1);
+        Endpoint resolved =
+            Endpoint.resolve(
+                PortSpace.UDP,
+                new InetSocketAddress(Rig.addressA(), 0),
+                listener.address().orElseThrow(),
+                RdmaCmTest.SOON);
+        Endpoint connection =
+            Endpoint.bind(PortSpace.TCP, new InetSocketAddress(Rig.addressA(), 0))) {
+      for (Endpoint wrong : List.of(resolved, connection)) {
+        var refused =
+            assertThrows(
+                VerbsException.class,
+                () -> wrong.joinMulticast(group, JoinFlag.FULLMEMBER, RdmaCmTest.SOON));
+        assertEquals(Errno.EINVAL, refused.errno(), refused::getMessage);
+      }
+    }
+    try (Endpoint wildcard = Endpoint.bind(PortSpace.UDP, new InetSocketAddress("0.0.0.0", 0))) {
+      assertThrows(
+          IllegalStateException.class,
+          () -> wildcard.joinMulticast(group, JoinFlag.FULLMEMBER, RdmaCmTest.SOON));
+    }
+  }
+
+  private static Endpoint bound(InetAddress address) {
+    return Endpoint.bind(PortSpace.UDP, new InetSocketAddress(address, 0));
   }
 
   /**
