@@ -1,5 +1,8 @@
 package dev.verbena.tools;
 
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.Port;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
 import picocli.CommandLine.Option;
@@ -23,6 +26,20 @@ final class DeviceOptions extends PortOptions {
   @Override
   boolean isGiven() {
     return super.isGiven() || hasGidIndex();
+  }
+
+  /** Returns the device, after checking that it has the port and the GID. */
+  Device checkedDevice() {
+    Device device = device();
+    try (Context context = device.open()) {
+      Port port = context.port(port());
+      if (hasGidIndex()) {
+        var _ = port.gidEntry(gidIndex);
+      } else {
+        var _ = port.chooseGid();
+      }
+    }
+    return device;
   }
 
   int gidIndex() {

@@ -21,7 +21,6 @@ import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.function.BooleanSupplier;
 
 /** One end of a reliable connection, with a buffer that the peer may read and write. */
 final class Link implements AutoCloseable {
@@ -138,13 +137,13 @@ final class Link implements AutoCloseable {
   /** Sleeps until there are completions, and checks that they are successful. */
   void sleep() throws InterruptedException {
     if (waiter.poll(completions, patience) == 0) {
-      throw tooLate();
+      throw Patience.tooLate(patience);
     }
     requireGood();
   }
 
   private int awaitUpTo(int limit) {
-    await(() -> queue.poll(completions, limit) > 0);
+    Patience.spin(() -> queue.poll(completions, limit) > 0, patience);
     requireGood();
     return completions.count();
   }
@@ -155,21 +154,6 @@ final class Link implements AutoCloseable {
         throw new IllegalStateException(completions.describe(i));
       }
     }
-  }
-
-  private void await(BooleanSupplier condition) {
-    long limit = patience.toNanos();
-    long start = System.nanoTime();
-    for (int spins = 1; !condition.getAsBoolean(); spins++) {
-      if (spins % 1024 == 0 && System.nanoTime() - start > limit) {
-        throw tooLate();
-      }
-      Thread.onSpinWait();
-    }
-  }
-
-  private IllegalStateException tooLate() {
-    return new IllegalStateException("no completion within " + patience.toSeconds() + " s");
   }
 
   @Override

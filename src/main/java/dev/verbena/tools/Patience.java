@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import java.time.Duration;
+import java.util.function.BooleanSupplier;
 
 /** Timeouts: of outstanding operations, and of a peer. */
 final class Patience {
@@ -15,6 +16,28 @@ final class Patience {
   private Patience() {}
 
   static Duration forBytes(long bytes) {
-    return LEAST.plusSeconds(bytes / BYTES_PER_SECOND);
+    return forBytes(LEAST, bytes);
+  }
+
+  /** Returns the timeout of a transfer: some time, and that which the bytes take. */
+  static Duration forBytes(Duration least, long bytes) {
+    return least.plusSeconds(bytes / BYTES_PER_SECOND);
+  }
+
+  /** Polls until a condition holds, which a completion makes true. */
+  static void spin(BooleanSupplier condition, Duration limit) {
+    long nanos = limit.toNanos();
+    long start = System.nanoTime();
+    for (int spins = 1; !condition.getAsBoolean(); spins++) {
+      if (spins % 1024 == 0 && System.nanoTime() - start > nanos) {
+        throw tooLate(limit);
+      }
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Returns the exception for a completion that did not come in time. */
+  static IllegalStateException tooLate(Duration limit) {
+    return new IllegalStateException("no completion within " + limit.toSeconds() + " s");
   }
 }

@@ -92,6 +92,7 @@ final class PerfBandwidth implements Callable<Integer> {
       if (rates != null) {
         rates.at(done);
       }
+      end.completed(done);
       progress.at(done);
     }
   }

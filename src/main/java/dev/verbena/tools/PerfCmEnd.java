@@ -1,43 +1,44 @@
 package dev.verbena.tools;
 
-import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RemoteMemory;
-import dev.verbena.verbs.SendList;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Arrays;
 
 /**
- * An end connected by RDMA CM: the client's private data has the task, the server's the description
- * of its buffer.
+ * An end connected by RDMA CM: the private data of both has the description of the buffer, that of
+ * the client begins with the task.
  */
 final class PerfCmEnd extends PerfEnd {
   private static final int POLL_MILLIS = 10;
-  private static final int PROBE_MILLIS = 2_000;
 
   private final Endpoint endpoint;
 
-  private PerfCmEnd(Endpoint endpoint, PerfTask task) {
-    super(task, new Link(endpoint, 2L * task.size()));
+  private PerfCmEnd(Endpoint endpoint, PerfTask task, Duration timeout) {
+    super(task, new Link(endpoint, bufferSize(task)), timeout);
     this.endpoint = endpoint;
     prepare();
   }
 
-  static PerfEnd serve(InetSocketAddress local) throws InterruptedException {
+  static PerfEnd serve(InetSocketAddress local, Duration timeout) throws InterruptedException {
     try (Listener listener = Listener.open(local)) {
       BothEnds.serverIsReady();
       Endpoint client = listener.take();
       try {
-        PerfTask task = PerfTask.of(client.request().orElseThrow().privateData());
+        byte[] request = client.request().orElseThrow().privateData();
         return connected(
-            new PerfCmEnd(client, task),
-            end ->
-                client.accept(
-                    ConnectionParameters.DEFAULT,
-                    RemoteMemory.of(end.link().region()).toBytes(),
-                    Patience.WITH_PEER));
+            new PerfCmEnd(client, PerfTask.of(request), timeout),
+            end -> {
+              end.knows(
+                  RemoteMemory.fromBytes(
+                      Arrays.copyOfRange(request, PerfTask.SIZE, request.length)));
+              client.accept(ConnectionParameters.DEFAULT, end.description(), timeout);
+            });
       } catch (Throwable t) {
         client.close();
         throw t;
@@ -45,18 +46,25 @@ final class PerfCmEnd extends PerfEnd {
     }
   }
 
-  static PerfEnd visit(InetSocketAddress local, InetSocketAddress server, PerfTask task)
+  static PerfEnd visit(
+      InetSocketAddress local, InetSocketAddress server, PerfTask task, Duration timeout)
       throws InterruptedException {
-    Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, local, server, Patience.WITH_PEER);
+    Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, local, server, timeout);
     try {
       return connected(
-          new PerfCmEnd(endpoint, task),
-          end ->
-              end.knows(
-                  RemoteMemory.fromBytes(
-                      endpoint
-                          .connect(ConnectionParameters.DEFAULT, task.bytes(), Patience.WITH_PEER)
-                          .privateData())));
+          new PerfCmEnd(endpoint, task, timeout),
+          end -> {
+            byte[] request =
+                ByteBuffer.allocate(PerfTask.SIZE + RemoteMemory.SIZE)
+                    .put(task.bytes())
+                    .put(end.description())
+                    .array();
+            end.knows(
+                RemoteMemory.fromBytes(
+                    endpoint
+                        .connect(ConnectionParameters.DEFAULT, request, timeout)
+                        .privateData()));
+          });
     } catch (Throwable t) {
       endpoint.close();
       throw t;
@@ -79,35 +87,23 @@ final class PerfCmEnd extends PerfEnd {
     }
   }
 
+  private byte[] description() {
+    return RemoteMemory.of(link().region()).toBytes();
+  }
+
   @Override
   void leave() throws InterruptedException {
-    endpoint.disconnect(Patience.WITH_PEER);
+    endpoint.disconnect(timeout());
   }
 
-  /** A peer that can no longer be reached cannot say that it leaves: probes fail then. */
   @Override
-  void awaitLeave() throws InterruptedException {
-    SendList probe = new SendList(1, 1);
-    probe.write(0).remote(0, 0).signaled();
-    for (int millis = 0; endpoint.end().isEmpty(); millis += POLL_MILLIS) {
+  boolean hasLeft(Duration time) throws InterruptedException {
+    for (long millis = 0; millis < time.toMillis(); millis += POLL_MILLIS) {
+      if (endpoint.end().isPresent()) {
+        return true;
+      }
       Thread.sleep(POLL_MILLIS);
-      if (millis % PROBE_MILLIS == PROBE_MILLIS - POLL_MILLIS) {
-        probe(probe);
-      }
     }
-  }
-
-  /** Writes no bytes, which needs no memory of the peer, but its acknowledgment. */
-  private void probe(SendList probe) throws InterruptedException {
-    try {
-      link().post(probe);
-      link().await(1);
-    } catch (IllegalStateException | VerbsException e) {
-      // The end of a connection flushes the probe, and is known a moment later.
-      Thread.sleep(PROBE_MILLIS);
-      if (endpoint.end().isEmpty()) {
-        throw e;
-      }
-    }
+    return endpoint.end().isPresent();
   }
 }

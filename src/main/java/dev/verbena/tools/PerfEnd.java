@@ -1,22 +1,49 @@
 package dev.verbena.tools;
 
+import dev.verbena.VerbsException;
 import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 
-/** One end of a measurement: connected, with the description of the peer's buffer. */
+/**
+ * One end of a measurement: connected, with the description of the peer's buffer.
+ *
+ * <p>The buffer has two messages, one to send from and one to receive to, and the number of
+ * operations that this end has completed, which a waiting peer reads.
+ */
 abstract class PerfEnd implements AutoCloseable {
   private static final int RECEIVES = Link.DEPTH;
 
+  /** The time between two looks at the peer. */
+  private static final Duration PAUSE = Duration.ofSeconds(2);
+
   private final PerfTask task;
   private final Link link;
+  private final Duration timeout;
   private RemoteMemory remote;
 
-  PerfEnd(PerfTask task, Link link) {
+  /**
+   * Creates an end.
+   *
+   * @param timeout the time within which the peer must answer
+   */
+  PerfEnd(PerfTask task, Link link, Duration timeout) {
     this.task = task;
     this.link = link;
+    this.timeout = timeout;
     link.setPatience(task.patience());
+  }
+
+  /** Returns the size of the buffer of an end. */
+  static long bufferSize(PerfTask task) {
+    return counterOffset(task) + Long.BYTES;
+  }
+
+  private static long counterOffset(PerfTask task) {
+    return Math.ceilDiv(2L * task.size(), Long.BYTES) * Long.BYTES;
   }
 
   /** Posts receive requests if the operation is send, before the peer can send. */
@@ -36,6 +63,10 @@ abstract class PerfEnd implements AutoCloseable {
 
   final Link link() {
     return link;
+  }
+
+  final Duration timeout() {
+    return timeout;
   }
 
   final ReceiveList receives(int number) {
@@ -62,11 +93,56 @@ abstract class PerfEnd implements AutoCloseable {
     return list;
   }
 
+  /** Sets the number of operations that this end has completed. */
+  final void completed(long operations) {
+    link.buffer().set(ValueLayout.JAVA_LONG, counterOffset(task), operations);
+  }
+
   /** Notifies the peer that no operation is outstanding. */
   abstract void leave() throws IOException, InterruptedException;
 
-  /** Waits for the peer's notification. */
-  abstract void awaitLeave() throws IOException, InterruptedException;
+  /**
+   * Waits for the peer's notification as long as the peer completes operations. A peer that has
+   * stopped does not, although its device answers.
+   */
+  final void awaitLeave() throws IOException, InterruptedException {
+    long offset = counterOffset(task);
+    SendList read = new SendList(1, 1);
+    read.read(0).remote(remote.address() + offset, remote.rkey()).signaled();
+    read.local(0, link.region(), offset, Long.BYTES);
+    Duration limit = task.patience(timeout);
+    long known = -1;
+    long since = System.nanoTime();
+    while (!hasLeft(PAUSE) && isReadable(read)) {
+      long now = link.buffer().get(ValueLayout.JAVA_LONG, offset);
+      if (now != known) {
+        known = now;
+        since = System.nanoTime();
+      } else if (System.nanoTime() - since > limit.toNanos()) {
+        throw new IllegalStateException(
+            "the peer is connected but within %d s has neither completed an operation nor sent the end of its measurement"
+                .formatted(limit.toSeconds()));
+      }
+    }
+  }
+
+  /** Waits for the peer's notification for some time; returns whether it came. */
+  abstract boolean hasLeft(Duration time) throws IOException, InterruptedException;
+
+  /** Reads from the peer's memory; returns false if the peer has left meanwhile. */
+  private boolean isReadable(SendList read) throws IOException, InterruptedException {
+    try {
+      link.post(read);
+      link.await(1);
+      return true;
+    } catch (IllegalStateException | VerbsException e) {
+      // The end of a connection flushes the request, and is known a moment later.
+      if (!hasLeft(PAUSE)) {
+        throw e;
+      }
+      return false;
+    }
+  }
 
   @Override
   public void close() throws IOException {

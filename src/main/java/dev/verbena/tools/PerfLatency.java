@@ -62,6 +62,7 @@ final class PerfLatency implements Callable<Integer> {
       end.link().post(receive);
       end.link().post(answer);
       end.link().await(i < total ? 2 : 1);
+      end.completed(i);
     }
     end.leave();
   }
@@ -84,6 +85,7 @@ final class PerfLatency implements Callable<Integer> {
       if (i >= task.warmUp()) {
         times.recordValue(nanos);
       }
+      end.completed(i + 1);
       progress.at(i + 1);
     }
     if (answered) {

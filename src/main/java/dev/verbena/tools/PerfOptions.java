@@ -27,6 +27,8 @@ final class PerfOptions {
 
   @Mixin private BothEnds bothEnds;
 
+  @Mixin private PeerTimeout timeout;
+
   @Option(
       names = {"-R", "--cm"},
       description = "Connect by RDMA CM, at both ends: HOST is an address of an RDMA device.")
@@ -106,20 +108,22 @@ final class PerfOptions {
   PerfEnd serve() throws IOException, InterruptedException {
     check();
     if (!cm) {
-      return PerfTcpEnd.serve(port, device);
+      return PerfTcpEnd.serve(port, device, timeout.time());
     }
     return PerfCmEnd.serve(
-        from == null ? new InetSocketAddress(port) : new InetSocketAddress(from, port));
+        from == null ? new InetSocketAddress(port) : new InetSocketAddress(from, port),
+        timeout.time());
   }
 
   /** Connects to a server, and sends it the task. */
   PerfEnd visit(PerfTask task) throws IOException, InterruptedException {
     check();
     if (!cm) {
-      return PerfTcpEnd.visit(host, port, task, device);
+      return PerfTcpEnd.visit(host, port, task, device, timeout.time());
     }
     InetSocketAddress local = from == null ? null : new InetSocketAddress(from, 0);
-    return PerfCmEnd.visit(local, new InetSocketAddress(InetAddress.getByName(host), port), task);
+    return PerfCmEnd.visit(
+        local, new InetSocketAddress(InetAddress.getByName(host), port), task, timeout.time());
   }
 
   private void check() {

@@ -63,7 +63,16 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
 
   /** Returns the timeout of the next completion: for bandwidth, of a batch. */
   Duration patience() {
-    return Patience.forBytes((long) PerfBandwidth.BATCH * size);
+    return Patience.forBytes(bytesOfBatch());
+  }
+
+  /** Returns the time within which the peer completes an operation. */
+  Duration patience(Duration timeout) {
+    return Patience.forBytes(timeout, bytesOfBatch());
+  }
+
+  private long bytesOfBatch() {
+    return (long) PerfBandwidth.BATCH * size;
   }
 
   byte[] bytes() {

@@ -5,15 +5,19 @@ import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePairAddress;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
 
 /** An end whose queue pair is connected by exchanging addresses over TCP. */
 final class PerfTcpEnd extends PerfEnd {
   private final Peer peer;
 
-  private PerfTcpEnd(Peer peer, PerfTask task, Device device, DeviceOptions options)
+  private static final String END = "the end of its measurement";
+
+  private PerfTcpEnd(
+      Peer peer, PerfTask task, Device device, DeviceOptions options, Duration timeout)
       throws IOException {
-    super(task, new Link(device, 2L * task.size()));
+    super(task, new Link(device, bufferSize(task)), timeout);
     this.peer = peer;
     try {
       options.apply(link().queuePair()).init();
@@ -25,16 +29,22 @@ final class PerfTcpEnd extends PerfEnd {
     }
   }
 
-  static PerfEnd serve(int port, DeviceOptions options) throws IOException {
-    Device device = options.device(); // A wrong name fails now, not when a client connects.
-    Peer peer = Peer.accept(port);
-    return with(peer, () -> PerfTask.of(peer.receive(PerfTask.SIZE)), device, options);
+  static PerfEnd serve(int port, DeviceOptions options, Duration timeout) throws IOException {
+    Device device = options.checkedDevice();
+    Peer peer = Peer.accept(port, timeout);
+    return with(
+        peer,
+        () -> PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure")),
+        device,
+        options,
+        timeout);
   }
 
-  static PerfEnd visit(String host, int port, PerfTask task, DeviceOptions options)
+  static PerfEnd visit(
+      String host, int port, PerfTask task, DeviceOptions options, Duration timeout)
       throws IOException {
-    Device device = options.device();
-    Peer peer = Peer.connect(host, port);
+    Device device = options.checkedDevice();
+    Peer peer = Peer.connect(host, port, timeout);
     return with(
         peer,
         () -> {
@@ -42,7 +52,8 @@ final class PerfTcpEnd extends PerfEnd {
           return task;
         },
         device,
-        options);
+        options,
+        timeout);
   }
 
   /** Makes the task known to both ends. */
@@ -50,10 +61,11 @@ final class PerfTcpEnd extends PerfEnd {
     PerfTask reach() throws IOException;
   }
 
-  private static PerfEnd with(Peer peer, Agreement agreement, Device device, DeviceOptions options)
+  private static PerfEnd with(
+      Peer peer, Agreement agreement, Device device, DeviceOptions options, Duration timeout)
       throws IOException {
     try {
-      return new PerfTcpEnd(peer, agreement.reach(), device, options);
+      return new PerfTcpEnd(peer, agreement.reach(), device, options, timeout);
     } catch (IOException | RuntimeException e) {
       peer.close();
       throw e;
@@ -66,22 +78,26 @@ final class PerfTcpEnd extends PerfEnd {
             .put(link().address().toBytes())
             .put(RemoteMemory.of(link().region()).toBytes())
             .array();
-    byte[] other = peer.exchange(own);
+    byte[] other = peer.exchange(own, "the address of its queue pair");
     knows(RemoteMemory.fromBytes(Arrays.copyOfRange(other, QueuePairAddress.SIZE, other.length)));
     link()
         .queuePair()
         .connect(QueuePairAddress.fromBytes(Arrays.copyOf(other, QueuePairAddress.SIZE)));
-    peer.meetAt('C');
+    peer.meetAt('C', "that its queue pair is connected");
   }
 
   @Override
   void leave() throws IOException {
-    peer.meetAt('E');
+    peer.meetAt('E', END);
   }
 
   @Override
-  void awaitLeave() throws IOException {
-    peer.meetAt('E');
+  boolean hasLeft(Duration time) throws IOException {
+    boolean left = peer.comes(time, END);
+    if (left) {
+      leave();
+    }
+    return left;
   }
 
   @Override

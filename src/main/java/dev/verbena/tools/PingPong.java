@@ -52,7 +52,7 @@ final class PingPong implements Callable<Integer> {
               : exchange.visit(host, options.tcpPort(), end::connect);
       print("  remote address: ", remote, out);
       long start = System.nanoTime();
-      new PingPongRally(end, options.iterations()).play(host != null);
+      new PingPongRally(end, options.iterations(), options.patience()).play(host != null);
       report(System.nanoTime() - start, out);
     }
     return 0;

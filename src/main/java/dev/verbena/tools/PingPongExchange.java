@@ -4,6 +4,7 @@ import dev.verbena.verbs.Mtu;
 import dev.verbena.verbs.QueuePairAddress;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -18,17 +19,20 @@ final class PingPongExchange {
   private final List<QueuePairAddress> local;
   private final int lines;
   private final Mtu mtu;
+  private final Duration timeout;
 
   /**
    * Creates the exchange of some queue pairs.
    *
    * @param lines the number of lines; those without a queue pair are zero
    * @param mtu the path MTU given to both ends
+   * @param timeout the time within which the peer must answer
    */
-  PingPongExchange(List<QueuePairAddress> local, int lines, Mtu mtu) {
+  PingPongExchange(List<QueuePairAddress> local, int lines, Mtu mtu, Duration timeout) {
     this.local = local;
     this.lines = lines;
     this.mtu = mtu;
+    this.timeout = timeout;
   }
 
   /**
@@ -37,18 +41,18 @@ final class PingPongExchange {
    */
   List<QueuePairAddress> serve(int port, Consumer<List<QueuePairAddress>> connect)
       throws IOException {
-    try (Peer peer = Peer.accept(port)) {
+    try (Peer peer = Peer.accept(port, timeout)) {
       List<QueuePairAddress> remote = read(peer);
       connect.accept(remote);
       peer.send(bytes());
-      peer.receive(DONE.length);
+      peer.receive(DONE.length, "that it is ready ('done')");
       return remote;
     }
   }
 
   List<QueuePairAddress> visit(String host, int port, Consumer<List<QueuePairAddress>> connect)
       throws IOException {
-    try (Peer peer = Peer.connect(host, port)) {
+    try (Peer peer = Peer.connect(host, port, timeout)) {
       peer.send(bytes());
       List<QueuePairAddress> remote = read(peer);
       connect.accept(remote);
@@ -69,7 +73,7 @@ final class PingPongExchange {
   private List<QueuePairAddress> read(Peer peer) throws IOException {
     List<QueuePairAddress> remote = new ArrayList<>();
     for (int i = 0; i < lines; i++) {
-      byte[] line = peer.receive(PingPongAddress.SIZE);
+      byte[] line = peer.receive(PingPongAddress.SIZE, "the address of its queue pair");
       if (i < local.size()) {
         remote.add(PingPongAddress.of(line, mtu, local.getFirst().gid()));
       }

@@ -8,6 +8,7 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.QueuePairType;
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -26,6 +27,8 @@ final class PingPongOptions {
   private CommandSpec command;
 
   @Mixin private DeviceOptions device;
+
+  @Mixin private PeerTimeout timeout;
 
   @ArgGroup private Service service = new Service();
 
@@ -127,7 +130,8 @@ final class PingPongOptions {
   }
 
   PingPongExchange exchangeOf(PingPongEnd end) {
-    return new PingPongExchange(end.addresses(), isShared() ? SHARED_LINES : end.number(), mtu());
+    return new PingPongExchange(
+        end.addresses(), isShared() ? SHARED_LINES : end.number(), mtu(), timeout());
   }
 
   /** Sets the options of the state transitions of a queue pair. */
@@ -145,6 +149,16 @@ final class PingPongOptions {
 
   Mtu mtu() {
     return Mtu.ofBytes(mtu);
+  }
+
+  /** Returns the time within which the peer must answer over TCP. */
+  Duration timeout() {
+    return timeout.time();
+  }
+
+  /** Returns the time within which the next completion must come. */
+  Duration patience() {
+    return Patience.forBytes(timeout.time(), size());
   }
 
   int tcpPort() {

@@ -1,8 +1,12 @@
 package dev.verbena.tools;
 
+import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.Optional;
+import java.util.function.BooleanSupplier;
 
 /**
  * Ping-pong of messages: each queue pair answers a received message after its own send has
@@ -11,6 +15,7 @@ import java.util.Arrays;
 final class PingPongRally {
   private final PingPongEnd end;
   private final int iterations;
+  private final Duration patience;
   private final Completions completions = new Completions(16);
 
   /** The outstanding requests of each queue pair. */
@@ -20,9 +25,15 @@ final class PingPongRally {
   private int received;
   private int waiting;
 
-  PingPongRally(PingPongEnd end, int iterations) {
+  /**
+   * Creates a rally.
+   *
+   * @param patience the time within which the next completion must come
+   */
+  PingPongRally(PingPongEnd end, int iterations, Duration patience) {
     this.end = end;
     this.iterations = iterations;
+    this.patience = patience;
     this.waiting = end.depth();
     this.pending = new int[end.number()];
   }
@@ -36,15 +47,32 @@ final class PingPongRally {
       }
     }
     CompletionQueue queue = end.completions();
+    Optional<CompletionChannel> channel = queue.channel();
+    BooleanSupplier polled = () -> queue.poll(completions) > 0;
     while (received < iterations || sent < iterations) {
-      if (queue.channel().isPresent()) {
-        queue.channel().get().take().requestNotification();
+      if (channel.isPresent()) {
+        awaitEvent(channel.get());
+      } else {
+        Patience.spin(polled, patience);
+        takeAll();
       }
-      while (queue.poll(completions) > 0) {
-        for (int i = 0; i < completions.count(); i++) {
-          take(i);
-        }
+      while (polled.getAsBoolean()) {
+        takeAll();
       }
+    }
+  }
+
+  private void awaitEvent(CompletionChannel channel) throws InterruptedException {
+    CompletionQueue ready = channel.poll(patience);
+    if (ready == null) {
+      throw Patience.tooLate(patience);
+    }
+    ready.requestNotification();
+  }
+
+  private void takeAll() {
+    for (int i = 0; i < completions.count(); i++) {
+      take(i);
     }
   }
 

@@ -63,15 +63,16 @@ final class PingPongXrc {
 
   /** Connects to the peer, and exchanges messages with it. */
   void play(String host, PrintWriter out) throws IOException {
-    try (Peer peer = Peer.meet(host, options.tcpPort())) {
+    try (Peer peer = Peer.meet(host, options.tcpPort(), options.timeout())) {
       out.println("   local: " + address());
-      XrcAddress remote = XrcAddress.of(peer.exchange(address().bytes()));
+      XrcAddress remote =
+          XrcAddress.of(peer.exchange(address().bytes(), "the address of its queue pairs"));
       out.println("  remote: " + remote);
       receiver.connect(remote.ofSender(options.mtu()));
       sender.connect(remote.ofReceiver(options.mtu()));
       bounce(host == null, remote.sharedQueue());
       // The last message may not have arrived at the peer.
-      peer.exchange(END);
+      peer.exchange(END, "that it is done ('END')");
       out.println("success");
     }
   }
@@ -115,9 +116,7 @@ final class PingPongXrc {
   }
 
   private void await(CompletionQueue completionQueue) {
-    while (completionQueue.poll(completions) == 0) {
-      Thread.onSpinWait();
-    }
+    Patience.spin(() -> completionQueue.poll(completions) > 0, options.patience());
     if (!completions.isSuccess(0)) {
       throw new IllegalStateException(completions.describe(0));
     }

@@ -149,7 +149,7 @@ final class RcExample implements Callable<Integer> {
 
   private Peer meet() throws IOException {
     try {
-      return Peer.meet(host, tcpPort);
+      return Peer.meet(host, tcpPort, Patience.WITH_PEER);
     } catch (ConnectException e) {
       throw new Failure("Couldn't connect to " + host + ":" + tcpPort, e.getCause());
     }
@@ -251,7 +251,7 @@ final class RcExample implements Callable<Integer> {
 
   private static RcExchange exchange(Peer peer, RcExchange own) {
     try {
-      return RcExchange.of(peer.exchange(own.bytes()));
+      return RcExchange.of(peer.exchange(own.bytes(), "its connection data"));
     } catch (IOException e) {
       throw new Failure("failed to exchange connection data between sides", e);
     }
@@ -259,7 +259,7 @@ final class RcExample implements Callable<Integer> {
 
   private static void meet(Peer peer, char point, String line) {
     try {
-      peer.meetAt(point);
+      peer.meetAt(point, "the synchronization '" + point + "'");
     } catch (IOException e) {
       throw new Failure(line, e);
     }

@@ -22,6 +22,12 @@ class PatienceTest {
   }
 
   @Test
+  void timeoutOfThePeerGrowsWithTheSize() {
+    PerfTask task = new PerfTask(PerfTask.Operation.WRITE, 1 << 26, 0, 16);
+    assertEquals(Duration.ofSeconds(5 + 256), task.patience(Duration.ofSeconds(5)));
+  }
+
+  @Test
   void pauseOfThePeerIsAdded() {
     assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
   }

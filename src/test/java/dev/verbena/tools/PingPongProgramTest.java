@@ -11,6 +11,7 @@ import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.Mtu;
 import dev.verbena.verbs.QueuePairAddress;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -140,7 +141,8 @@ class PingPongProgramTest {
   void srqExchangeHasALineForEveryPossibleQueuePair() {
     QueuePairAddress address =
         QueuePairAddress.of(0x11, Gid.parse("::1")).withPsn(0xabcdef).withLid(1);
-    byte[] bytes = new PingPongExchange(List.of(address, address), 256, Mtu.MTU_1024).bytes();
+    byte[] bytes =
+        new PingPongExchange(List.of(address, address), 256, Mtu.MTU_1024, Duration.ZERO).bytes();
     assertEquals(256 * PingPongAddress.SIZE, bytes.length);
     assertArrayEquals(
         PingPongAddress.bytes(address),

@@ -23,7 +23,8 @@ class UnreachablePeerTest {
     try (SoftNetwork network = SoftNetwork.create()) {
       var _ = network.addDevice("soft0", here);
       var _ = network.addDevice("soft1", there);
-      FutureTask<PerfEnd> serving = new FutureTask<>(() -> PerfCmEnd.serve(address));
+      FutureTask<PerfEnd> serving =
+          new FutureTask<>(() -> PerfCmEnd.serve(address, Patience.WITH_PEER));
       network.call(() -> Thread.ofPlatform().daemon().start(serving));
       try (PerfEnd _ = network.call(() -> visit(new InetSocketAddress(here, 0), address));
           PerfEnd server = serving.get()) {
@@ -39,7 +40,7 @@ class UnreachablePeerTest {
       throws InterruptedException {
     while (true) {
       try {
-        return PerfCmEnd.visit(local, server, WRITES);
+        return PerfCmEnd.visit(local, server, WRITES, Patience.WITH_PEER);
       } catch (ConnectionException e) {
         if (!e.getMessage().contains("no listener")) {
           throw e;
