@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -14,7 +15,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 
 /**
  * A cable that loses everything. The kernel asks again for more than a minute before it says that
@@ -78,11 +78,12 @@ class BlackHoleTest {
   @DeviceTest
   void lostLinkFailsTheSend() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
-      ConnectionSettings settings = ConnectionSettings.DEFAULT.from(Host.a4().at(0));
+      ConnectionSettings settings = ConnectionSettings.DEFAULT.within(Await.LIMIT);
       FutureTask<Connection> accepting =
-          ConnectionTest.inBackground(() -> Connection.accept(listener));
-      Connection client = Connection.connect(Host.b4().at(listener.port()), settings);
-      Connection server = accepting.get(20, TimeUnit.SECONDS);
+          ConnectionTest.inBackground(() -> Connection.accept(listener.take(), settings));
+      Connection client =
+          Connection.connect(Host.b4().at(listener.port()), settings.from(Host.a4().at(0)));
+      Connection server = accepting.get();
       try {
         client.send(new byte[1]);
         assertEquals(1, server.receive(Peer.SOON).length);
@@ -92,11 +93,9 @@ class BlackHoleTest {
             assertThrows(
                 VerbsException.class, () -> client.send(new byte[1], Duration.ofMillis(100)));
         assertEquals(Errno.ETIMEDOUT, late.errno());
-        var lost =
-            assertThrows(VerbsException.class, () -> client.awaitPosted(Duration.ofMinutes(1)));
+        var lost = assertThrows(VerbsException.class, () -> client.awaitPosted(Await.LIMIT));
         assertTrue(lost.getMessage().contains("RETRY_EXC_ERR"), lost.getMessage());
-        var flushed =
-            assertThrows(ExecutionException.class, () -> receiving.get(20, TimeUnit.SECONDS));
+        var flushed = assertThrows(ExecutionException.class, receiving::get);
         assertTrue(flushed.getMessage().contains("RETRY_EXC_ERR"), flushed.getMessage());
         assertThrows(VerbsException.class, () -> server.receive(Duration.ofMillis(100)));
       } finally {

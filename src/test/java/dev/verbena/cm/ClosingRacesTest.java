@@ -5,26 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Await;
 import java.net.InetSocketAddress;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Whoever waits while a channel is closed learns that it is closed, and uses no closed descriptor.
  */
-@Timeout(120)
 class ClosingRacesTest {
   private static final int ROUNDS = 1_000;
 
@@ -67,7 +64,7 @@ class ClosingRacesTest {
       threads(virtual).newThread(taking).start();
       delay(round);
       channel.close();
-      Object outcome = taking.get(20, TimeUnit.SECONDS);
+      Object outcome = taking.get();
       assertTrue(outcome.toString().endsWith("is closed"), round + ": " + outcome);
     }
   }
@@ -88,7 +85,7 @@ class ClosingRacesTest {
       threads(false).newThread(creating).start();
       delay(round);
       channel.close();
-      Object outcome = creating.get(20, TimeUnit.SECONDS);
+      Object outcome = creating.get();
       if (outcome instanceof ConnectionId id) {
         assertEquals(false, id.isOpen());
       } else {
@@ -130,8 +127,7 @@ class ClosingRacesTest {
     try {
       InetSocketAddress peer = new InetSocketAddress("10.0.0.1", 7471);
       for (int round = 0; round < ENDPOINT_ROUNDS; round++) {
-        Endpoint endpoint =
-            Endpoint.resolve(cm.rdmacm, PortSpace.TCP, null, peer, Duration.ofSeconds(20));
+        Endpoint endpoint = Endpoint.resolve(cm.rdmacm, PortSpace.TCP, null, peer, Await.LIMIT);
         cm.calm();
         delay(round);
         if (round % 2 == 0) {

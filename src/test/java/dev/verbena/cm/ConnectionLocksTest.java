@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.junit.jupiter.api.Test;
 
@@ -41,7 +41,7 @@ class ConnectionLocksTest {
         new FutureTask<>(
             () -> {
               Thread.currentThread().interrupt();
-              assertTrue(Connection.acquire(lock, Deadline.after(Duration.ofMinutes(2))));
+              assertTrue(Connection.acquire(lock, Deadline.after(Await.LIMIT)));
               lock.unlock();
               return Thread.interrupted();
             });
@@ -52,8 +52,8 @@ class ConnectionLocksTest {
       thread.interrupt();
     }
     free.countDown();
-    assertEquals(true, acquiring.get(2, TimeUnit.MINUTES), "the interrupt was lost");
-    holding.get(2, TimeUnit.MINUTES);
+    assertEquals(true, acquiring.get(), "the interrupt was lost");
+    holding.get();
   }
 
   @Test
@@ -61,6 +61,6 @@ class ConnectionLocksTest {
     FutureTask<Void> holding = holdUntilFree();
     assertFalse(Connection.acquire(lock, Deadline.after(Duration.ofMillis(50))));
     free.countDown();
-    holding.get(2, TimeUnit.MINUTES);
+    holding.get();
   }
 }

@@ -27,12 +27,11 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.function.Executable;
 
 /** Connections that carry messages. */
 class ConnectionTest {
-  private static final Duration SOON = Duration.ofMinutes(2);
+  private static final Duration SOON = Await.LIMIT;
 
   /** Both ends of a connection between the two devices. */
   private record Pair(Listener listener, Connection client, Connection server)
@@ -53,11 +52,11 @@ class ConnectionTest {
             Connection.connect(
                 new InetSocketAddress(b, listener.port()),
                 client.within(SOON).from(new InetSocketAddress(a, 0)));
-        return new Pair(listener, connection, accepting.get(2, TimeUnit.MINUTES));
+        return new Pair(listener, connection, accepting.get());
       } catch (RuntimeException e) {
         listener.close();
         try {
-          accepting.get(2, TimeUnit.MINUTES);
+          accepting.get();
         } catch (ExecutionException other) {
           e.addSuppressed(other);
         }
@@ -122,12 +121,12 @@ class ConnectionTest {
               new Host[] {Host.a4(), Host.b4()},
               new Host[] {Host.b6(), Host.a6()})) {
         FutureTask<Connection> accepting =
-            inBackground(() -> Connection.accept(listener.poll(SOON), ConnectionSettings.DEFAULT));
+            inBackground(() -> Connection.accept(listener.poll(SOON), DEFAULT.within(SOON)));
         try (Connection client =
                 Connection.connect(
                     hosts[1].at(listener.port()),
                     ConnectionSettings.DEFAULT.from(hosts[0].at(0)).within(SOON));
-            Connection server = accepting.get(2, TimeUnit.MINUTES)) {
+            Connection server = accepting.get()) {
           client.send("hello".getBytes(UTF_8));
           assertEquals("hello", new String(server.receive(SOON), UTF_8));
         }
@@ -222,7 +221,7 @@ class ConnectionTest {
                   }
                 }
               });
-      assertEquals(16, sending.get(60, TimeUnit.SECONDS));
+      assertEquals(16, sending.get());
       var broken = assertThrows(VerbsException.class, () -> pair.client.receive(SOON));
       assertTrue(broken.getMessage().contains("RNR"), "the first cause: " + broken.getMessage());
     }
@@ -276,7 +275,7 @@ class ConnectionTest {
         pair.client.postSend(("message " + i).getBytes(UTF_8));
       }
       pair.client.awaitPosted(SOON);
-      assertEquals(40, receiving.get(20, TimeUnit.SECONDS));
+      assertEquals(40, receiving.get());
 
       MemoryRegion far = pair.server.transfers().registerWritable(arena.allocate(64));
       MemoryRegion near = pair.client.transfers().registerMessages(arena.allocate(64));
@@ -334,8 +333,8 @@ class ConnectionTest {
       for (int i = 0; i < messages; i++) {
         pair.client.send(new byte[] {(byte) i}, SOON);
       }
-      assertEquals(messages - 1, receiving.get(2, TimeUnit.MINUTES));
-      assertEquals(messages, echoing.get(2, TimeUnit.MINUTES));
+      assertEquals(messages - 1, receiving.get());
+      assertEquals(messages, echoing.get());
     }
   }
 
@@ -361,7 +360,7 @@ class ConnectionTest {
             Connection.connect(
                 new InetSocketAddress(Rig.addressB(), first.listener.port()),
                 DEFAULT.within(SOON).from(new InetSocketAddress(Rig.addressA(), 0))));
-        ends.add(accepting.get(2, TimeUnit.MINUTES));
+        ends.add(accepting.get());
       }
       int channels = ends.size() / EndpointChannel.ENDPOINTS + 1;
       long added = Descriptors.count() - before;
@@ -378,11 +377,11 @@ class ConnectionTest {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       pair.client.send("last words".getBytes(UTF_8));
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
-      assertEquals("last words", new String(receiving.get(20, TimeUnit.SECONDS), UTF_8));
+      assertEquals("last words", new String(receiving.get(), UTF_8));
       FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
       // What the kernel does for a process that is killed.
       pair.client.endpoint().close();
-      var lost = assertThrows(ExecutionException.class, () -> waiting.get(20, TimeUnit.SECONDS));
+      var lost = assertThrows(ExecutionException.class, waiting::get);
       assertInstanceOf(ConnectionException.class, lost.getCause());
       for (int i = 0; i < 40; i++) {
         var again = assertThrows(ConnectionException.class, () -> pair.server.receive(SOON));
@@ -419,7 +418,7 @@ class ConnectionTest {
                 return null;
               });
       pair.server.close();
-      closing.get(20, TimeUnit.SECONDS);
+      closing.get();
       Duration took = Duration.ofNanos(System.nanoTime() - start);
       assertTrue(took.compareTo(Duration.ofSeconds(4)) < 0, took::toString);
       pair.close();
@@ -435,8 +434,7 @@ class ConnectionTest {
       FutureTask<byte[]> receiving = inBackground(() -> pair.client.receive());
       assertThrows(
           VerbsException.class, () -> pair.client.write(own, 0, 8, RemoteMemory.of(readOnly), 0));
-      var flushed =
-          assertThrows(ExecutionException.class, () -> receiving.get(20, TimeUnit.SECONDS));
+      var flushed = assertThrows(ExecutionException.class, receiving::get);
       assertTrue(flushed.getMessage().contains("remote access error"), flushed.getMessage());
       for (int i = 0; i < 40; i++) {
         for (Executable use :
@@ -460,12 +458,12 @@ class ConnectionTest {
           listener.domain().registerMemory(board, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       for (int client = 0; client < 2; client++) {
         FutureTask<Connection> accepting =
-            inBackground(() -> Connection.accept(listener, ConnectionSettings.DEFAULT));
+            inBackground(() -> Connection.accept(listener.take(), DEFAULT.within(SOON)));
         try (Connection near =
                 Connection.connect(
                     new InetSocketAddress(Rig.addressB(), listener.port()),
-                    ConnectionSettings.DEFAULT.from(new InetSocketAddress(Rig.addressA(), 0)));
-            Connection far = accepting.get(20, TimeUnit.SECONDS)) {
+                    DEFAULT.within(SOON).from(new InetSocketAddress(Rig.addressA(), 0)));
+            Connection far = accepting.get()) {
           MemoryRegion own = near.transfers().registerMessages(arena.allocate(8));
           own.memory().set(ValueLayout.JAVA_LONG, 0, client + 1);
           near.write(own, 0, 8, RemoteMemory.of(shared), client * 8L, SOON);
@@ -503,10 +501,10 @@ class ConnectionTest {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
       pair.client.send("last words".getBytes(UTF_8));
-      assertEquals("last words", new String(receiving.get(2, TimeUnit.MINUTES), UTF_8));
+      assertEquals("last words", new String(receiving.get(), UTF_8));
       FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
       pair.client.close();
-      assertNull(waiting.get(2, TimeUnit.MINUTES));
+      assertNull(waiting.get());
       assertNull(pair.server.receive(SOON), "the end is no longer known");
       // The mark comes before the event.
       Await.until("the event", () -> pair.server.endpoint().end().isPresent());
@@ -528,12 +526,12 @@ class ConnectionTest {
       interrupted.start();
       Thread.sleep(100);
       interrupted.interrupt();
-      task.get(2, TimeUnit.MINUTES);
+      task.get();
 
       FutureTask<byte[]> closing = inBackground(() -> pair.server.receive());
       Thread.sleep(100);
       pair.server.close();
-      var closed = assertThrows(ExecutionException.class, () -> closing.get(2, TimeUnit.MINUTES));
+      var closed = assertThrows(ExecutionException.class, closing::get);
       assertInstanceOf(IllegalStateException.class, closed.getCause());
       assertThrows(IllegalStateException.class, () -> pair.server.send(new byte[1]));
       pair.server.close();
@@ -545,7 +543,7 @@ class ConnectionTest {
     try (Pair pair = Pair.between(Rig.addressA(), Rig.addressB())) {
       FutureTask<byte[]> receiving = inBackground(() -> pair.server.receive());
       pair.client.send("the receiver is there".getBytes(UTF_8));
-      receiving.get(2, TimeUnit.MINUTES);
+      receiving.get();
       FutureTask<byte[]> waiting = inBackground(() -> pair.server.receive());
       FutureTask<Boolean> closing =
           inBackground(
@@ -554,8 +552,8 @@ class ConnectionTest {
                 pair.server.close();
                 return Thread.interrupted();
               });
-      assertTrue(closing.get(2, TimeUnit.MINUTES), "the interrupt was lost");
-      var closed = assertThrows(ExecutionException.class, () -> waiting.get(2, TimeUnit.MINUTES));
+      assertTrue(closing.get(), "the interrupt was lost");
+      var closed = assertThrows(ExecutionException.class, waiting::get);
       assertInstanceOf(IllegalStateException.class, closed.getCause());
     }
   }

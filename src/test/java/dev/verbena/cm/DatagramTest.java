@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AddressHandle;
@@ -20,7 +21,7 @@ import java.time.Duration;
 
 /** Datagram services and multicast over RDMA CM. */
 class DatagramTest {
-  private static final Duration SOON = Duration.ofMinutes(2);
+  private static final Duration SOON = Await.LIMIT;
   private static final int HEADER = 40;
 
   @DeviceTest

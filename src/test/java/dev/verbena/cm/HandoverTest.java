@@ -14,14 +14,12 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Identifiers that move from one channel to another, over a played librdmacm. */
-@Timeout(60)
 class HandoverTest {
   private static final int EMFILE = 24;
 
@@ -95,8 +93,7 @@ class HandoverTest {
     cm.play("rdma_create_event_channel", arguments -> source.close());
     FutureTask<Endpoint> handingOver =
         ConnectionTest.inBackground(() -> Endpoint.requested(request));
-    var closed =
-        assertThrows(Exception.class, () -> handingOver.get(2, TimeUnit.MINUTES)).getCause();
+    var closed = assertThrows(ExecutionException.class, handingOver::get).getCause();
     assertEquals(IllegalStateException.class, closed.getClass());
     assertFalse(request.id().isOpen());
     assertEquals(2, cm.destroyed.size(), "the request and the listener");
@@ -121,7 +118,7 @@ class HandoverTest {
     } catch (IllegalStateException closed) {
       assertTrue(closed.getMessage().contains("is closed"), closed.getMessage());
     }
-    closing.get(2, TimeUnit.MINUTES);
+    closing.get();
     target.close();
     assertFalse(id.isOpen());
     assertEquals(1, cm.destroyed.size());
@@ -141,7 +138,7 @@ class HandoverTest {
           assertFalse(cm.calls.contains("rdma_destroy_event_channel"), "freed while C uses it");
         });
     ConnectionId id = source.createId(PortSpace.TCP);
-    closing.get(2, TimeUnit.MINUTES);
+    closing.get();
     assertFalse(id.isOpen());
     assertEquals(1, cm.destroyed.size());
     assertEquals("rdma_destroy_event_channel", cm.calls.getLast());

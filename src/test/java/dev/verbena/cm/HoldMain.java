@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.testing.Await;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -47,6 +48,7 @@ final class HoldMain {
   private static void sendMessage(InetSocketAddress local) throws InterruptedException {
     Listener listener = Listener.open(local);
     System.out.println(LISTENING);
-    Connection.accept(listener).send(new byte[1]);
+    Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT))
+        .send(new byte[1]);
   }
 }

@@ -1,9 +1,9 @@
 package dev.verbena.cm;
 
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AddressHandle;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.time.Duration;
 
 /**
  * A member of a multicast group in a JVM of its own: sends until it is killed, or waits for one
@@ -18,8 +18,6 @@ final class MulticastMain {
   /**
    * How long a receiver waits: meanwhile the sender's JVM starts, on a machine that may be busy.
    */
-  private static final Duration PATIENCE = Duration.ofMinutes(10);
-
   private MulticastMain() {}
 
   public static void main(String[] args) throws Exception {
@@ -29,7 +27,7 @@ final class MulticastMain {
         AddressHandle toGroup = member.toGroup()) {
       System.out.println(JOINED);
       if (args[0].equals("receive")) {
-        System.out.println(member.datagrams().receive(PATIENCE) ? RECEIVED : "nothing");
+        System.out.println(member.datagrams().receive(Await.LIMIT) ? RECEIVED : "nothing");
         return;
       }
       while (true) {

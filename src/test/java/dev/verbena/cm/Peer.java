@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -9,7 +10,7 @@ import java.util.List;
 
 /** A program of rdma-core's with two roles, and Java that can take the place of either. */
 interface Peer {
-  Duration SOON = Duration.ofMinutes(2);
+  Duration SOON = Await.LIMIT;
 
   String name();
 

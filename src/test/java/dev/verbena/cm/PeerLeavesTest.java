@@ -25,7 +25,7 @@ class PeerLeavesTest {
     try (SoftHosts hosts = SoftHosts.create()) {
       Connection server = hosts.server();
       AtomicBoolean outstanding = new AtomicBoolean(true);
-      server.endpoint().disconnectAfter(outstanding::get, Duration.ofMinutes(10));
+      server.endpoint().disconnectAfter(outstanding::get, Await.LIMIT);
       hosts.client().endpoint().id().disconnect();
       Await.until("the end", () -> server.endpoint().end().isPresent());
       Thread.sleep(100); // A transition that comes at once would be later than the event, too.

@@ -43,12 +43,11 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** RDMA CM by events, as rdma-core's test_rdmacm.py tests it. */
 class RdmaCmTest {
-  static final Duration SOON = Duration.ofMinutes(2);
+  static final Duration SOON = Await.LIMIT;
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);
 
   /** The next event, which must be of a type. */
@@ -395,7 +394,7 @@ class RdmaCmTest {
     var waiting = ConnectionTest.inBackground(channel::take);
     Thread.sleep(100);
     channel.close();
-    var ended = assertThrows(ExecutionException.class, () -> waiting.get(2, TimeUnit.MINUTES));
+    var ended = assertThrows(ExecutionException.class, waiting::get);
     assertInstanceOf(IllegalStateException.class, ended.getCause());
     assertThrows(IllegalStateException.class, () -> channel.createId(PortSpace.TCP));
   }
@@ -568,7 +567,7 @@ class RdmaCmTest {
                 active.close();
                 return request.type();
               });
-      assertEquals(EventType.CONNECT_REQUEST, closing.get(2, TimeUnit.MINUTES));
+      assertEquals(EventType.CONNECT_REQUEST, closing.get());
       assertFalse(server.isOpen());
     }
   }
@@ -741,7 +740,7 @@ class RdmaCmTest {
               ConnectionSettings.DEFAULT
                   .from(new InetSocketAddress(Rig.addressA(), 0))
                   .within(SOON))) {
-        try (Endpoint server = accepting.get(2, TimeUnit.MINUTES)) {
+        try (Endpoint server = accepting.get()) {
           client.send(new byte[] {1, 2, 3});
           Completions got = new Completions(1);
           assertEquals(1, server.id().queues().transfers().awaitReceives(got, SOON));

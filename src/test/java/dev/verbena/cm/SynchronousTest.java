@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
@@ -28,11 +29,10 @@ import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data. */
 class SynchronousTest {
-  private static final Duration SOON = Duration.ofMinutes(2);
+  private static final Duration SOON = Await.LIMIT;
   private static final QueuePairCapacity CAPACITY =
       QueuePairCapacity.of(4).withSendSges(2).withReceiveSges(2).withMaxInlineData(16);
   private static final String PORT = "7474";
@@ -96,7 +96,7 @@ class SynchronousTest {
             RemoteMemory.fromBytes(
                 inbox.memory().asSlice(0, RemoteMemory.SIZE).toArray(ValueLayout.JAVA_BYTE));
         exchange(transfers, arena, remote);
-        assertEquals("written", serving.get(2, TimeUnit.MINUTES));
+        assertEquals("written", serving.get());
         client.disconnect();
         assertEquals(QueuePairState.ERR, client.queuePair().orElseThrow().state());
         inbox.close();
@@ -206,7 +206,7 @@ class SynchronousTest {
         assertEquals(RejectReason.CONSUMER_DEFINED, event.rejectReason().orElseThrow());
         RdmaCmTest.assertStartsWith(new byte[] {7, 7}, event.privateData());
       }
-      refusing.get(2, TimeUnit.MINUTES);
+      refusing.get();
     }
   }
 
@@ -230,7 +230,7 @@ class SynchronousTest {
                   return null;
                 });
         assertEquals(client, RdmaCmTest.next(channel, EventType.ESTABLISHED).id());
-        accepting.get(2, TimeUnit.MINUTES);
+        accepting.get();
         client.migrateToSynchronous();
         assertEquals(Optional.empty(), client.channel());
         request.close();
@@ -269,9 +269,9 @@ class SynchronousTest {
               });
       ConnectionId request = listener.takeRequest();
       FutureTask<Void> closing = inThread(() -> close(listener));
-      closing.get(2, TimeUnit.MINUTES);
+      closing.get();
       request.close();
-      connecting.get(2, TimeUnit.MINUTES);
+      connecting.get();
     }
   }
 
@@ -308,7 +308,7 @@ class SynchronousTest {
       domain.close();
       assertFalse(request.isOpen(), "a request outlives the domain of its queue pair");
       assertFalse(listener.isOpen(), "a listener outlives the domain of its requests");
-      connecting.get(2, TimeUnit.MINUTES);
+      connecting.get();
     }
   }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.CompletionOpcode;
@@ -21,11 +22,10 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 
 /** The functions of rdma_verbs.h, one by one. */
 class TransfersTest {
-  private static final Duration SOON = Duration.ofMinutes(2);
+  private static final Duration SOON = Await.LIMIT;
   private static final QueuePairCapacity CAPACITY =
       QueuePairCapacity.of(4).withSendSges(3).withReceiveSges(3).withMaxInlineData(64);
 
@@ -51,7 +51,7 @@ class TransfersTest {
               SOON);
       client.id().queues().createQueuePair(CAPACITY);
       client.connect(ConnectionParameters.DEFAULT, new byte[0], SOON);
-      return new Two(listener, client, accepting.get(2, TimeUnit.MINUTES), Arena.ofShared());
+      return new Two(listener, client, accepting.get(), Arena.ofShared());
     }
 
     Transfers near() {
@@ -276,7 +276,7 @@ class TransfersTest {
       Thread.sleep(100);
       assertFalse(waiting.isDone());
       two.server().close();
-      var ended = assertThrows(ExecutionException.class, () -> waiting.get(2, TimeUnit.MINUTES));
+      var ended = assertThrows(ExecutionException.class, waiting::get);
       assertInstanceOf(IllegalStateException.class, ended.getCause());
     }
   }

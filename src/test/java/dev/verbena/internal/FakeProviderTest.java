@@ -24,7 +24,6 @@ import dev.verbena.testing.Await;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -314,7 +313,7 @@ class FakeProviderTest {
       assertEquals(0, new CompletionQueueCalls(cq, new CriticalCalls(false)).ibv_req_notify_cq(0));
       assertEquals(0, receive(1));
       assertEquals(0, post(request(rdma_h.IBV_WR_SEND(), 1, lkey(nearMr))));
-      assertTrue(readiness.await(TimeUnit.SECONDS.toNanos(5)));
+      assertTrue(readiness.await(Await.LIMIT.toNanos()));
     }
     MemorySegment event = arena.allocate(2L * Long.BYTES, Long.BYTES);
     verbs.ibv_get_cq_event(channel, event.address(), event.address() + Long.BYTES);

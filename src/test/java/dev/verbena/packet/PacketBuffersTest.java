@@ -12,6 +12,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_mr;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.FlowRule;
@@ -26,12 +27,10 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Packets in memory, in fragments, on the device in memory. */
-@Timeout(30)
 class PacketBuffersTest {
-  private static final Duration LONG = Duration.ofSeconds(10);
+  private static final Duration LONG = Await.LIMIT;
 
   private final Arena arena = Arena.ofShared();
   private final FakeProvider provider = new FakeProvider();

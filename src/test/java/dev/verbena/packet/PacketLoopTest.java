@@ -26,16 +26,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Packets from port to port of the device in memory: rules, loops, checksums. */
-@Timeout(30)
 class PacketLoopTest {
   private static final Duration SOON = Duration.ofMillis(20);
-  private static final Duration LONG = Duration.ofSeconds(10);
+  private static final Duration LONG = Await.LIMIT;
   private static final String MAC = "02:00:00:00:00:0a";
   private static final int HERE = 0x0a00_0001;
   private static final int THERE = 0x0a00_0002;
@@ -207,7 +204,7 @@ class PacketLoopTest {
         Await.until("a receive", () -> memory().waitingReceives() > 0);
         wire.send(Frames.udp(MAC, HERE, THERE, 3000, 5000 + i, i));
       }
-      assertEquals(7, loop.get(10, TimeUnit.SECONDS));
+      assertEquals(7, loop.get());
       assertEquals(10, handler.posted);
       assertEquals(0, memory().waitingReceives(), "no more than that were posted");
       for (int i = 0; i < 10; i++) {

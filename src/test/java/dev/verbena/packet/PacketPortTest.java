@@ -29,10 +29,8 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Ports that are opened for packets, on the device in memory. */
-@Timeout(30)
 class PacketPortTest {
   private static final Duration SOON = Duration.ofMillis(20);
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AddressHandle;
@@ -18,18 +19,16 @@ import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * What can be seen of ports, buffers and loops on a device without raw packets: its refusal, and
  * the same with datagrams, which have their routing header in a fragment of its own.
  */
-@Timeout(120)
 class PacketsOnDeviceTest {
   private static final int ROUTING_HEADER = 40;
   private static final int QUEUE_KEY = 0x1111_1111;
   private static final int PACKETS = 50;
-  private static final Duration LONG = Duration.ofSeconds(10);
+  private static final Duration LONG = Await.LIMIT;
 
   @DeviceTest
   void softRoceHasNoRawPackets() {

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 
 /** The two ports of the device in memory: frames that are sent here leave one for the other. */
 final class Wire implements AutoCloseable {
@@ -43,7 +43,7 @@ final class Wire implements AutoCloseable {
   private void send(SendList sends, byte[] frame) throws InterruptedException {
     outgoing.fragment(0, 0).asSlice(0, frame.length).copyFrom(MemorySegment.ofArray(frame));
     assertEquals(1, sender.startSending(sends));
-    assertEquals(1, sender.awaitSent(Duration.ofSeconds(10)));
+    assertEquals(1, sender.awaitSent(Await.LIMIT));
     assertTrue(sender.sent().isSuccess(0), sender.sent().describe(0));
   }
 

@@ -8,6 +8,7 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.SynchronousMode;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
@@ -48,7 +49,7 @@ import java.util.concurrent.Future;
  * environment glibc keeps less of what was freed.
  */
 public final class Soak {
-  private static final Duration SOON = Duration.ofSeconds(60);
+  private static final Duration SOON = Await.LIMIT;
   private static final QueuePairCapacity SMALL = QueuePairCapacity.of(8);
 
   /** What the JVM itself may take meanwhile, for compiled code and the like. */

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.AnyKernel;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -24,6 +25,7 @@ import org.jgroups.JChannel;
 import org.jgroups.Message;
 import org.jgroups.Receiver;
 import org.jgroups.View;
+import org.jgroups.conf.ClassConfigurator;
 import org.jgroups.protocols.FD_SOCK2;
 import org.jgroups.protocols.FRAG2;
 import org.jgroups.protocols.NAKACK4;
@@ -43,10 +45,7 @@ class JGroupsTest {
   private static final String JOINED = "has joined";
 
   /** In milliseconds. */
-  private static final long PATIENCE = 200_000;
-
-  /** The milliseconds in which a member that lives answers a suspicion. */
-  private static final long ANSWER = 10_000;
+  private static final int LIMIT = (int) Await.LIMIT.toMillis();
 
   @BeforeEach
   void needsDeviceOfTheKernel() {
@@ -71,9 +70,32 @@ class JGroupsTest {
     }
   }
 
+  /**
+   * Takes no member that is suspected for dead, however slowly it answers, before the test kills
+   * one. FD_SOCK2 suspects a member that does not accept its connection within a second.
+   */
+  private static final class Verification extends VERIFY_SUSPECT2 {
+    Verification() {
+      setId(ClassConfigurator.getProtocolId(VERIFY_SUSPECT2.class));
+    }
+
+    /** Starts to look, every second, for members whose time to answer is over. */
+    @Override
+    public synchronized void start() throws Exception {
+      setTimeout(1_000);
+      super.start();
+      setTimeout(LIMIT);
+    }
+
+    void takeNextForDead() {
+      setTimeout(0);
+    }
+  }
+
   /** A member of the cluster. */
   private static final class Member implements Receiver, AutoCloseable {
     final BlockingQueue<Message> received = new LinkedBlockingQueue<>();
+    final Verification verification = new Verification();
     final JChannel channel;
     private final boolean echoes;
     private volatile int size;
@@ -84,6 +106,7 @@ class JGroupsTest {
       TCP_NIO2 transport = new TCP_NIO2();
       transport.setBindAddress(address).setBindPort(port).setPortRange(0);
       transport.setClientBindAddr(address);
+      transport.setSockConnTimeout(LIMIT).setPeerAddrReadTimeout(LIMIT);
       transport.setSocketFactory(new RdmaSocketFactory());
       transport.disableDiagnostics();
       TCPPING discovery = new TCPPING();
@@ -94,8 +117,7 @@ class JGroupsTest {
               transport,
               discovery,
               new FD_SOCK2().setBindAddress(address),
-              // FD_SOCK2 now and then suspects a member that joins, over TCP, too.
-              new VERIFY_SUSPECT2().setTimeout(ANSWER),
+              verification,
               new NAKACK4().useMcastXmit(false),
               new UNICAST4(),
               new GMS().setJoinTimeout(joinMillis).printLocalAddress(false),
@@ -140,7 +162,7 @@ class JGroupsTest {
     private EchoMain() {}
 
     public static void main(String[] args) throws Exception {
-      Member member = new Member(Rig.addressB(), PORT + 1, PATIENCE, true);
+      Member member = new Member(Rig.addressB(), PORT + 1, LIMIT, true);
       member.awaitView(3);
       System.out.println(JOINED);
       Thread.sleep(Long.MAX_VALUE);
@@ -167,7 +189,7 @@ class JGroupsTest {
   @DeviceTest
   void clusterOfThreeLosesAMember() throws Exception {
     try (Member first = new Member(Rig.addressA(), PORT, 1, false);
-        Member second = new Member(Rig.addressB(), PORT, PATIENCE, false);
+        Member second = new Member(Rig.addressB(), PORT, LIMIT, false);
         Program third = echo()) {
       first.awaitView(3);
       second.awaitView(3);
@@ -185,6 +207,7 @@ class JGroupsTest {
         assertArrayEquals(sent, bytes(other));
         assertEquals(1, List.of(one, other).stream().filter(m -> m.src().equals(self)).count());
       }
+      first.verification.takeNextForDead();
       third.kill();
       first.awaitView(2);
       second.awaitView(2);

@@ -18,6 +18,7 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -43,6 +44,7 @@ import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.timeout.IdleStateEvent;
 import io.netty.handler.timeout.IdleStateHandler;
 import io.netty.util.concurrent.GlobalEventExecutor;
@@ -127,6 +129,7 @@ class NettyTest {
     return new Bootstrap()
         .group(loops)
         .channelFactory(() -> new NioSocketChannel(RDMA))
+        .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0) // No limit.
         .handler(initializer(handlers))
         .connect(server, new InetSocketAddress(Rig.addressA(), 0))
         .syncUninterruptibly()
@@ -369,6 +372,13 @@ class NettyTest {
     return store;
   }
 
+  /** A handler without Netty's limits for the handshake (10 s) and for the end (3 s). */
+  private static SslHandler withoutLimits(SslHandler handler) {
+    handler.setHandshakeTimeoutMillis(0);
+    handler.setCloseNotifyFlushTimeoutMillis(0);
+    return handler;
+  }
+
   @DeviceTest
   void tlsEchoes(@TempDir Path folder) throws Exception {
     InetSocketAddress any = new InetSocketAddress(Rig.addressB(), 0);
@@ -383,7 +393,11 @@ class NettyTest {
     SslContext ofServer = SslContextBuilder.forServer(keys).build();
     SslContext ofClient = SslContextBuilder.forClient().trustManager(trusted).build();
     InetSocketAddress server =
-        serve(channel -> new ChannelHandler[] {ofServer.newHandler(channel.alloc()), new Echo()});
+        serve(
+            channel ->
+                new ChannelHandler[] {
+                  withoutLimits(ofServer.newHandler(channel.alloc())), new Echo()
+                });
     byte[] sent = random(1_000_000);
     Collector collector = new Collector(sent.length);
     String host = server.getAddress().getHostAddress();
@@ -392,7 +406,8 @@ class NettyTest {
             server,
             channel ->
                 new ChannelHandler[] {
-                  ofClient.newHandler(channel.alloc(), host, server.getPort()), collector
+                  withoutLimits(ofClient.newHandler(channel.alloc(), host, server.getPort())),
+                  collector
                 });
     var _ = client.writeAndFlush(Unpooled.wrappedBuffer(sent));
     assertArrayEquals(sent, collector.all.join());

@@ -12,6 +12,7 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RejectReason;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -22,7 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /** Messages of the communication manager that are lost, repeated or late. */
 class CmFaultsTest {
-  private static final Duration LONG = Duration.ofSeconds(100);
+  private static final Duration LONG = Await.LIMIT;
   private static final Duration SHORT = Duration.ofMillis(50);
   private static final QueuePairCapacity SMALL = QueuePairCapacity.of(1);
 

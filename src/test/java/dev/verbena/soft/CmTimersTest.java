@@ -6,6 +6,7 @@ import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
@@ -18,7 +19,7 @@ class CmTimersTest {
   /** BTH, DETH and the header of a management datagram come before a message. */
   private static final int MESSAGE = 12 + 8 + 24;
 
-  private static final Duration LONG = Duration.ofMinutes(2);
+  private static final Duration LONG = Await.LIMIT;
 
   @Test
   void aDeviceOverUdpDeclaresTheTimesOfANetwork() throws Exception {

@@ -3,12 +3,12 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,7 +23,6 @@ class FaultyTrafficTest {
   private static final int SLOT = 6000;
   private static final long COUNTER = SLOT * OUTSTANDING;
   private static final long STABLE = COUNTER + 8;
-  private static final long PATIENCE = Duration.ofMinutes(2).toNanos();
 
   private enum Kind {
     SEND,
@@ -50,18 +49,17 @@ class FaultyTrafficTest {
       for (long at = STABLE; at < STABLE + SLOT; at++) {
         pair.b.memory.set(ValueLayout.JAVA_BYTE, at, (byte) (at * 7));
       }
-      long end = System.nanoTime() + PATIENCE;
       int posted = 0;
-      for (int done = 0; done < REQUESTS; ) {
+      for (int i = 0; i < REQUESTS; i++) {
+        int done = i;
         while (posted < REQUESTS && posted - done < OUTSTANDING) {
           post(pair, posted++, random);
         }
-        if (pair.a.completions.poll(completions) == 1) {
-          assertTrue(completions.isSuccess(0), completions.describe(0));
-          assertEquals(done, completions.id(0), "in order");
-          check(pair, done++);
-        }
-        assertTrue(System.nanoTime() < end, done + " done, seed " + seed);
+        Await.until(
+            () -> done + " done, seed " + seed, () -> pair.a.completions.poll(completions) == 1);
+        assertTrue(completions.isSuccess(0), completions.describe(0));
+        assertEquals(done, completions.id(0), "in order");
+        check(pair, done);
       }
       assertEquals(received, nextReceived, "each SEND arrived before it was acknowledged");
       assertEquals(added, pair.b.memory.get(ValueLayout.JAVA_LONG, COUNTER), "each addition once");

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.AsyncEventType;
 import dev.verbena.verbs.CompletionStatus;
@@ -15,7 +16,6 @@ import dev.verbena.verbs.SendList;
 import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /** Devices that are removed or fail, and queues that are full on demand. */
 class RemovalTest {
-  private static final Duration LONG = Duration.ofSeconds(60);
+  private static final Duration LONG = Await.LIMIT;
 
   private static AsyncEventType event(Context context) throws InterruptedException {
     AsyncEvent event;
@@ -110,7 +110,7 @@ class RemovalTest {
       pair.post(8);
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.a.context));
       assertEquals(CompletionStatus.WR_FLUSH_ERR, pair.completion());
-      assertEquals(NullPointerException.class, log.thrown.poll(60, TimeUnit.SECONDS).getClass());
+      assertEquals(NullPointerException.class, log.thrown.take().getClass());
     }
     try (SoftPair other = SoftPair.connected()) {
       other.transfer(1, 8);
@@ -131,7 +131,7 @@ class RemovalTest {
               }.start(System.nanoTime()));
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.a.context));
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.b.context));
-      assertEquals("planted", log.thrown.poll(60, TimeUnit.SECONDS).getMessage());
+      assertEquals("planted", log.thrown.take().getMessage());
       pair.transfer(1, 8); // The network's thread goes on.
     }
   }

@@ -1,9 +1,8 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.time.Duration;
+import dev.verbena.testing.Await;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -18,7 +17,6 @@ class ResponderTest {
   private static final Pattern ANSWER =
       Pattern.compile(
           "sent .* RC_(ACKNOWLEDGE|ATOMIC_ACKNOWLEDGE|RDMA_READ_RESPONSE_\\w+) .*psn=(\\S+).*");
-  private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   private final SoftPair pair = SoftPair.connected();
   private final Queue<String> answers = new ConcurrentLinkedQueue<>();
@@ -67,11 +65,7 @@ class ResponderTest {
   }
 
   private void assertAnswers(String... expected) {
-    long end = System.nanoTime() + PATIENCE;
-    while (answers.size() < expected.length) {
-      assertTrue(System.nanoTime() < end, "answers: " + answers);
-      Thread.onSpinWait();
-    }
+    Await.until(() -> "answers: " + answers, () -> answers.size() >= expected.length);
     assertEquals(List.of(expected), List.copyOf(answers));
     answers.clear();
   }

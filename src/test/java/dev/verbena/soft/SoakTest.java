@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionQueue;
@@ -39,7 +40,7 @@ class SoakTest {
   private static final int SENDS = 8 * BATCH;
   private static final int RECEIVES = 16 * BATCH;
   private static final int SLOT = 128;
-  private static final long PATIENCE = Duration.ofMinutes(2).toNanos();
+  private static final long PATIENCE = Await.LIMIT.toNanos();
   private static final long HEAP_GROWTH = 16L << 20;
   private static final long NATIVE_GROWTH_KIB = 128L << 10;
 

@@ -15,11 +15,11 @@ import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import java.net.InetSocketAddress;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -90,7 +90,7 @@ class SoftHostsTest {
       Thread.ofVirtual().start(receiving);
       server.endpoint().id().queuePair().orElseThrow().fail();
       Thread.sleep(200); // An end that comes at once would be found without waiting for it.
-      hosts.client().endpoint().disconnect(Duration.ofMinutes(1));
+      hosts.client().endpoint().disconnect(Await.LIMIT);
       var thrown = assertThrows(ExecutionException.class, receiving::get);
       assertEquals(
           EventType.DISCONNECTED,

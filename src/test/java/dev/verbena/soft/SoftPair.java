@@ -1,8 +1,8 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionStatus;
@@ -20,15 +20,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
 /** Two connected RC queue pairs on two devices of a network of their own. */
 final class SoftPair implements AutoCloseable {
   private static final int SIZE = 1 << 16;
   private static final long PAUSE = 10_000;
-  private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   final SoftNetwork network = SoftNetwork.create();
   final End a;
@@ -116,11 +113,7 @@ final class SoftPair implements AutoCloseable {
 
   static CompletionStatus await(CompletionQueue queue) {
     Completions completions = new Completions(1);
-    long end = System.nanoTime() + PATIENCE;
-    while (queue.poll(completions) == 0) {
-      assertTrue(System.nanoTime() < end, "no completion");
-      LockSupport.parkNanos(PAUSE); // Leaves the processor to the devices.
-    }
+    Await.until("a completion", () -> queue.poll(completions) == 1);
     return completions.status(0);
   }
 

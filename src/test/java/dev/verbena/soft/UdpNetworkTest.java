@@ -12,6 +12,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
@@ -152,10 +153,16 @@ class UdpNetworkTest {
       InetSocketAddress server = at("127.0.0.2", 7471);
       try (Listener listener = pair.right.call(() -> Listener.open(server))) {
         FutureTask<Connection> accepting =
-            new FutureTask<>(() -> Connection.accept(listener.take(), ConnectionSettings.DEFAULT));
+            new FutureTask<>(
+                () ->
+                    Connection.accept(
+                        listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT)));
         Thread.ofVirtual().start(accepting);
         try (Connection client =
-                pair.left.call(() -> Connection.connect(server, ConnectionSettings.DEFAULT));
+                pair.left.call(
+                    () ->
+                        Connection.connect(
+                            server, ConnectionSettings.DEFAULT.within(Await.LIMIT)));
             Connection accepted = accepting.get()) {
           client.send("hello".getBytes(UTF_8));
           assertArrayEquals("hello".getBytes(UTF_8), accepted.receive());

@@ -1,21 +1,53 @@
 package dev.verbena.testing;
 
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
-/** Waits for what another thread does. */
+/**
+ * Waits for what another thread, a device or a program does. No wait of a test has a limit of its
+ * own: whoever runs the tests notices that none of them makes progress, shows the stacks of all
+ * threads, and interrupts the test or ends the run.
+ */
 public final class Await {
-  private static final long PATIENCE = 120_000_000_000L;
+  /**
+   * For calls and frameworks that want a limit: longer than whoever runs the tests lets one of them
+   * wait, on the slowest machine, too.
+   */
+  public static final Duration LIMIT = Duration.ofHours(1);
+
+  private static final int SPINS = 1_000;
+  private static final long PAUSE_NANOS = 50_000;
 
   private Await() {}
 
-  /** Returns once a condition holds; fails if that takes too long. */
+  /** Returns once a condition holds; fails if the thread is interrupted before. */
   public static void until(String what, BooleanSupplier condition) {
-    long start = System.nanoTime();
-    while (!condition.getAsBoolean()) {
-      if (System.nanoTime() - start > PATIENCE) {
-        throw new AssertionError("waited in vain: " + what);
+    until(() -> what, condition);
+  }
+
+  /** The same, with a text that is made if the wait fails. */
+  public static void until(Supplier<String> what, BooleanSupplier condition) {
+    var _ = value(what, () -> condition.getAsBoolean() ? true : null);
+  }
+
+  /** Returns the first value that is not null; fails if the thread is interrupted before. */
+  public static <T> T value(Supplier<String> what, Supplier<@Nullable T> source) {
+    for (int tries = 0; ; tries++) {
+      T value = source.get();
+      if (value != null) {
+        return value;
       }
-      Thread.onSpinWait();
+      if (Thread.currentThread().isInterrupted()) {
+        throw new AssertionError("waited in vain: " + what.get());
+      }
+      if (tries < SPINS) {
+        Thread.onSpinWait();
+      } else {
+        LockSupport.parkNanos(PAUSE_NANOS); // Leaves the processor to those that it waits for.
+      }
     }
   }
 }

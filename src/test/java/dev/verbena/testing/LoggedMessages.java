@@ -3,7 +3,6 @@ package dev.verbena.testing;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
@@ -11,7 +10,6 @@ import java.util.logging.Logger;
 
 /** Records the messages of a logger until it is closed, each as {@code LEVEL: message}. */
 public final class LoggedMessages implements AutoCloseable {
-  private static final long SECONDS = 120;
 
   private final BlockingQueue<String> messages = new LinkedBlockingQueue<>();
   private final Logger logger;
@@ -54,11 +52,7 @@ public final class LoggedMessages implements AutoCloseable {
 
   /** Waits for a message, and removes it. */
   public String next() throws InterruptedException {
-    String message = messages.poll(SECONDS, TimeUnit.SECONDS);
-    if (message == null) {
-      throw new AssertionError("nothing was logged");
-    }
-    return message;
+    return messages.take();
   }
 
   @Override

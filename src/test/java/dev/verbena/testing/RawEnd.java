@@ -22,7 +22,6 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -33,8 +32,6 @@ public final class RawEnd implements AutoCloseable {
   public static final int SLOT = 2048;
 
   private static final int SLOTS = 16;
-
-  private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   /** A frame that arrived. */
   public record Arrived(byte[] bytes, int flowTag, int vlan, boolean checksumsGood) {}
@@ -157,16 +154,17 @@ public final class RawEnd implements AutoCloseable {
 
   private List<Long> completions(int count) {
     List<Long> ids = new ArrayList<>();
-    long end = System.nanoTime() + PATIENCE;
-    while (ids.size() < count) {
-      assertTrue(System.nanoTime() < end, "no completion");
-      try (CompletionCursor cursor = completions.startPolling()) {
-        while (cursor.next()) {
-          assertTrue(cursor.isSuccess(), cursor.status().name());
-          ids.add(cursor.id());
-        }
-      }
-    }
+    Await.until(
+        () -> ids.size() + " of " + count + " completions",
+        () -> {
+          try (CompletionCursor cursor = completions.startPolling()) {
+            while (cursor.next()) {
+              assertTrue(cursor.isSuccess(), cursor.status().name());
+              ids.add(cursor.id());
+            }
+          }
+          return ids.size() >= count;
+        });
     return ids;
   }
 

@@ -1,7 +1,9 @@
 package dev.verbena.tools;
 
 import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.testing.Await;
 import java.net.InetSocketAddress;
 
 /** A program that sends back what one client sends. Arguments: address and port to listen on. */
@@ -15,7 +17,8 @@ final class EchoMain {
     InetSocketAddress here = new InetSocketAddress(args[0], Integer.parseInt(args[1]));
     try (Listener listener = Listener.open(here)) {
       System.out.println(READY);
-      try (Connection client = Connection.accept(listener)) {
+      try (Connection client =
+          Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT))) {
         for (byte[] message = client.receive(); message != null; message = client.receive()) {
           client.send(message);
         }

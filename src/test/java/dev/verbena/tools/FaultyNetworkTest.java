@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.RdmaException;
@@ -14,6 +13,7 @@ import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
 import dev.verbena.testing.AnyKernel;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.RdmaResources;
@@ -25,7 +25,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,9 +36,6 @@ import org.junit.jupiter.api.BeforeEach;
  */
 @AnyKernel
 class FaultyNetworkTest {
-  /** How long anything may take here before it hangs, on a machine that is slow. */
-  static final Duration PATIENCE = Duration.ofSeconds(90);
-
   private static final Duration SHORTLY = Duration.ofSeconds(2);
   private static final String NETDEV_B = "VERBENA_NETDEV_B";
 
@@ -54,13 +50,9 @@ class FaultyNetworkTest {
   /** The kernel may still be releasing what was closed last. */
   @AfterEach
   void nothingIsLeft() throws InterruptedException {
-    long end = System.nanoTime() + PATIENCE.toNanos();
-    Map<String, Integer> after = RdmaResources.now();
-    while (!after.equals(before) && System.nanoTime() < end) {
+    while (!RdmaResources.now().equals(before)) {
       Thread.sleep(100);
-      after = RdmaResources.now();
     }
-    assertEquals(before, after);
   }
 
   private static void run(String... command) throws Exception {
@@ -94,12 +86,14 @@ class FaultyNetworkTest {
   private static Connection connect(String port) throws InterruptedException {
     return Connection.connect(
         new InetSocketAddress(Rig.addressB(), Integer.parseInt(port)),
-        ConnectionSettings.DEFAULT.from(new InetSocketAddress(Rig.addressA(), 0)).within(PATIENCE));
+        ConnectionSettings.DEFAULT
+            .from(new InetSocketAddress(Rig.addressA(), 0))
+            .within(Await.LIMIT));
   }
 
   /** Sends messages there and back, which must arrive in order and as they were sent. */
   static void exchange(int messages) throws Exception {
-    exchange(messages, PATIENCE);
+    exchange(messages, Await.LIMIT);
   }
 
   /** The same; each message must arrive within a time. */
@@ -111,7 +105,7 @@ class FaultyNetworkTest {
               () -> {
                 try (Connection client =
                     Connection.accept(
-                        listener.take(), ConnectionSettings.DEFAULT.within(PATIENCE))) {
+                        listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT))) {
                   for (int i = 0; i < messages; i++) {
                     client.send(client.receive(patience), patience);
                   }
@@ -129,9 +123,9 @@ class FaultyNetworkTest {
           assertArrayEquals(message, server.receive(patience));
         }
         // An end that closes flushes what is not acknowledged yet.
-        CompletableFuture.anyOf(answered, echo).get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        CompletableFuture.anyOf(answered, echo).get();
       }
-      echo.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      echo.get();
     }
   }
 
@@ -175,7 +169,7 @@ class FaultyNetworkTest {
     if (run.status() != 0) {
       serving.interrupt();
     }
-    assertTrue(serving.join(PATIENCE), () -> "does not end: " + String.join(" ", server));
+    serving.join();
     run.succeeded();
     served.get().succeeded();
   }
@@ -239,7 +233,7 @@ class FaultyNetworkTest {
     }
 
     Run ended() throws Exception {
-      return run.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      return run.get();
     }
   }
 
@@ -249,11 +243,11 @@ class FaultyNetworkTest {
     try (Program peer = echo(port)) {
       peer.says(EchoMain.READY);
       try (Connection server = connect(port)) {
-        server.send(new byte[8], PATIENCE);
-        server.receive(PATIENCE);
+        server.send(new byte[8], Await.LIMIT);
+        server.receive(Await.LIMIT);
         peer.kill();
-        assertThrows(RdmaException.class, () -> server.receive(PATIENCE));
-        assertThrows(RdmaException.class, () -> server.send(new byte[8], PATIENCE));
+        assertThrows(RdmaException.class, () -> server.receive(Await.LIMIT));
+        assertThrows(RdmaException.class, () -> server.send(new byte[8], Await.LIMIT));
       }
     }
     assertKilledServerIsNoticed(Program.start(rpingServer(port)), rpingClient(port, 0));
@@ -287,8 +281,8 @@ class FaultyNetworkTest {
     try (Program peer = echo(port)) {
       peer.says(EchoMain.READY);
       try (Connection server = connect(port)) {
-        server.send(new byte[8], PATIENCE);
-        server.receive(PATIENCE);
+        server.send(new byte[8], Await.LIMIT);
+        server.receive(Await.LIMIT);
         signal("STOP", peer);
         var late = assertThrows(VerbsException.class, () -> server.receive(SHORTLY));
         assertEquals(Errno.ETIMEDOUT, late.errno());
@@ -303,7 +297,7 @@ class FaultyNetworkTest {
         signal("CONT", peer);
       }
       // It finds the connection at its end, with an answer not sent.
-      assertTrue(peer.process().waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS), peer::text);
+      int _ = peer.exitStatus();
     }
   }
 

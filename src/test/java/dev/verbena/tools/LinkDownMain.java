@@ -8,7 +8,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
@@ -75,7 +74,7 @@ final class LinkDownMain {
   private static String end(CompletableFuture<Void> task)
       throws InterruptedException, TimeoutException {
     try {
-      task.get(2 * FaultyNetworkTest.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      task.get();
       return "went on";
     } catch (ExecutionException e) {
       return e.getCause().toString().lines().findFirst().orElseThrow();
@@ -84,15 +83,12 @@ final class LinkDownMain {
 
   /** The passive ends learn of it when what they wait for is not there in time. */
   private static void awaitReleased(Map<String, Integer> before) throws InterruptedException {
-    long end = System.nanoTime() + FaultyNetworkTest.PATIENCE.toNanos();
     while (true) {
       try {
         RdmaResources.requireNoMoreThan(before);
         return;
-      } catch (AssertionError e) {
-        if (System.nanoTime() > end) {
-          throw e;
-        }
+      } catch (AssertionError _) {
+        Thread.sleep(100);
       }
     }
   }

@@ -23,14 +23,12 @@ import java.lang.foreign.ValueLayout;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
@@ -40,7 +38,6 @@ import picocli.CommandLine.IFactory;
  * {@code packets}, one port to the other of the device in memory: no software device of the kernel
  * has raw packets.
  */
-@Timeout(60)
 class PacketProgramsTest {
   private static final String MAC = "02:00:00:00:00:0a";
 
@@ -206,7 +203,7 @@ class PacketProgramsTest {
       String line = "packets send --dmac " + MAC + " -n 2 -s 60 --sport 3000 --depth 1";
       assertTrue(run(line).succeeded().out().contains("checksums by Java"));
       run(line + " --offload").succeeded();
-      assertEquals(4, port.awaitReceived(Duration.ofSeconds(10)));
+      assertEquals(4, port.awaitReceived(Await.LIMIT));
       byte[] expected = Frames.udp(MAC, 0x0a00_0001, 0x0a00_0002, 3000, 4000, 18);
       Arrays.fill(expected, 42, 60, (byte) 0);
       expected[49] = 1;

@@ -15,6 +15,7 @@ import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RemoteMemory;
 import dev.verbena.cm.Transfers;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -35,7 +36,7 @@ import org.junit.jupiter.api.Test;
 
 /** {@code rping}, against itself and against rdma-core's. */
 class RpingProgramTest {
-  private static final Duration SOON = Duration.ofSeconds(60);
+  private static final Duration SOON = Await.LIMIT;
 
   private final String port = Ports.free();
 
@@ -192,7 +193,7 @@ class RpingProgramTest {
   /** A server of one ping, which writes back what differs in one byte. */
   private static void answerWithOtherBytes(Endpoint request) throws Exception {
     ConnectionSettings settings =
-        ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2);
+        ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2).within(SOON);
     try (Arena arena = Arena.ofShared();
         Connection client = Connection.accept(request, settings)) {
       RemoteMemory source = RpingBuffer.of(client.receive());

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.AnyKernel;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
@@ -26,7 +27,6 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
@@ -35,7 +35,6 @@ import org.junit.jupiter.api.BeforeAll;
 class UdpPerftestTest {
   private static final int COUNT = 20;
   private static final int SIZE = 5000;
-  private static final Duration PATIENCE = Duration.ofMinutes(2);
 
   private static UdpWire wire;
   private static SoftNetwork network;
@@ -124,13 +123,7 @@ class UdpPerftestTest {
 
     private static void await(CompletionQueue queue) {
       Completions completions = new Completions(1);
-      long end = System.nanoTime() + PATIENCE.toNanos();
-      while (queue.poll(completions) == 0) {
-        if (System.nanoTime() > end) {
-          throw new AssertionError("no completion on " + queue);
-        }
-        LockSupport.parkNanos(10_000); // Leaves the processors to the devices.
-      }
+      Await.until(() -> "a completion on " + queue, () -> queue.poll(completions) == 1);
       assertEquals(CompletionStatus.SUCCESS, completions.status(0), () -> completions.describe(0));
     }
 

@@ -2,7 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.time.Duration;
+import dev.verbena.testing.Await;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -44,7 +44,7 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
           case UNKNOWN -> throw new AssertionError("not among the values");
         };
     provider.internals().event(context.segment().address(), type.code(), element(expected));
-    assertEquals(expected, context.asyncEvents().poll(Duration.ofMinutes(2)));
+    assertEquals(expected, context.asyncEvents().poll(Await.LIMIT));
   }
 
   /** What C's union holds for such an event. */

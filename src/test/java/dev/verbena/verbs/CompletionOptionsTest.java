@@ -9,10 +9,8 @@ import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
-import org.junit.jupiter.api.Timeout;
 
 /** Completion queues with timestamps, and with fewer events than completions. */
-@Timeout(120)
 class CompletionOptionsTest {
   private static SendList message(Pair pair) {
     SendList list = new SendList(1, 1);

@@ -5,21 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Spinning, then sleeping, without missing a completion. */
-@Timeout(60)
 class CompletionWaiterTest {
-  private static final Duration LONG = Duration.ofMinutes(2);
+  private static final Duration LONG = Await.LIMIT;
   private static final Duration SHORT = Duration.ofMillis(50);
 
   private final Arena arena = Arena.ofShared();
@@ -95,7 +94,7 @@ class CompletionWaiterTest {
       kind.start(waiting);
       Thread.sleep(SHORT);
       complete();
-      assertEquals(1, waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+      assertEquals(1, waiting.get());
     }
   }
 
@@ -138,7 +137,7 @@ class CompletionWaiterTest {
         Thread.sleep(0, i % 1000);
       }
     }
-    assertEquals(rounds, waiting.get(2 * LONG.toSeconds(), TimeUnit.SECONDS));
+    assertEquals(rounds, waiting.get());
   }
 
   @Test
@@ -149,8 +148,7 @@ class CompletionWaiterTest {
       Thread thread = Thread.ofPlatform().start(waiting);
       Thread.sleep(SHORT);
       thread.interrupt();
-      Exception e =
-          assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+      Exception e = assertThrows(ExecutionException.class, waiting::get);
       assertTrue(e.getCause() instanceof InterruptedException, e.toString());
     }
   }
@@ -166,8 +164,7 @@ class CompletionWaiterTest {
         kind.start(waiting);
         Thread.sleep(SHORT.multipliedBy(4));
         (closed == null ? of : closed).close();
-        Exception e =
-            assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+        Exception e = assertThrows(ExecutionException.class, waiting::get);
         assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
         assertTrue(e.getCause().getMessage().contains("is closed"), e.toString());
       }
@@ -184,8 +181,7 @@ class CompletionWaiterTest {
       Thread.ofPlatform().start(waiting);
       Thread.sleep(0, i * 1000);
       of.close();
-      Exception e =
-          assertThrows(Exception.class, () -> waiting.get(LONG.toSeconds(), TimeUnit.SECONDS));
+      Exception e = assertThrows(ExecutionException.class, waiting::get);
       assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
       own.close();
     }

@@ -7,18 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.testing.Await;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The verbs floor over the device in memory, where no RDMA device is needed. */
-@Timeout(30)
 class FakeDeviceTest {
   private static final int SIZE = 4096;
 
@@ -139,7 +136,7 @@ class FakeDeviceTest {
     SendList list = new SendList(1, 1);
     list.send(0).local(nearRegion, 0, 1).signaled();
     assertEquals(1, a.post(list));
-    assertSame(queue, waiting.get(10, TimeUnit.SECONDS));
+    assertSame(queue, waiting.get());
     assertCompleted(2);
   }
 
@@ -152,7 +149,7 @@ class FakeDeviceTest {
     assertEquals(1, queue.poll(completions));
     assertEquals(CompletionStatus.REM_ACCESS_ERR, completions.status(0));
     assertEquals(QueuePairState.ERR, a.state());
-    AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(10));
+    AsyncEvent event = context.asyncEvents().poll(Await.LIMIT);
     assertSame(b, assertInstanceOf(AsyncEvent.OfQueuePair.class, event).queuePair());
   }
 

@@ -2,17 +2,16 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.function.UnaryOperator;
 
 /**
  * Two queue pairs on the two devices of the rig, each with a registered page, as tests want them.
  */
 final class Pair implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofMinutes(2);
 
   /** Longer than a busy, emulated machine pauses a program that answers. */
   private static final AckTimeout TIMEOUT = AckTimeout.atLeast(Duration.ofSeconds(1));
@@ -101,13 +100,7 @@ final class Pair implements AutoCloseable {
 
   private static Completions completion(CompletionQueue queue) {
     Completions completions = new Completions(1);
-    Instant end = Instant.now().plus(PATIENCE);
-    while (queue.poll(completions) == 0) {
-      if (Instant.now().isAfter(end)) {
-        throw new AssertionError("no completion on " + queue);
-      }
-      Thread.onSpinWait();
-    }
+    Await.until(() -> "a completion on " + queue, () -> queue.poll(completions) == 1);
     return completions;
   }
 

@@ -3,11 +3,11 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
@@ -52,7 +52,7 @@ class PortEventsTest {
   private static void expect(Context context, AsyncEventType expected) throws Exception {
     Set<AsyncEventType> seen = EnumSet.noneOf(AsyncEventType.class);
     while (!seen.contains(expected)) {
-      AsyncEvent event = context.asyncEvents().poll(Duration.ofMinutes(2));
+      AsyncEvent event = context.asyncEvents().poll(Await.LIMIT);
       assertTrue(event != null, () -> "only " + seen + " in 20 s, not " + expected);
       if (event instanceof AsyncEvent.OfPort(var type, int port)) {
         assertEquals(1, port);

@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -320,7 +320,7 @@ class QpTest {
       qp.activate();
       qp.drainWithEvent();
       assertEquals(QueuePairState.SQD, qp.state());
-      AsyncEvent drained = qp.context().asyncEvents().poll(Duration.ofSeconds(10));
+      AsyncEvent drained = qp.context().asyncEvents().poll(Await.LIMIT);
       assertSame(AsyncEventType.SQ_DRAINED, drained.type());
       assertFalse(qp.query().isDraining());
       qp.resume();

@@ -13,10 +13,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Receive requests that are posted again after they were handled. */
-@Timeout(60)
 class ReceiveRingTest {
   private final Arena arena = Arena.ofShared();
   private final RecordingDevice device = new RecordingDevice();

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
@@ -88,9 +89,9 @@ class SrqTest {
       send.send(0).local(pair.a.memory, 0, 8).signaled();
       assertEquals(send.size(), pair.a.queuePair.post(send));
       assertTrue(pair.b.completion().isSuccess(0));
-      AsyncEvent event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
+      AsyncEvent event = pair.b.context.asyncEvents().poll(Await.LIMIT);
       while (event != null && event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
-        event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
+        event = pair.b.context.asyncEvents().poll(Await.LIMIT);
       }
       assertEquals(
           new AsyncEvent.OfSharedReceiveQueue(AsyncEventType.SRQ_LIMIT_REACHED, srq), event);
@@ -168,7 +169,7 @@ class SrqTest {
         pair.b.completion(CompletionStatus.SUCCESS);
         AsyncEvent event = null;
         while (event == null || event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
-          event = pair.b.context.asyncEvents().poll(Duration.ofMinutes(2));
+          event = pair.b.context.asyncEvents().poll(Await.LIMIT);
           assertTrue(event != null, "no event");
         }
         assertEquals(0, srq.query().limit(), "an event disarms the limit");
@@ -202,7 +203,7 @@ class SrqTest {
       pair.b.queuePair.fail();
       // Soft-RoCE tells it since kernel 6.3.
       boolean tells = !Rig.labGuest().equals(Optional.of("bookworm"));
-      Duration patience = tells ? Duration.ofMinutes(2) : Duration.ofMillis(500);
+      Duration patience = tells ? Await.LIMIT : Duration.ofMillis(500);
       AsyncEvent event = pair.b.context.asyncEvents().poll(patience);
       assertEquals(
           tells

@@ -1,16 +1,16 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.Set;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
@@ -18,7 +18,6 @@ import org.junit.jupiter.api.BeforeEach;
 class TagMatchingDeviceTest {
   private static final int NO_TAG = 0;
   private static final int EAGER = 3;
-  private static final long PATIENCE = Duration.ofSeconds(60).toNanos();
 
   private Arena arena;
   private MemorySegment memory;
@@ -76,27 +75,28 @@ class TagMatchingDeviceTest {
       int data) {}
 
   private Seen next() {
-    long end = System.nanoTime() + PATIENCE;
-    while (true) {
-      try (CompletionCursor cursor = received.startPolling()) {
-        if (cursor.next()) {
-          Set<CompletionFlag> flags = new TreeSet<>();
-          for (CompletionFlag flag : CompletionFlag.values()) {
-            if (cursor.has(flag)) {
-              flags.add(flag);
-            }
-          }
-          return new Seen(
-              cursor.id(),
-              cursor.opcode(),
-              cursor.status(),
-              cursor.byteLength(),
-              flags,
-              cursor.tag(),
-              cursor.tagData());
+    return Await.value(() -> "a completion", this::poll);
+  }
+
+  private @Nullable Seen poll() {
+    try (CompletionCursor cursor = received.startPolling()) {
+      if (!cursor.next()) {
+        return null;
+      }
+      Set<CompletionFlag> flags = new TreeSet<>();
+      for (CompletionFlag flag : CompletionFlag.values()) {
+        if (cursor.has(flag)) {
+          flags.add(flag);
         }
       }
-      assertTrue(System.nanoTime() < end, "no completion");
+      return new Seen(
+          cursor.id(),
+          cursor.opcode(),
+          cursor.status(),
+          cursor.byteLength(),
+          flags,
+          cursor.tag(),
+          cursor.tagData());
     }
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.LoggedMessages;
 import java.lang.ref.WeakReference;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Asynchronous events of a context whose events the program does not read. */
 class UnhandledEventsTest extends FakeDeviceFixture {
-  private static final Duration LONG = Duration.ofMinutes(2);
+  private static final Duration LONG = Await.LIMIT;
 
   private final LoggedMessages messages =
       new LoggedMessages("dev.verbena", Level.WARNING, "asynchronous event");
@@ -101,7 +101,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
     BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
     try (AsyncEvents.Listening _ = context.asyncEvents().listen(heard::add)) {
       while (read.size() < UnhandledEvents.KEPT) {
-        read.add(heard.poll(LONG.toSeconds(), TimeUnit.SECONDS));
+        read.add(heard.take());
       }
     }
     List<AsyncEvent> expected =
