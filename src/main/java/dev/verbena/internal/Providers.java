@@ -4,8 +4,11 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +29,10 @@ public final class Providers {
 
   private static final List<Provider> NETWORKS = new CopyOnWriteArrayList<>();
 
+  /** Networks that were closed. A program may still use their contexts, which are no C structs. */
+  private static final Set<Provider> CLOSED =
+      Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
   private Providers() {}
 
   /** Adds the provider of a software network that was opened. */
@@ -35,6 +42,7 @@ public final class Providers {
 
   /** Removes the provider of a software network that was closed. */
   public static void remove(Provider network) {
+    CLOSED.add(network);
     NETWORKS.remove(network);
   }
 
@@ -48,6 +56,13 @@ public final class Providers {
     for (Provider network : NETWORKS) {
       if (network.owns(context)) {
         return network;
+      }
+    }
+    synchronized (CLOSED) {
+      for (Provider network : CLOSED) {
+        if (network.owns(context)) {
+          return network;
+        }
       }
     }
     return NativeProvider.INSTANCE;

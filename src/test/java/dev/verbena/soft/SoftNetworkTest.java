@@ -1,11 +1,13 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Providers;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Context;
@@ -156,6 +158,16 @@ class SoftNetworkTest {
       assertThrows(IllegalArgumentException.class, () -> faults.delay(Duration.ofNanos(-1)));
       assertThrows(IllegalArgumentException.class, () -> faults.fail("ibv_alloc_pd", 0, 1));
       assertThrows(IllegalArgumentException.class, () -> faults.portDown("soft0", 1));
+    }
+  }
+
+  /** Otherwise RDMA CM, while another thread closes the network, passes the context to C. */
+  @Test
+  void contextOfAClosedNetworkIsNoContextOfC() {
+    SoftNetwork network = SoftNetwork.of("1");
+    try (Context context = network.device().open()) {
+      network.close();
+      assertSame(network.provider(), Providers.ofContext(context.segment().address()));
     }
   }
 
