@@ -8,7 +8,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A test that talks to a real device. Without one it is skipped, and says why. */
+/**
+ * A test that calls an RDMA device: a software device, the emulated NIC, or Soft-RoCE. Without one
+ * it is skipped, or fails if {@code -Dtest} chose it.
+ */
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
 @Test

@@ -71,6 +71,18 @@ public final class Rig {
     return name;
   }
 
+  /** What the devices are, for the report of a failure. */
+  public static String environment() {
+    Optional<String> guest = labGuest();
+    if (System.getenv("VERBENA_NIC") != null) {
+      return "the emulated NIC";
+    }
+    if (isSoftware()) {
+      return "software devices" + guest.map(name -> " in the guest " + name).orElse("");
+    }
+    return guest.map(name -> "Soft-RoCE in the guest " + name).orElse("devices of this host");
+  }
+
   /** The name of the guest, where the test runs in the lab. */
   public static Optional<String> labGuest() {
     return Optional.ofNullable(System.getenv("VERBENA_LAB_GUEST"));

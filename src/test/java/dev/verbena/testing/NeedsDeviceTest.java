@@ -1,0 +1,102 @@
+package dev.verbena.testing;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.soft.SoftNetwork;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/** A device test without a device is skipped, and fails if it was chosen by name. */
+@Tag("host")
+class NeedsDeviceTest {
+  private final String chosen = System.getProperty(NeedsDevice.CHOSEN);
+  private final NeedsDevice condition = new NeedsDevice();
+
+  /** This test, as JUnit describes it to an extension. */
+  private final ExtensionContext context =
+      (ExtensionContext)
+          Proxy.newProxyInstance(
+              NeedsDeviceTest.class.getClassLoader(),
+              new Class<?>[] {ExtensionContext.class},
+              (proxy, method, arguments) ->
+                  switch (method.getName()) {
+                    case "getRequiredTestClass" -> NeedsDeviceTest.class;
+                    case "getRequiredTestMethod" ->
+                        NeedsDeviceTest.class.getDeclaredMethod("aFailureNamesTheEnvironment");
+                    default -> throw new AssertionError(method);
+                  });
+
+  @AfterEach
+  void restore() {
+    if (chosen == null) {
+      System.clearProperty(NeedsDevice.CHOSEN);
+    } else {
+      System.setProperty(NeedsDevice.CHOSEN, chosen);
+    }
+  }
+
+  @Test
+  void isSkippedAmongAllTests() throws Exception {
+    System.clearProperty(NeedsDevice.CHOSEN);
+    try (SoftNetwork empty = SoftNetwork.create()) {
+      assertTrue(empty.call(() -> condition.evaluateExecutionCondition(context)).isDisabled());
+    }
+  }
+
+  @Test
+  void failsIfItsClassWasChosen() throws Exception {
+    System.setProperty(NeedsDevice.CHOSEN, "PdTest");
+    try (SoftNetwork empty = SoftNetwork.create()) {
+      String message =
+          empty.call(
+              () ->
+                  assertThrows(
+                          IllegalStateException.class,
+                          () -> condition.evaluateExecutionCondition(context))
+                      .getMessage());
+      assertEquals(
+          "no RDMA device: this machine has none. To run this test on software devices:"
+              + " mvn test -Psoft -Dtest=PdTest",
+          message);
+    }
+  }
+
+  @Test
+  void runsOnADeviceAlsoIfChosen() throws Exception {
+    System.setProperty(NeedsDevice.CHOSEN, "PdTest");
+    try (SoftNetwork network = SoftNetwork.create()) {
+      network.addDevice("soft0", InetAddress.getByName("192.0.2.1"));
+      assertFalse(network.call(() -> condition.evaluateExecutionCondition(context)).isDisabled());
+    }
+  }
+
+  @Test
+  void aFailureNamesTheEnvironment() throws Exception {
+    PrintStream before = System.err;
+    ByteArrayOutputStream printed = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
+    try (SoftNetwork network = SoftNetwork.create()) {
+      network.addDevice("soft0", InetAddress.getByName("192.0.2.1"));
+      network.call(
+          () -> {
+            condition.testFailed(context, new AssertionError());
+            return null;
+          });
+    } finally {
+      System.setErr(before);
+    }
+    String line = printed.toString(StandardCharsets.UTF_8);
+    assertTrue(line.startsWith("failed on software devices"), line);
+    assertTrue(line.contains(": NeedsDeviceTest.aFailureNamesTheEnvironment"), line);
+  }
+}
