@@ -16,18 +16,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.api.Test;
 
-/** The programs that README.md shows do what it says. */
+/** The programs that README.md and docs/data-path.md show do what these pages say. */
 class FirstProgramsTest {
   @Tag("host")
-  @ParameterizedTest
-  @ValueSource(classes = {FirstConnection.class, FirstWrite.class})
-  void readmeContainsThePrograms(Class<?> program) throws IOException {
+  @Test
+  void thePagesContainThePrograms() throws IOException {
+    assertContains("README.md", FirstConnection.class);
+    assertContains("docs/data-path.md", FirstWrite.class);
+  }
+
+  private static void assertContains(String page, Class<?> program) throws IOException {
     Path source = Path.of("src/test/java", program.getName().replace('.', '/') + ".java");
     String shown = Files.readString(source).replaceFirst("package .*\n\n", "");
-    assertTrue(Files.readString(Path.of("README.md")).contains("```java\n" + shown + "```"), shown);
+    assertTrue(Files.readString(Path.of(page)).contains("```java\n" + shown + "```"), shown);
   }
 
   @DeviceTest

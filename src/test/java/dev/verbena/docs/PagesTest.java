@@ -17,6 +17,7 @@ import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import java.util.stream.Collector;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
@@ -25,9 +26,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import picocli.CommandLine;
 
-/** Links of the pages lead somewhere; statuses, states, events and options in them exist. */
+/**
+ * Links of the pages lead somewhere; statuses, states, events and options in them exist; what
+ * belongs into benchmarks/results or the history stays there.
+ */
 @Tag("host")
 class PagesTest {
+  private static final Path README = Path.of("README.md");
+  private static final Pattern VERSION = Pattern.compile("<version>([^<]*)</version>");
   private static final Pattern FENCED = Pattern.compile("(?s)```.*?```");
   private static final Pattern LINK = Pattern.compile("\\[[^\\]]*\\]\\(([^)#]*)(?:#([^)]*))?\\)");
   private static final Pattern HEADING = Pattern.compile("(?m)^#+ +(.*)$");
@@ -38,6 +44,23 @@ class PagesTest {
 
   private static final Pattern C_CONSTANT =
       Pattern.compile("(?m)^ +public static (?:int|long) ([A-Z][A-Z0-9_]+)\\(\\)");
+
+  /** Words of a record of work: they belong into benchmarks/results, or nowhere. */
+  private static final Pattern RECORD =
+      Pattern.compile(
+          "(?i)\\bgoals?\\b|\\bmissed\\b|\\b(?:[2-9]|\\d{2,}) (?:more )?runs\\b|\\bin a row\\b");
+
+  private static final Pattern COMMIT =
+      Pattern.compile("\\b(?!ed25519)(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\\d)[0-9a-f]{7,40}\\b");
+
+  private static final Pattern SOURCE =
+      Pattern.compile("`((?:src|examples|benchmarks|jextract|\\.ci|\\.github)/[\\w/.-]+)`");
+
+  /** A row of a list of requirements, such as S2-K26. */
+  private static final Pattern REQUIREMENT = Pattern.compile("\\bS\\d-[A-Z]?\\d+\\b");
+
+  /** Names commits of jextract, another project. */
+  private static final Path JEXTRACT = Path.of("jextract/README.md");
 
   /** Options of the JVM, of Docker, of jextract/generate. */
   private static final Set<String> OTHER_OPTIONS =
@@ -58,18 +81,15 @@ class PagesTest {
 
   @TestFactory
   Stream<DynamicTest> everyLinkLeadsSomewhere() throws IOException {
-    List<Path> pages = new ArrayList<>(pages());
-    pages.add(Path.of("src/lab/README.md"));
-    pages.add(Path.of("jextract/README.md"));
     return forEach(
-        pages,
+        allPages(),
         page ->
             LINK.matcher(FENCED.matcher(read(page)).replaceAll(""))
                 .results()
                 .filter(link -> !link.group(1).contains("://"))
                 .filter(link -> !leadsSomewhere(page, link))
                 .map(MatchResult::group)
-                .collect(Collectors.toCollection(TreeSet::new)));
+                .collect(toTreeSet()));
   }
 
   @TestFactory
@@ -86,14 +106,84 @@ class PagesTest {
     return forEach(pages(), page -> unknown(OPTION, page, known, OTHER_OPTIONS));
   }
 
+  @TestFactory
+  Stream<DynamicTest> everyFileExists() throws IOException {
+    return forEach(
+        allPages(),
+        page ->
+            SOURCE
+                .matcher(FENCED.matcher(read(page)).replaceAll(""))
+                .results()
+                .map(found -> found.group(1))
+                .filter(file -> !Files.exists(Path.of(file)) && !file.endsWith("GUEST"))
+                .collect(toTreeSet()));
+  }
+
+  @TestFactory
+  Stream<DynamicTest> noPageIsARecordOfWork() throws IOException {
+    return forEach(
+        allPages().stream().filter(page -> !page.endsWith("CHANGELOG.md")).toList(),
+        page -> {
+          Set<String> found = found(RECORD, read(page));
+          if (!page.equals(JEXTRACT)) {
+            found.addAll(found(COMMIT, read(page)));
+          }
+          return found;
+        });
+  }
+
+  @Test
+  void nothingHasATagOfAListOfRequirements() throws IOException {
+    Set<Path> tagged = new TreeSet<>();
+    for (String folder : List.of("docs", "src", "examples", "benchmarks")) {
+      try (Stream<Path> files = Files.walk(Path.of(folder))) {
+        files
+            .filter(file -> file.toString().matches(".*\\.(md|java|tsv|txt)"))
+            .filter(file -> !found(REQUIREMENT, read(file)).isEmpty())
+            .forEach(tagged::add);
+      }
+    }
+    tagged.remove(Path.of("src/test/java/dev/verbena/docs/PagesTest.java"));
+    assertEquals(Set.of(), tagged);
+  }
+
+  @Test
+  void readmeIsShort() {
+    long lines = read(README).lines().count();
+    assertTrue(lines <= 130, "README.md has " + lines + " lines; more than 130 belong into docs");
+  }
+
+  @Test
+  void readmeHasTheVersionOfTheProjectAndTheTestCommands() {
+    String version = first(VERSION, read(Path.of("pom.xml"))).group(1);
+    String readme = read(README);
+    assertTrue(readme.contains("<version>" + version + "</version>"), version);
+    assertTrue(readme.contains("'dev.verbena:verbena:" + version + "'"), version);
+    assertTrue(readme.contains("    mvn verify  "), "the tests that take minutes");
+    assertTrue(readme.contains("    mvn verify -Plab  "), "all tests, as .ci/run runs them");
+    assertTrue(read(Path.of(".ci/run")).endsWith("mvn -B -ntp verify -Plab\n"));
+  }
+
   @Test
   void mistakesAreFound() {
-    Path page = Path.of("README.md");
+    Path page = README;
     assertFalse(leadsSomewhere(page, first(LINK, "[a](docs/nowhere.md)")));
     assertFalse(leadsSomewhere(page, first(LINK, "[a](docs/errors.md#no-such-heading)")));
     assertTrue(leadsSomewhere(page, first(LINK, "[a](docs/errors.md#tracing-calls)")));
     assertEquals("LOCAL_LENGTH_ERROR", first(NAME, "the `LOCAL_LENGTH_ERROR`").group(1));
     assertEquals("--jason", first(OPTION, "with `--jason=FILE`").group(1));
+    assertEquals(Set.of("goal", "missed"), found(RECORD, "goal 1.05: missed; a run, meta"));
+    assertEquals(Set.of("54 more runs", "3 runs"), found(RECORD, "54 more runs, 3 runs, it runs"));
+    assertEquals(Set.of("be92368"), found(COMMIT, "commit be92368, feedback, 1000000"));
+    assertEquals(Set.of("S2-K26", "S3-4"), found(REQUIREMENT, "S2-K26 and S3-4, AS2-1"));
+  }
+
+  private static Set<String> found(Pattern pattern, String text) {
+    return pattern.matcher(text).results().map(MatchResult::group).collect(toTreeSet());
+  }
+
+  private static Collector<String, ?, Set<String>> toTreeSet() {
+    return Collectors.toCollection(TreeSet::new);
   }
 
   private static MatchResult first(Pattern pattern, String text) {
@@ -111,6 +201,17 @@ class PagesTest {
     }
   }
 
+  /** Those, and the pages of folders. */
+  private static List<Path> allPages() throws IOException {
+    List<Path> all = new ArrayList<>(pages());
+    for (String folder : List.of("src", "examples", "jextract")) {
+      try (Stream<Path> files = Files.walk(Path.of(folder))) {
+        files.filter(file -> file.endsWith("README.md")).sorted().forEach(all::add);
+      }
+    }
+    return all;
+  }
+
   private static Stream<DynamicTest> forEach(List<Path> pages, Function<Path, Set<String>> wrong) {
     return pages.stream()
         .map(
@@ -126,7 +227,7 @@ class PagesTest {
         .results()
         .map(found -> found.group(1))
         .filter(name -> !known.contains(name) && !others.contains(name))
-        .collect(Collectors.toCollection(TreeSet::new));
+        .collect(toTreeSet());
   }
 
   private static boolean leadsSomewhere(Path page, MatchResult link) {
