@@ -206,7 +206,7 @@ public final class Errno {
       130 EOWNERDEAD Owner died
       131 ENOTRECOVERABLE State not recoverable
       132 ERFKILL Operation not possible due to RF-kill
-      524 ENOTSUPP Operation not supported, says the kernel to itself
+      524 ENOTSUPP Operation not supported (kernel-internal error number)
       """;
 
   private record Entry(String name, String text) {}

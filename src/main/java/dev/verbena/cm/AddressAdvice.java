@@ -39,8 +39,8 @@ final class AddressAdvice {
   }
 
   /**
-   * Throws for a loopback address without a device: the kernel would treat it as a wildcard
-   * address.
+   * Throws an exception for a loopback address without a device: the kernel would treat it as a
+   * wildcard address.
    */
   static void requireReachable(InetSocketAddress local) {
     if (isLoopback(local)

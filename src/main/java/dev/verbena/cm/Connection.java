@@ -63,8 +63,8 @@ import org.jspecify.annotations.Nullable;
  * connection, also beyond a timeout. {@link #receive()} returns null after the peer has closed its
  * {@code Connection}. If the peer's process ends or is killed without closing, {@code receive}
  * throws. A lost link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not
- * by a waiting {@code receive}. A peer that is a C program or is connected over iWARP does not
- * indicate the difference: {@code receive} returns null in both cases.
+ * by a waiting {@code receive}. With a peer that is a C program, or over iWARP, the two cases
+ * cannot be distinguished: {@code receive} returns null in both.
  *
  * <p><b>Threads.</b> Any thread may call any method. One thread at a time sends, reads or writes,
  * and one receives; others wait for it. A waiting virtual thread does not occupy its carrier. Any
@@ -707,8 +707,9 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Returns the reason why the connection is unusable: a failed request takes precedence over the
-   * end of the connection, which it may have caused, and the end over requests that it flushed.
+   * Returns the reason why the connection is unusable. A failed request takes precedence over the
+   * end of the connection, which it may have caused; the end takes precedence over requests that it
+   * flushed.
    */
   private RuntimeException broken(String doing, @Nullable String failure) {
     requireOpen();
@@ -879,7 +880,7 @@ public final class Connection implements AutoCloseable {
     };
   }
 
-  /** Returns whether the peer indicates no difference between a close and a failure. */
+  /** Returns whether a close and a failure of the peer cannot be distinguished. */
   private boolean endsWithoutMark() {
     requireOpen();
     return !endsAreMarked

@@ -28,7 +28,7 @@ public final class ConnectionParameters {
   /**
    * The maximum number of outstanding reads and atomics of the devices, a retry count of 6, and an
    * RNR retry count of 7, which is unlimited. librdmacm's default is 7 for both; but with a retry
-   * count of 7 Soft-RoCE retransmits without limit to a remote side that is gone.
+   * count of 7 Soft-RoCE retransmits without limit to a remote side that no longer exists.
    */
   public static final ConnectionParameters DEFAULT =
       new ConnectionParameters(MAXIMUM, MAXIMUM, false, 6, 7, false, 0);

@@ -14,8 +14,8 @@ import java.util.function.Function;
  * An event channel that up to {@value #ENDPOINTS} endpoints share, and the virtual thread that
  * reads its events. The first endpoint opens it, the last one closes it.
  *
- * <p>Each channel is a file descriptor. Calls on the identifiers of a channel are serialized, so
- * that a channel for all endpoints would let a thousand handshakes wait for each other.
+ * <p>Each channel is a file descriptor. Calls on the identifiers of a channel are serialized: with
+ * one channel for all endpoints, a thousand handshakes would wait for each other.
  */
 final class EndpointChannel {
   /** The maximum number of endpoints of a channel. */

@@ -5,14 +5,15 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Registered memory for a number of messages of one size, of which each begins at a multiple of 8.
+ * Registered memory for a number of messages of one maximum size; each begins at an offset that is
+ * a multiple of 8.
  */
 final class MessageSlots {
   private final MemoryRegion region;
   private final long stride;
   private final int size;
 
-  /** Registers the memory, which is freed when nobody reaches these slots any more. */
+  /** Registers the memory, which is freed when these slots are unreachable. */
   MessageSlots(Transfers transfers, int count, int size) {
     this.size = size;
     this.stride = (size + 7L) & -8L;
@@ -27,12 +28,12 @@ final class MessageSlots {
     return size;
   }
 
-  /** Where a slot begins in the region. */
+  /** Returns the offset of a slot in the region. */
   long offset(int slot) {
     return slot * stride;
   }
 
-  /** The first bytes of a slot. */
+  /** Returns the first bytes of a slot. */
   MemorySegment slice(int slot, long length) {
     return region.memory().asSlice(offset(slot), length);
   }

@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@code rdma_event_channel}, its identifiers, and the lock that is held while librdmacm reads an
- * event and while an identifier is changed that librdmacm may be reading.
+ * A {@code rdma_event_channel} with its identifiers, and the lock of both: it is held while
+ * librdmacm reads an event, and while an identifier is changed that librdmacm may be reading.
  */
 final class NativeChannel {
   private final Librdmacm rdmacm;

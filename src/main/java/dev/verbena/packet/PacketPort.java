@@ -45,9 +45,9 @@ import java.time.Duration;
  * }
  * }
  *
- * <p>Packets are only received by flow rules, also those to the address of the port. A port is used
- * by one thread at a time; after the start one thread may send while another receives. Closing it
- * closes all these objects, and everything that was created from them.
+ * <p>The port receives only packets that match a flow rule, also of those to its own address. A
+ * port is used by one thread at a time; after the start one thread may send while another receives.
+ * Closing it closes all these objects, and everything that was created from them.
  */
 public final class PacketPort implements AutoCloseable {
   /** Selects the maximum of the device instead of a number. */

@@ -1,5 +1,5 @@
 /**
- * Raw packets: sends and receives whole Ethernet frames, past the network stack of the kernel.
+ * Raw packets: sends and receives whole Ethernet frames, bypassing the network stack of the kernel.
  *
  * <p>{@link dev.verbena.packet.PacketPort} opens a port of a device and creates the objects that it
  * needs; {@link dev.verbena.packet.PacketBuffers} is the memory of packets. Both give access to

@@ -6,11 +6,11 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory of the direct buffer that was passed last. A program passes the same one again and
- * again, above all while it waits for data without blocking: then no segment is allocated.
+ * The segment of the direct buffer that was passed last. A program usually passes the same buffer
+ * repeatedly, in particular while it waits for data without blocking: then no segment is allocated.
  */
 final class BufferMemory {
-  /** Weak, as is the other: a channel does not keep a buffer that its program has dropped. */
+  /** Weak references, so that a channel does not keep a buffer reachable. */
   private WeakReference<@Nullable ByteBuffer> buffer = new WeakReference<>(null);
 
   private WeakReference<@Nullable MemorySegment> memory = new WeakReference<>(null);

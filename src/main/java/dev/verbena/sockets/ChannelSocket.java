@@ -71,7 +71,7 @@ final class ChannelSocket extends Socket {
     } catch (ClosedChannelException e) {
       throw closed(e);
     } catch (UnresolvedAddressException e) {
-      close(); // As the contract of connect has it.
+      close(); // Socket.connect specifies that a failed connect closes the socket.
       throw unknown(address, e);
     }
   }

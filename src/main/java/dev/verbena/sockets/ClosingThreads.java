@@ -12,10 +12,10 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Threads that call {@code rclose} and {@code rshutdown}. These wait in C until the peer's device
- * has acknowledged all data, and for a peer that does not answer, until the device has given up:
- * never, if it takes the retry count of 7 that rsockets set for any number, as Soft-RoCE does. The
- * caller waits here, no longer than it wants to.
+ * Threads that call {@code rclose} and {@code rshutdown}. These functions wait in C until the
+ * peer's device has acknowledged all data, or until the retries of the device are exhausted: never
+ * on Soft-RoCE, which treats the retry count of 7 that rsockets set as unlimited. The caller waits
+ * here, for a limited time.
  *
  * <p>The threads do not keep the JVM alive. When it ends, it waits for them for a while, so that
  * data that was written before {@code close} arrives.
@@ -44,7 +44,7 @@ final class ClosingThreads {
     try {
       Runtime.getRuntime().addShutdownHook(atExit);
     } catch (IllegalStateException e) {
-      // The JVM ends already, before any channel was closed. Only close itself waits then.
+      // The JVM is ending, and no channel was closed before. Then only close itself waits.
     }
   }
 
@@ -57,7 +57,7 @@ final class ClosingThreads {
 
   /**
    * Makes a call in another thread. Returns when it has returned, after a time, or if this thread
-   * is interrupted; the call goes on in the last two cases.
+   * is interrupted; in the last two cases the call continues.
    */
   static void run(Call call, long nanos) throws IOException {
     FutureTask<Void> task =
@@ -72,7 +72,7 @@ final class ClosingThreads {
         task.get(nanos, TimeUnit.NANOSECONDS);
       }
     } catch (TimeoutException e) {
-      // The call goes on.
+      // The call continues.
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException e) {

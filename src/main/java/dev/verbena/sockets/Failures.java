@@ -11,7 +11,7 @@ import java.net.SocketException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The exceptions of NIO for the failures of rsockets, with a hint at the cause. */
+/** Converts failures of rsockets to the exceptions of NIO, with the likely cause. */
 final class Failures {
   private static final String DEVICES =
       ": 'rdma link' lists the network interfaces that have an RDMA device";

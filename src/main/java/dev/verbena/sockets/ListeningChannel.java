@@ -20,7 +20,7 @@ import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** A listener. */
+/** A server socket channel over an rsocket. */
 final class ListeningChannel extends ServerSocketChannel implements PolledChannel {
   private static final int DEFAULT_BACKLOG = 50;
 

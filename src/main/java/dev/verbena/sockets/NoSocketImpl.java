@@ -9,8 +9,8 @@ import java.net.SocketException;
 import java.net.SocketImpl;
 
 /**
- * The implementation that the constructors of sockets ask for. The sockets of channels override all
- * methods that would use it.
+ * The {@link java.net.SocketImpl} that the constructors of sockets require. The sockets of channels
+ * override all methods that would use it.
  */
 final class NoSocketImpl extends SocketImpl {
   private static UnsupportedOperationException unused() {

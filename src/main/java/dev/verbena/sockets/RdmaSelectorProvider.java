@@ -11,7 +11,8 @@ import java.util.Objects;
 
 /**
  * The selector provider over rsockets: its socket channels are RDMA connections ({@code rsocket}),
- * its selectors wait in {@code rpoll}. A program on NIO that is given this provider uses RDMA.
+ * its selectors wait in {@code rpoll}. A program that uses NIO by this provider communicates by
+ * RDMA.
  *
  * <pre>{@code
  * SelectorProvider rdma = RdmaSelectorProvider.provider();
@@ -27,13 +28,13 @@ import java.util.Objects;
  * dev.verbena.soft} are not used, since rsockets are C code over libibverbs. librdmacm is loaded
  * when the first channel is opened.
  *
- * <p>The address that a channel is bound to or connects to must be that of an RDMA device; {@code
- * rdma link} lists the network interfaces that have one. Loopback addresses have none.
+ * <p>A channel must be bound or connected to the address of a network interface with an RDMA
+ * device; {@code rdma link} lists these interfaces. The loopback interface has none.
  *
  * <p>The functions {@code rread}, {@code rwrite}, {@code rreadv}, {@code rwritev}, {@code
  * rrecvmsg}, {@code rsendmsg}, {@code rrecvfrom} and {@code rsendto} have no methods of their own:
- * channels call {@code rrecv} and {@code rsend}. Nor has {@code rselect}, whose place {@code rpoll}
- * takes.
+ * channels call {@code rrecv} and {@code rsend}. {@code rselect} has none either: selectors call
+ * {@code rpoll}.
  *
  * <p>Thread-safe. See rsocket(7).
  */

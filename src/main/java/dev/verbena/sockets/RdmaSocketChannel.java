@@ -10,7 +10,7 @@ import java.nio.channels.spi.SelectorProvider;
  * A socket channel over an rsocket, an RDMA connection that librdmacm uses as a stream of bytes
  * ({@code rsocket}; {@code raccept} for the passive side).
  *
- * <p>It is a {@link SocketChannel} in every respect, and is opened by {@link
+ * <p>It has the semantics of {@link SocketChannel}, and is opened by {@link
  * RdmaSelectorProvider#openSocketChannel}, or by {@link
  * java.nio.channels.ServerSocketChannel#accept} of a channel of this provider. What differs from a
  * TCP channel:
@@ -18,13 +18,13 @@ import java.nio.channels.spi.SelectorProvider;
  * <ul>
  *   <li>Reads and writes copy between the buffer and registered memory of the rsocket ({@code
  *       rrecv}, {@code rsend}); those of heap buffers copy once more. They allocate nothing on the
- *       heap, unless a direct buffer is not that of the read or write before, or a blocking channel
- *       has to wait.
+ *       heap, unless the direct buffer is another than in the previous read or write, or a blocking
+ *       channel has to wait.
  *   <li>{@code close} of a blocking channel returns when the peer's device has acknowledged all
  *       data that was written ({@code rclose}), after the time of {@link
  *       java.net.StandardSocketOptions#SO_LINGER}, or after ten seconds if that is not set; of a
- *       non-blocking channel, at once. Another thread goes on with it, and the end of the JVM waits
- *       for that thread, at most ten seconds. {@code shutdownOutput} waits likewise ({@code
+ *       non-blocking channel, at once. Another thread completes the close, and the end of the JVM
+ *       waits for that thread, at most ten seconds. {@code shutdownOutput} waits likewise ({@code
  *       rshutdown}).
  *   <li>Threads that wait park, so that virtual threads release their carriers; one thread waits in
  *       {@code rpoll} for all of them.
@@ -39,7 +39,7 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
 
   /**
    * Lets the peer write into memory of this process with {@link #writeMapped}: {@code riomap}. The
-   * peer learns of it with the next data that is written to this channel, and must have set {@link
+   * peer is informed with the next data that is written to this channel, and must have set {@link
    * RdmaSocketOptions#RDMA_IOMAPSIZE}.
    *
    * @param memory native memory. It stays reachable until it is unmapped or the channel closed, so

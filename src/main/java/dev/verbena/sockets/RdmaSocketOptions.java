@@ -5,7 +5,7 @@ import java.net.SocketOption;
 /**
  * The options of rsockets beside those of {@link java.net.StandardSocketOptions}: {@code
  * rsetsockopt}, {@code rgetsockopt}. They take effect if they are set before a channel is
- * connected; a listening channel passes its own on to those that it accepts. See rsocket(7).
+ * connected; accepted channels have those of the listening channel. See rsocket(7).
  */
 public final class RdmaSocketOptions {
   /** The number of send work requests that can be outstanding; 384 by default. */

@@ -8,8 +8,8 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 
 /**
- * Opens RDMA sockets and channels by the methods of JEP 337 (RDMA Network Sockets). They are those
- * of {@link RdmaSelectorProvider}; a socket is the view of a channel, {@link
+ * Opens RDMA sockets and channels by the methods of JEP 337 (RDMA Network Sockets). The channels
+ * are those of {@link RdmaSelectorProvider}; a socket is a view of a channel, {@link
  * java.nio.channels.SocketChannel#socket}. See rsocket(7).
  */
 public final class RdmaSockets {

@@ -60,7 +60,7 @@ final class RpollKey extends AbstractSelectionKey {
     return ready;
   }
 
-  /** Returns the channel as that which a selector waits for. */
+  /** Returns the channel, as selectors wait for it. */
   PolledChannel polled() {
     return (PolledChannel) channel;
   }

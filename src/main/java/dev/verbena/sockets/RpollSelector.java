@@ -32,11 +32,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * A selector that waits in {@code rpoll}, whose cost grows with the number of channels.
  *
- * <p>Beside the rsockets it waits for two ordinary descriptors: one to be woken by, one for the
- * time.
+ * <p>Besides the rsockets it waits for two ordinary descriptors: an event file, by which it is
+ * woken, and a timer.
  */
 final class RpollSelector extends AbstractSelector {
-  /** Threads that wait for virtual ones. */
+  /**
+   * Platform threads that wait in {@code rpoll} for virtual threads, which would not release their
+   * carriers there.
+   */
   private static final Executor WAITERS =
       Executors.newCachedThreadPool(
           Thread.ofPlatform().daemon().name("verbena-select-", 0).factory());
@@ -238,7 +241,10 @@ final class RpollSelector extends AbstractSelector {
     return updated;
   }
 
-  /** Waits; for a virtual thread another thread does so, since a thread in C keeps its carrier. */
+  /**
+   * Waits. For a virtual thread another thread waits, since a virtual thread that is in C does not
+   * release its carrier.
+   */
   private void await() {
     if (!Thread.currentThread().isVirtual()) {
       rpoll.await();
@@ -288,7 +294,7 @@ final class RpollSelector extends AbstractSelector {
     return this;
   }
 
-  /** Makes the thread that selects look at all channels again. */
+  /** Makes the thread that selects examine all channels again. */
   void interruptPoll() {
     if (isSignalled.compareAndSet(false, true)) {
       synchronized (wakeLock) {
@@ -316,7 +322,7 @@ final class RpollSelector extends AbstractSelector {
     }
   }
 
-  /** A set from which elements can be removed, but none added. */
+  /** A set from which elements can be removed, and to which none can be added. */
   private static final class WithoutAdd extends AbstractSet<SelectionKey> {
     private final Set<SelectionKey> set;
 

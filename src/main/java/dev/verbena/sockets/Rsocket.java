@@ -23,9 +23,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A non-blocking rsocket and the threads that use it.
  *
- * <p>{@code rclose} frees the C object, whoever is inside: it is called when all threads have left.
- * And {@code rshutdown} makes the descriptor of completion events blocking for a while, so that no
- * thread may be in {@code rpoll} then.
+ * <p>{@code rclose} frees the C object even if another thread uses it, so it is called when all
+ * threads have left. {@code rshutdown} sets the descriptor of completion events to blocking mode
+ * temporarily, so no thread may be in {@code rpoll} meanwhile.
  */
 final class Rsocket {
   /** Without a limit of time. */
@@ -52,7 +52,7 @@ final class Rsocket {
   private static final int SOL_SOCKET = 1;
   private static final int SO_ERROR = 4;
 
-  /** The memory into which peers can write: it stays reachable, also if its channel does not. */
+  /** The memory that peers can write to. It stays reachable even if its channel is unreachable. */
   private static final Map<Rsocket, List<MemorySegment>> MAPPED = new ConcurrentHashMap<>();
 
   private final int descriptor;
@@ -211,12 +211,12 @@ final class Rsocket {
     }
   }
 
-  /** Makes selectors look at the rsocket again, whose state has changed. */
+  /** Makes selectors examine the rsocket again, whose state has changed. */
   void interruptSelectors() {
     selectors.forEach(RpollSelector::interruptPoll);
   }
 
-  /** Makes all threads leave {@code rpoll} for a moment, so that they see a changed state. */
+  /** Makes all threads leave {@code rpoll} temporarily, so that they observe a changed state. */
   void wake() {
     withoutPolling(() -> {});
   }
@@ -305,8 +305,8 @@ final class Rsocket {
   }
 
   /**
-   * Unmaps what is mapped still: {@code rclose} would loop forever, since it forgets the descriptor
-   * before it calls {@code riounmap} with it ({@code rs_free}).
+   * Unmaps memory that is still mapped: {@code rclose} would loop forever, since {@code rs_free}
+   * releases the descriptor before it calls {@code riounmap} with it.
    */
   private void unmapAll() {
     List<MemorySegment> mapped = MAPPED.remove(this);
@@ -470,7 +470,7 @@ final class Rsocket {
     }
   }
 
-  /** Takes a place with a thread of librdmacm, which {@code rclose} gives back. */
+  /** Registers with the thread of librdmacm that serves the rsocket, until {@code rclose}. */
   private void takePlace(ServiceThread thread) throws IOException {
     if (served == null) {
       thread.acquire();

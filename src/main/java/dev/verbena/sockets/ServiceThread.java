@@ -10,10 +10,10 @@ import java.util.concurrent.Semaphore;
  * all listening rsockets, one waits for the events of all connections.
  *
  * <p>Releases of rdma-core without the commit "rsockets: Fix for cm_svc_run thread" free the array
- * of descriptors in which that thread waits when a fourth rsocket comes ({@code rs_svc_grow_sets}),
- * and the thread goes on to use it. Then {@code rconnect} and {@code raccept} may wait without end
- * for the thread's answer, or the thread wakes the threads in {@code rpoll} over and over. With
- * these releases the fourth rsocket is refused.
+ * of descriptors in which that thread waits when a fourth rsocket is added ({@code
+ * rs_svc_grow_sets}), and the thread continues to use it. Then {@code rconnect} and {@code raccept}
+ * may wait without end for the thread, or the thread may wake the threads in {@code rpoll}
+ * repeatedly. With these releases the fourth rsocket is refused.
  */
 final class ServiceThread {
   /** The number of rsockets for which the first array has space. */
@@ -34,10 +34,10 @@ final class ServiceThread {
 
   private static final int MENDED_BRANCH = 53;
 
-  /** That of listening rsockets. */
+  /** The thread of listening rsockets. */
   static final ServiceThread LISTENING = new ServiceThread("listening channels");
 
-  /** That of connections, also accepted ones. */
+  /** The thread of connections, also of accepted ones. */
   static final ServiceThread CONNECTED = new ServiceThread("connections");
 
   /** Decides at the first rsocket: that librdmacm is loaded. */
@@ -53,7 +53,7 @@ final class ServiceThread {
     this.served = served;
   }
 
-  /** Takes a place; {@link #release} gives it back when the rsocket is closed. */
+  /** Counts an rsocket, until {@link #release} when it is closed. */
   void acquire() throws SocketException {
     if (Found.IS_LIMITED && !places.tryAcquire()) {
       throw new SocketException(
@@ -68,7 +68,7 @@ final class ServiceThread {
     }
   }
 
-  /** Gives a place back. */
+  /** Counts an rsocket less. */
   void release() {
     if (Found.IS_LIMITED) {
       places.release();

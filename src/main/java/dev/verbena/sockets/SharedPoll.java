@@ -14,9 +14,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * A thread that waits in {@code rpoll} for all threads that read, write, connect or accept on
  * blocking channels. They park meanwhile: a virtual thread releases its carrier.
  *
- * <p>They do not call {@code rpoll} themselves, since a thread in C holds its carrier, and each
- * thread that leaves {@code rpoll} makes all others of the process look at their rsockets again
- * ({@code rs_poll_stop}).
+ * <p>They do not call {@code rpoll} themselves, since a virtual thread in C does not release its
+ * carrier, and each thread that leaves {@code rpoll} makes all others of the process examine their
+ * rsockets again ({@code rs_poll_stop}).
  */
 final class SharedPoll {
   /** A thread that waits for events of an rsocket. */
@@ -116,7 +116,7 @@ final class SharedPoll {
     interrupt();
   }
 
-  /** Makes the thread look at all waiters again. */
+  /** Makes the thread examine all waiters again. */
   private void interrupt() {
     if (isInterrupted.compareAndSet(false, true)) {
       interrupt.add();

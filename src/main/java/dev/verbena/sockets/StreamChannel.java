@@ -30,14 +30,17 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** A connection. One thread at a time reads, one writes, and others may close. */
+/**
+ * A socket channel over an rsocket. One thread at a time reads, one writes, and others may close
+ * it.
+ */
 final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   /** The result of a read or write that would have to wait. */
   private static final long UNAVAILABLE = -2;
 
   private static final long END = -1;
 
-  /** Memory through which the data of heap buffers passes, and its buffer. */
+  /** Native memory that the data of heap buffers is copied through, and its buffer. */
   private record Staging(MemorySegment memory, ByteBuffer buffer) {
     static final int SIZE = 1 << 16;
 
@@ -535,7 +538,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
           }
         }
       } catch (IOException e) {
-        close(); // As the contract of connect has it.
+        close(); // SocketChannel.connect specifies that a failed connect closes the channel.
         throw e;
       }
       return isConnected;

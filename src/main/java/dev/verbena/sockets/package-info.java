@@ -4,7 +4,7 @@
  *
  * <p>{@link dev.verbena.sockets.RdmaSelectorProvider} opens channels and selectors; {@link
  * dev.verbena.sockets.RdmaSocketChannel} describes what differs from TCP; {@link
- * dev.verbena.sockets.RdmaSocketOptions} are the options that TCP does not have.
+ * dev.verbena.sockets.RdmaSocketOptions} has the options that TCP lacks.
  */
 @NullMarked
 package dev.verbena.sockets;

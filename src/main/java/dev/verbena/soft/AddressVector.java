@@ -4,7 +4,9 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_ah_attr;
 
-/** Where packets go: what a {@code struct ibv_ah_attr} describes. */
+/**
+ * An address vector: the destination of packets and the path to it ({@code struct ibv_ah_attr}).
+ */
 record AddressVector(
     SoftPort port,
     Gids source,
@@ -55,7 +57,7 @@ record AddressVector(
     packet.serviceLevel = serviceLevel;
   }
 
-  /** Whether a packet comes from where this leads to. */
+  /** Whether a packet comes from the destination of this path. */
   boolean leadsTo(Packet packet) {
     return packet.sourceGidHigh == destination.high() && packet.sourceGidLow == destination.low();
   }

@@ -10,8 +10,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * A C struct whose fields are accessed by name, at the offsets of the running machine. For control
- * verbs: each access looks its field up.
+ * A C struct whose fields are accessed by name, at the offsets of this platform. For control verbs:
+ * each access looks up its field.
  */
 final class CStruct {
   private final MemorySegment memory;

@@ -9,8 +9,8 @@ import java.nio.ByteOrder;
 import java.util.function.Consumer;
 
 /**
- * A capture file in the format of libpcap, as {@code tcpdump -w} writes it: the RoCE v2 packets in
- * it as text.
+ * Reads a capture file in the format of libpcap, as {@code tcpdump -w} writes it, and describes its
+ * RoCE v2 packets as text.
  *
  * {@snippet :
  * try (InputStream file = Files.newInputStream(Path.of("roce.pcap"))) {
@@ -42,7 +42,7 @@ public final class CaptureFile {
   private int wrong;
 
   /**
-   * What a file has.
+   * The numbers of frames and packets of a file.
    *
    * @param frames the number of frames
    * @param packets how many of them are RoCE v2 packets
@@ -61,7 +61,7 @@ public final class CaptureFile {
    * time since the first frame, addresses, opcode, the fields of all headers, whether the ICRC is
    * correct.
    *
-   * @param file the file, or what a running {@code tcpdump -U -w -} writes
+   * @param file the file, or the output of a running {@code tcpdump -U -w -}
    * @param lines gets each line, when its packet was read
    * @return how many packets there were
    * @throws IOException if the content is not that of a capture file, or cannot be read
@@ -126,7 +126,7 @@ public final class CaptureFile {
     }
   }
 
-  /** Learns byte order and resolution from the first four bytes, read as big-endian. */
+  /** Determines byte order and resolution from the first four bytes, read as big-endian. */
   private void order(int magic) throws IOException {
     switch (magic) {
       case MICROSECONDS, NANOSECONDS -> order = ByteOrder.BIG_ENDIAN;

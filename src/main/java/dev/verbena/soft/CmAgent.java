@@ -22,8 +22,9 @@ import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * The communication manager of a device: sends and receives its messages at queue pair 1, and knows
- * which connection each belongs to. Used under the network's lock.
+ * The communication manager of a device ({@code ib_cm} in the kernel): sends and receives the
+ * management datagrams of queue pair 1, and assigns each to its connection or service look-up. Used
+ * under the network's lock.
  */
 final class CmAgent implements ManagementHandler {
   /** A message that was received, and where. */

@@ -8,8 +8,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What librdmacm opens of a device: a context, which stays open, and a protection domain and an XRC
- * domain for as long as identifiers use them.
+ * The objects of a device that librdmacm shares between identifiers: a context, which stays open,
+ * and a protection domain and an XRC domain, as long as identifiers use them.
  */
 final class CmDevice {
   private static final int O_CREAT = 0x40;

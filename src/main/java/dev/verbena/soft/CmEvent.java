@@ -4,7 +4,7 @@ import dev.verbena.soft.CmMessage.Offer;
 import dev.verbena.soft.CmMessage.Path;
 
 /**
- * An event of an identifier, as it waits on a channel.
+ * An event of an RDMA CM identifier that is queued on its channel.
  *
  * @param type the number of the event in C
  * @param id the identifier; of a request the one that listens

@@ -16,9 +16,9 @@ import dev.verbena.soft.CmMessage.Rtu;
 import java.nio.ByteBuffer;
 
 /**
- * One end of a connection, as the communication manager (CM) knows it: the exchange of REQ, REP and
- * RTU that establishes it, of DREQ and DREP that ends it, and the time that its queue pair waits
- * afterwards (TIMEWAIT). Used under the network's lock.
+ * One end of a connection in the kernel's communication manager ({@code struct ib_cm_id} of {@code
+ * ib_cm}): exchanges REQ, REP and RTU, which establish the connection, and DREQ and DREP, which end
+ * it, and waits in TIMEWAIT afterwards. Used under the network's lock.
  */
 final class CmExchange {
   /** The state of the exchange. */

@@ -7,8 +7,9 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * What librdmacm adds to an identifier: the {@code struct rdma_cm_id}, its device, and what its
- * functions remember.
+ * The part of librdmacm of an RDMA CM identifier: the {@code struct rdma_cm_id} that the program
+ * refers to, its device, and what the functions of librdmacm store. {@link CmId} is the kernel's
+ * part.
  */
 final class CmHandle {
   final CmManager manager;

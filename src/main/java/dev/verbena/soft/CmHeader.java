@@ -10,8 +10,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * What rdma_cm puts before the private data of a REQ or a SIDR REQ: the IP addresses of both ends,
- * and the port of the sender.
+ * The header that the kernel's {@code rdma_cm} puts before the private data of a REQ or a SIDR REQ
+ * ({@code struct cma_hdr}): the IP addresses of both ends, and the port of the sender.
  */
 record CmHeader(InetSocketAddress source, InetAddress destination) {
   static final int LENGTH = 36;

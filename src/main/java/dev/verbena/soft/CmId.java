@@ -16,8 +16,9 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * An identifier of RDMA CM: what the kernel knows of it. It changes under the network's lock;
- * {@link CmHandle} is what librdmacm adds.
+ * The kernel's part of an RDMA CM identifier ({@code struct rdma_id_private} of {@code rdma_cm}):
+ * state, addresses, port, connection. {@link CmHandle} is the part of librdmacm. Changed under the
+ * network's lock.
  */
 final class CmId {
   /** The state of an identifier, as in the kernel. */
@@ -88,7 +89,10 @@ final class CmId {
   /** Whether a request made it, and nothing was done to it yet: its events are not reported. */
   private boolean isFresh;
 
-  /** How many more requests a listener takes; of a request, its listener until it was taken. */
+  /**
+   * The number of further connection requests that this listener accepts into its queue; unused on
+   * other identifiers.
+   */
   private int backlog;
 
   CmId(CmManager manager, CmChannel channel, int portSpace, int queuePairType) {

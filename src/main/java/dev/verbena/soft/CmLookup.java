@@ -8,8 +8,8 @@ import dev.verbena.soft.CmMessage.SidrRep;
 import dev.verbena.soft.CmMessage.SidrReq;
 
 /**
- * The look-up of a datagram service (service ID resolution, SIDR), of the end that asks or of the
- * end that answers. Used under the network's lock.
+ * One end of the look-up of a datagram service: service ID resolution (SIDR REQ and SIDR REP) in
+ * the kernel's communication manager. Used under the network's lock.
  */
 final class CmLookup {
   /** The number of the request; of the end that answers, the peer's. */

@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Which identifiers are bound to which port of which port space, by the rules of the kernel. Used
- * under the network's lock.
+ * The ports of the port spaces of RDMA CM and the identifiers that are bound to them, by the rules
+ * of the kernel. Used under the network's lock.
  */
 final class CmPorts {
   private static final int FIRST = 32_768;

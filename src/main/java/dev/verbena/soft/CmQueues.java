@@ -8,7 +8,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
 
-/** What RDMA CM does with the queue pair of an identifier, if it has one. */
+/**
+ * The state transitions and multicast groups of the queue pair of an RDMA CM identifier, as
+ * librdmacm makes them.
+ */
 final class CmQueues {
   private final CmManager manager;
   private final Verbs verbs;

@@ -12,10 +12,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The devices that the system property {@code dev.verbena.soft} describes: a number, such as {@code
- * 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a device,
- * or devices over UDP as {@code udp:ADDRESS,...} or {@code udp:ADDRESS:PORT,...}, where an IPv6
- * address with a port is in brackets.
+ * Creates the devices that the system property {@code dev.verbena.soft} describes: a number, such
+ * as {@code 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a
+ * device, or devices over UDP as {@code udp:ADDRESS,...} or {@code udp:ADDRESS:PORT,...}, where an
+ * IPv6 address with a port is in brackets.
  */
 public final class DescribedDevices extends ConfiguredDevices {
   private static final String UDP = "udp:";

@@ -1,6 +1,6 @@
 package dev.verbena.soft;
 
-/** What a device counts. */
+/** The counters of a device. */
 final class DeviceCounters {
   long sentPackets;
   long receivedPackets;
@@ -9,9 +9,9 @@ final class DeviceCounters {
   /** Packets that were dropped because of their ICRC. */
   long corruptPackets;
 
-  /** What arrived and was no packet. */
+  /** Datagrams that were not valid packets. */
   long malformedPackets;
 
-  /** Packets that no queue pair took. */
+  /** Packets for which there was no queue pair. */
   long droppedPackets;
 }

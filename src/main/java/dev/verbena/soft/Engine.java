@@ -11,9 +11,9 @@ import java.util.function.Supplier;
  * timers that expired. Turns are run under the network's lock, which control verbs take, too, so
  * that a device's state is changed by one thread at a time.
  *
- * <p>The network's thread runs turns and sleeps when there is nothing to do. While a program polls
+ * <p>The network's thread runs turns, and sleeps when there is no work. While a program polls
  * completion queues without pause, its threads run the turns, so that a message need not wait for
- * another thread to be scheduled; the network's thread only looks whether they still do.
+ * another thread to be scheduled; the network's thread only checks whether they still poll.
  */
 final class Engine implements AutoCloseable {
   private static final System.Logger LOGGER = System.getLogger(Engine.class.getName());
@@ -21,16 +21,19 @@ final class Engine implements AutoCloseable {
   /** How many tasks are run before the lock is given to control verbs that wait for it. */
   private static final int TURN = 64;
 
-  /** How many turns with work come before timers, at most. */
+  /** The maximum number of turns with work before expired timers are called. */
   private static final int TURNS_WITHOUT_TIMERS = 64;
 
-  /** How many turns of a program, in a row, show that it polls without pause. */
+  /** The number of consecutive turns after which a program is taken to poll without pause. */
   private static final int TURNS_OF_POLLERS = 64;
 
   /** A longer time between two turns is a pause. */
   private static final long PAUSE_NANOS = 200_000;
 
-  /** How long the network's thread rests while programs poll, and so how late it takes over. */
+  /**
+   * How long the network's thread sleeps while programs poll, which is also the longest delay until
+   * it takes over.
+   */
   private static final long REST_NANOS = 1_000_000;
 
   private static final VarHandle REQUESTS;
@@ -122,7 +125,10 @@ final class Engine implements AutoCloseable {
         });
   }
 
-  /** Has a task run soon. Any thread may call this; it neither waits nor allocates. */
+  /**
+   * Requests that a task is run in the next turn. Any thread may call this; it neither waits nor
+   * allocates.
+   */
   void request(Task task) {
     if (lock.isHeldByCurrentThread()) {
       append(task); // Even if another thread is about to request it, which may not run for long.

@@ -9,13 +9,13 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * Faults that a network makes on demand: packets that are lost, duplicated, reordered, delayed or
- * corrupted, devices that cannot reach each other, full queues, verbs that fail. A network has none
- * at first.
+ * The injected faults of a network: packets that are lost, duplicated, reordered, delayed or
+ * corrupted, devices that cannot reach each other, full queues, verbs that fail. A new network has
+ * none.
  *
- * <p>Which packets are affected is drawn from a generator of random numbers with a {@linkplain
- * #seed(long) seed}, in the order in which packets are sent. Any thread may call any method at any
- * time; a change affects packets that are sent afterwards.
+ * <p>A generator of random numbers with a {@linkplain #seed(long) seed} determines which packets
+ * are affected, in the order in which they are sent. Any thread may call any method at any time; a
+ * change affects packets that are sent afterwards.
  */
 public final class Faults {
   private static final long REORDER_NANOS = 50_000;
@@ -49,7 +49,7 @@ public final class Faults {
   }
 
   /**
-   * Restarts the generator of random numbers, so that the same packets in the same order meet the
+   * Restarts the generator of random numbers, so that the same packets in the same order have the
    * same faults.
    *
    * @param newSeed any number
@@ -107,7 +107,7 @@ public final class Faults {
   }
 
   /**
-   * Changes a bit of packets, which receivers notice by the ICRC: they drop and count them.
+   * Changes a bit of packets, which receivers detect by the ICRC: they drop and count them.
    *
    * @param probability from 0 to 1
    * @return this
@@ -183,7 +183,7 @@ public final class Faults {
   }
 
   /**
-   * Lets all queues of a device be full until {@link #freeQueues}: {@code ibv_post_send}, {@code
+   * Makes all queues of a device full until {@link #freeQueues}: {@code ibv_post_send}, {@code
    * ibv_post_recv} and the other functions that post report ENOMEM.
    *
    * @param device the name of the device
@@ -195,7 +195,8 @@ public final class Faults {
   }
 
   /**
-   * Lets the queues of all devices hold as many requests as they were created for.
+   * Ends {@link #fillQueues} for all devices: their queues hold as many requests as they were
+   * created for.
    *
    * @return this
    */
@@ -205,7 +206,7 @@ public final class Faults {
   }
 
   /**
-   * Lets one call of a function of libibverbs fail, such as the third {@code ibv_reg_mr} from now.
+   * Makes one call of a function of libibverbs fail, such as the third {@code ibv_reg_mr} from now.
    *
    * @param function the C function's name; posting and polling cannot be named
    * @param call which call: 1 for the next
@@ -269,8 +270,8 @@ public final class Faults {
   }
 
   /**
-   * Whether packets may be under way when their request is no longer outstanding: they need a copy
-   * of the data.
+   * Whether packets may be on their way when their request is no longer outstanding: then they need
+   * a copy of the data.
    */
   boolean holdPackets() {
     return delayNanos > 0 || reordering > 0 || duplication > 0;
@@ -288,7 +289,7 @@ public final class Faults {
     return corruption > 0 && random.nextDouble() < corruption;
   }
 
-  /** How long a packet is under way. */
+  /** The time from the sending of a packet to its arrival. */
   long delay() {
     return reordering > 0 && random.nextDouble() < reordering
         ? delayNanos + 1 + (long) (random.nextDouble() * REORDER_NANOS)

@@ -1,6 +1,6 @@
 package dev.verbena.soft;
 
-/** What flow rules lead frames to. Called under the network's lock. */
+/** The target of flow rules: receives frames. Called under the network's lock. */
 interface FrameTarget {
   /**
    * Receives a frame.

@@ -9,10 +9,10 @@ import java.util.zip.CRC32;
  * The invariant CRC (ICRC) of a RoCE v2 packet: a CRC-32 of the packet and of the IP and UDP
  * headers in front of it, in which the fields that routers change are all ones. Not thread-safe.
  *
- * <p>A socket does not show the identification of an IPv4 header, which the ICRC covers. {@link
- * #matches} therefore accepts any identification that explains the received value: 16 bits of the
- * check are lost. Packets that are sent have the identification 0, unless {@link #identification}
- * sets another.
+ * <p>The ICRC covers the identification of an IPv4 header, which a socket does not deliver. {@link
+ * #matches} therefore accepts a packet if the ICRC is right for any identification: 16 of the 32
+ * bits check the rest. Packets that are sent have the identification 0, unless {@link
+ * #identification} sets another.
  */
 final class Icrc {
   /** The length of an ICRC. */

@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import java.net.InetAddress;
 
 /**
- * What connects the devices of a network to other networks: carries packets, and has the network's
+ * The connection of a network to other networks: sends and delivers packets, and lets the network's
  * thread wait for them.
  */
 interface Link extends AutoCloseable {

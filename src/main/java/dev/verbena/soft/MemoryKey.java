@@ -8,12 +8,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 
 /**
- * What a local or remote key stands for: a range of addresses of a protection domain, the memory
- * behind it, and the allowed access. Of a memory region, or of a memory window that is bound to
- * one.
+ * The memory that a local or remote key identifies, of a memory region or of a bound memory window:
+ * a range of addresses of a protection domain, and the allowed access.
  *
  * <p>Memory of an arena is accessed through its segment, which throws when the arena was closed.
- * All other memory is copied by the kernel, since nothing else tells whether it is still mapped.
+ * All other memory is copied by the kernel, which reports an error where it is no longer mapped.
  */
 final class MemoryKey {
   final int key;

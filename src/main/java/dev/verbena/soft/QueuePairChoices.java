@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import dev.verbena.raw.rdma_h;
 
 /**
- * What a queue pair was asked for beyond {@code struct ibv_qp_init_attr}.
+ * The options of a queue pair beyond {@code struct ibv_qp_init_attr}.
  *
  * @param operations the operations of {@code struct ibv_qp_ex}, or 0 if it is not extended
  * @param flags {@code IBV_QP_CREATE_*}

@@ -2,7 +2,7 @@ package dev.verbena.soft;
 
 import dev.verbena.raw.rdma_h;
 
-/** The receive request that an arriving message fills. */
+/** Fills a receive request with an arriving message. */
 final class Receiver {
   private final SoftQueuePair queuePair;
   private ReceiveRequest request;

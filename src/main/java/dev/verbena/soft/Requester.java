@@ -172,7 +172,7 @@ final class Requester {
     cursorPacket = 0;
   }
 
-  /** Takes a request up: false if it has to wait, or cannot be carried out. */
+  /** Begins to execute a request; returns false if it has to wait or cannot be executed. */
   private boolean begin(SendRequest request) {
     if (queuePair.state == rdma_h.IBV_QPS_SQD()
         || (request.has(rdma_h.IBV_SEND_FENCE()) && outstandingReads > 0)) {

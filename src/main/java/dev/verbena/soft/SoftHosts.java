@@ -16,7 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
 /**
- * Two hosts on a software network of their own, for tests: each has one RDMA device. Closing the
+ * Two hosts with one software RDMA device each, on a network of their own, for tests. Closing the
  * hosts closes everything that they created and reports what the test left open.
  *
  * {@snippet :

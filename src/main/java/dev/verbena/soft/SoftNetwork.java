@@ -24,11 +24,11 @@ import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
 /**
- * A network of RDMA devices in software, in this JVM: plain Java, without libibverbs, kernel module
+ * A network of software RDMA devices in this JVM, in plain Java, without libibverbs, kernel module
  * or privilege.
  *
- * <p>Each device is an ordinary {@link Device}: contexts, queue pairs and everything else are used
- * as with a NIC. RC, UC and UD queue pairs exchange packets with sequence numbers,
+ * <p>Each device is an ordinary {@link Device}: contexts, queue pairs and all other objects are
+ * used as with a NIC. RC, UC and UD queue pairs exchange packets with sequence numbers,
  * acknowledgements, retransmission and RNR timers; {@link #faults} loses or delays packets on
  * demand.
  *
@@ -68,7 +68,7 @@ public final class SoftNetwork implements AutoCloseable {
 
   private boolean closed;
 
-  /** Gets each packet as text; null if nobody does. */
+  /** Receives each packet as text, or null. */
   private Consumer<String> tracer = Boolean.getBoolean(TRACE) ? System.err::println : null;
 
   /** Whether no more devices can be added. */
@@ -79,7 +79,7 @@ public final class SoftNetwork implements AutoCloseable {
   private long[] gidLows = new long[0];
   private SoftPort[] gidPorts = new SoftPort[0];
 
-  /** A packet that is under way. */
+  /** A packet that is delayed. */
   private final class Delayed extends Timer {
     private final Packet packet;
 
@@ -135,9 +135,9 @@ public final class SoftNetwork implements AutoCloseable {
    * }
    * }
    *
-   * <p>It needs no privilege: the device sends and receives by an ordinary socket of UDP port 4791.
-   * The path MTU is the largest that the interface of the address permits. The network takes no
-   * further devices.
+   * <p>It needs no privilege: the device sends and receives through an ordinary socket of UDP port
+   * 4791. The path MTU is the largest that the interface of the address permits. No further devices
+   * can be added to the network.
    *
    * @param address a local IP address, whose GID the device has
    * @return a network, to be closed
@@ -256,7 +256,7 @@ public final class SoftNetwork implements AutoCloseable {
         .orElseThrow(() -> new IllegalStateException("the network has no device"));
   }
 
-  /** Adds a device, which nobody needs as a Device yet. */
+  /** Adds a device, without creating its {@link Device}. */
   SoftDevice add(String name, List<List<InetAddress>> ports) {
     if (name.isEmpty() || name.length() > 63) {
       throw new IllegalArgumentException("a device name has 1 to 63 characters: '" + name + "'");
@@ -328,9 +328,9 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   /**
-   * Passes each packet as one line of text to a consumer, in place of the one before: {@code sent}
-   * or, on a network over UDP, {@code received}, then the GIDs, the opcode with the name that it
-   * has in C, and the fields of all headers.
+   * Passes each packet as one line of text to a consumer, which replaces an earlier consumer:
+   * {@code sent} or, on a network over UDP, {@code received}, then the GIDs, the opcode with the
+   * name that it has in C, and the fields of all headers.
    *
    * {@snippet :
    * network.trace(System.err::println);
@@ -401,7 +401,7 @@ public final class SoftNetwork implements AutoCloseable {
         .orElseThrow(() -> new IllegalArgumentException("the network has no device named " + name));
   }
 
-  /** An internal error concerns all devices if it is not one of a queue pair. */
+  /** An internal error concerns all devices unless it is that of a queue pair. */
   private void internalError() {
     devices.forEach(SoftDevice::fatal);
   }

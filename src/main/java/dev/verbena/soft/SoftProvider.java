@@ -10,7 +10,7 @@ import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.List;
 
-/** The seam's view of a network: what libibverbs and librdmacm export, in Java. */
+/** The provider of a network: the functions that libibverbs and librdmacm export, in Java. */
 final class SoftProvider implements Provider {
   private final SoftNetwork network;
   private final Verbs verbs;

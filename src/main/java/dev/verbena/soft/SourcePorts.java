@@ -9,7 +9,7 @@ import java.util.List;
 /**
  * The sockets that the packets of an address are sent by: routers spread packets by their UDP
  * source port, which follows from the flow label. Without a flow label it is the device's own port.
- * Nothing is received from these sockets.
+ * These sockets only send.
  */
 final class SourcePorts implements AutoCloseable {
   /** How many flow labels get their own source port. */

@@ -5,7 +5,10 @@ import java.lang.foreign.Arena;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Texts for codes, and rates as multiples of 2.5 Gbit/s and in Mbit/s. */
+/**
+ * The functions of libibverbs that convert codes to text ({@code ibv_wc_status_str}, ...) and
+ * static rates ({@code ibv_rate_to_mult}, ...).
+ */
 final class TextFunctions {
   /** Code, multiple of 2.5 Gbit/s, Mbit/s. */
   private static final int[][] RATES = {

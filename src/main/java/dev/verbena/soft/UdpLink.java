@@ -120,7 +120,7 @@ final class UdpLink implements Link {
     return network.engine.packets.take();
   }
 
-  /** Something arrived at an end that is no packet, which is dropped. */
+  /** Drops and counts a datagram that is not a valid packet. */
   void dropped(Packet packet, Gids at) {
     network.engine.packets.release(packet);
     SoftPort port = network.port(at.high(), at.low());

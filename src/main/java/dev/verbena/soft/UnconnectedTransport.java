@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import dev.verbena.raw.rdma_h;
 
 /**
- * What the services without a connection have in common: a request is one message, sent at once.
+ * The transport services without a connection: each request is one message, which is sent at once.
  */
 abstract class UnconnectedTransport implements Transport {
   private static final int BURST = 32;

@@ -1,6 +1,6 @@
 package dev.verbena.soft;
 
-/** What the XRC domains have in common that were opened with one file. */
+/** The state that XRC domains share which were opened with one file. */
 final class XrcRoot {
   /** What identifies the file, or null for a domain of its own. */
   final Object file;

@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * An address handle (AH): the path to the destination of datagrams ({@code struct ibv_ah}).
+ * An address handle (AH): the destination of datagrams and the path to it ({@code struct ibv_ah}).
  *
  * {@snippet :
  * AddressHandle handle = pd.createAddressHandle(addressVector);

@@ -74,7 +74,7 @@ public sealed interface AsyncEvent {
   record OfDevice(AsyncEventType type, Device device) implements AsyncEvent {}
 
   /**
-   * An event of an object that C code made and nobody borrowed.
+   * An event of an object that C code created and that was not borrowed.
    *
    * @param type the event type
    * @param object the C object

@@ -35,7 +35,7 @@ public final class CompletionCursor implements AutoCloseable {
     BEFORE,
     AT,
     BEHIND,
-    /** Behind the last completion; polling has ended. */
+    /** After the last completion; polling has ended. */
     ENDED
   }
 
@@ -143,8 +143,7 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * Returns the code of the completion status, which also tells apart those that this library does
-   * not know.
+   * Returns the code of the completion status, also of one that this library does not know.
    *
    * @return a value of {@code enum ibv_wc_status}
    */
@@ -153,8 +152,8 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * Returns the code of the operation, which also tells apart those that this library does not
-   * know: {@code ibv_wc_read_opcode}.
+   * Returns the code of the operation, also of one that this library does not know: {@code
+   * ibv_wc_read_opcode}.
    *
    * @return a value of {@code enum ibv_wc_opcode}
    */

@@ -175,8 +175,7 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * Returns the code of the completion status, which also tells apart those that this library does
-   * not know.
+   * Returns the code of the completion status, also of one that this library does not know.
    *
    * @param index the index of the completion
    * @return a value of {@code enum ibv_wc_status}
@@ -186,8 +185,7 @@ public final class Completions extends DataPathUser {
   }
 
   /**
-   * Returns the code of the operation, which also tells apart those that this library does not
-   * know.
+   * Returns the code of the operation, also of one that this library does not know.
    *
    * @param index the index of the completion
    * @return a value of {@code enum ibv_wc_opcode}

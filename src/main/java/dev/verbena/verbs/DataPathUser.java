@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An object that one thread at a time uses in calls of the data path: a list of requests to post,
- * or the array that completions are polled into. It lets a thread that closes a queue find out
- * whether such a call is in progress, so that C never works on a queue that is destroyed.
+ * or the array that completions are polled into. A thread that closes a queue determines by it
+ * whether such a call is in progress, so that C never uses a queue that is destroyed.
  *
  * <p>The two threads synchronize without an atomic instruction on the data path. The using thread
  * stores that it is inside a call ({@link #enter}), then loads whether anything was closed ({@link

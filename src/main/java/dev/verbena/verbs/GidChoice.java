@@ -10,10 +10,10 @@ import java.util.stream.Collectors;
 /**
  * The local GID or LID of a port that a queue pair uses, and the reason for its choice.
  *
- * <p>On Ethernet it is a GID: RoCE v2 is preferred to RoCE v1, as only the former is routable; then
- * an IPv4 address to a global IPv6 address to a link-local address, as both sides must choose the
- * same address family and link-local addresses do not leave the link; then the lowest index. A
- * source address restricts the choice to its GIDs. On InfiniBand the LID is used, and the GID for
+ * <p>On Ethernet it is a GID, chosen in this order: RoCE v2 before RoCE v1, which is not routable;
+ * an IPv4 address before a global IPv6 address before a link-local address, since both sides must
+ * choose the same address family and link-local addresses do not leave the link; the lowest index.
+ * A source address restricts the choice to its GIDs. On InfiniBand the LID is used, and the GID for
  * destinations in other subnets.
  *
  * @param entry the entry of the GID table

@@ -25,10 +25,9 @@ final class KeptMemory {
   /** Keeps other memory instead. */
   void replace(MemorySegment replacement) {
     memory = replacement;
-    // What an arena has to close is not freed otherwise. It must not be kept: the arena may refer
-    // to
-    // the region, by closedWith, and so to the context, which then would never be reported as
-    // leaked.
+    // Memory of an arena that has to be closed is not freed before. It must not be kept: the arena
+    // may refer to the region, by closedWith, and so to the context, whose leak would never be
+    // reported.
     if (Memory.isClosable(replacement.scope())) {
       KEPT.remove(this);
     } else {

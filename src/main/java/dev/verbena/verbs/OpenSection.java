@@ -8,9 +8,9 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link Posting} and the polling by a {@link CompletionCursor} have in common: one thread
- * at a time has it open, and the provider may hold a lock of the queue for this thread from one
- * call to the next. All other threads that need the lock would wait for it.
+ * A section of calls on a queue that one thread at a time has open: a {@link Posting}, or the
+ * polling by a {@link CompletionCursor}. The provider may hold a lock of the queue for this thread
+ * from one call to the next, and all other threads that need the lock would wait for it.
  */
 final class OpenSection {
   /** Much longer than a section should be open, since the provider holds a lock for as long. */

@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * process uses after a fork.
  */
 final class OwnMemory {
-  /** Memory that could not be freed yet, as a thread used it in a system call. */
+  /** Memory that could not be freed yet, since a thread used it in a system call. */
   private static final Queue<OwnMemory> IN_USE = new ConcurrentLinkedQueue<>();
 
   private static final long PAGE = Memory.pageSize();

@@ -4,7 +4,7 @@ package dev.verbena.verbs;
 public enum PhysicalState implements Codes.Code {
   /** Sleep. */
   SLEEP(1, "sleep"),
-  /** Polling: the port looks for the other end of the link. */
+  /** Polling: the port waits for the other end of the link. */
   POLLING(2, "polling"),
   /** Disabled. */
   DISABLED(3, "disabled"),

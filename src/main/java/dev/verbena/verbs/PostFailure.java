@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 
-/** What the result of a function that posts a list of requests means, if it is not 0. */
+/** Interprets the result of a function that posts a list of requests, if it is not 0. */
 final class PostFailure {
   private PostFailure() {}
 

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The limits of a queue, by which work requests are validated before they are posted.
+ * The limits of a queue, against which work requests are validated before they are posted.
  *
  * @param queue the queue pair or shared receive queue
  * @param domain the root of the protection domain of the queue

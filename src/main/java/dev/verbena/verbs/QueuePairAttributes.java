@@ -21,7 +21,7 @@ public final class QueuePairAttributes {
   private final MemorySegment struct;
   private final Set<QueuePairAttribute> mask;
 
-  /** Takes a struct that nobody writes to any more. */
+  /** Takes a struct that is no longer written to. */
   QueuePairAttributes(MemorySegment struct, Collection<QueuePairAttribute> mask) {
     this.struct = struct.asReadOnly();
     this.mask = Collections.unmodifiableSet(setOf(mask));
@@ -193,7 +193,7 @@ public final class QueuePairAttributes {
 
     /**
      * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
-     * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE takes 7 for unlimited,
+     * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE treats 7 as unlimited,
      * contrary to the specification.
      *
      * @param count 0 to 7

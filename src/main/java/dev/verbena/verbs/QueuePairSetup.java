@@ -7,8 +7,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * The settings by which a queue pair goes from RESET over INIT and RTR to RTS, each state
- * transition with all attributes that its transport service requires.
+ * The settings of the state transitions of a queue pair from RESET to INIT, RTR and RTS, each with
+ * all attributes that its transport service requires.
  *
  * <p>Every setting has a default: the first active port, the GID that {@link GidChoice} prefers,
  * the largest MTU and number of RDMA reads that both ends support, and common values for timeouts
@@ -27,7 +27,7 @@ import java.util.Set;
  * QueuePair#toReadyToSend} set every attribute of one transition. See {@code ibv_modify_qp(3)}.
  */
 public final class QueuePairSetup {
-  /** The largest count that is limited everywhere: Soft-RoCE takes 7 for unlimited. */
+  /** The largest count that is limited on every device: Soft-RoCE treats 7 as unlimited. */
   static final int RETRY_COUNT = 6;
 
   /** Unlimited. */
@@ -219,7 +219,7 @@ public final class QueuePairSetup {
 
   /**
    * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
-   * {@link CompletionStatus#RETRY_EXC_ERR}. The default is 6. Soft-RoCE takes 7 for unlimited,
+   * {@link CompletionStatus#RETRY_EXC_ERR}. The default is 6. Soft-RoCE treats 7 as unlimited,
    * contrary to the specification, and then never detects that a peer is gone.
    *
    * @param count 0 to 7

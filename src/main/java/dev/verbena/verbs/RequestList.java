@@ -27,7 +27,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private static final long SGE_ADDRESS = ibv_sge.addr$offset();
   private static final long SGE_LENGTH = ibv_sge.length$offset();
 
-  /** Length and key are stored at once: which of them are the lower bits. */
+  /** Whether the length is in the lower bits of the {@code long} that stores length and key. */
   private static final boolean LENGTH_THEN_KEY = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
   private static final int SGE_SHIFT = Long.numberOfTrailingZeros(ibv_sge.sizeof());

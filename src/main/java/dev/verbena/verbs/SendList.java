@@ -544,7 +544,7 @@ public final class SendList extends RequestList {
     return opcodes[Objects.checkIndex(request, opcodes.length)];
   }
 
-  /** Returns the opcode of a request that is to get something. */
+  /** Returns the opcode of a request, one of whose fields is to be set. */
   private WorkRequestOpcode opcode(int request, String what) {
     WorkRequestOpcode opcode = opcodes[checked(request)];
     if (opcode == null) {

@@ -52,7 +52,7 @@ public final class ToReadyToSend {
 
   /**
    * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
-   * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE takes 7 for unlimited,
+   * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE treats 7 as unlimited,
    * contrary to the specification.
    *
    * @param count 0 to 7

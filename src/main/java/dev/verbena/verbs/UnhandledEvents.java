@@ -68,7 +68,7 @@ final class UnhandledEvents {
   }
 
   private void awaitEvents() {
-    // Weak, so that a context that nobody closed is still reported as a leak.
+    // Weak, so that a context that was not closed is still reported as a leak.
     WeakReference<UnhandledEvents> reference = new WeakReference<>(this);
     events.whenReadable(
         () -> {

@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A receive work queue, for a {@linkplain ReceiveIndirectionTable table} over which packets are
- * distributed: {@code struct ibv_wq}. Get one with {@link ProtectionDomain#workQueue}.
+ * A receive work queue, one of those over which a {@linkplain ReceiveIndirectionTable table}
+ * distributes packets: {@code struct ibv_wq}. Get one with {@link ProtectionDomain#workQueue}.
  *
  * <p>Closing it calls {@code ibv_destroy_wq}. See {@code ibv_create_wq(3)}.
  */

@@ -10,8 +10,8 @@ import java.util.Set;
 
 /**
  * An extended reliable connection (XRC) domain: {@code struct ibv_xrcd}. Its queue pairs deliver
- * messages to its shared receive queues, of any process that opened the domain. Get one with {@link
- * Context#openXrcDomain()}.
+ * messages to the shared receive queues of all processes that opened the domain. Get one with
+ * {@link Context#openXrcDomain()}.
  *
  * <p>Closing it calls {@code ibv_close_xrcd}. See {@code ibv_open_xrcd(3)}.
  */
