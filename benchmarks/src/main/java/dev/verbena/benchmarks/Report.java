@@ -149,7 +149,7 @@ final class Report {
             .append(
                 """
                 Nanoseconds of one round (patch, post and poll a batch), median. Java and C drive the
-                same queues of the same device, which `src/main/c/ring.c` imitates, in one run.
+                same queues of the same device, which `src/main/c/ring.c` emulates, in one run.
 
                 | round | Java | C | Java : C | goal | bytes allocated |
                 |---|---:|---:|---:|---|---:|
