@@ -17,8 +17,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
 /**
- * A cable that loses everything. The kernel asks again for more than a minute before it says that
- * the peer is unreachable: whoever waits for less gets a timeout, and leaves nothing behind.
+ * A network that drops every packet. The kernel asks again for more than a minute before it says
+ * that the peer is unreachable: whoever waits for less gets a timeout, and leaves nothing behind.
  */
 class BlackHoleTest {
   private static final Duration SHORTLY = Duration.ofSeconds(2);

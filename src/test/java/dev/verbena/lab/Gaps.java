@@ -10,9 +10,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The tests that are known to be skipped on a device: one line each, {@code Class.method reason}; #
- * begins a comment. With an exclamation mark before the class the test is not run at all, because
- * it presumes another device; {@code !Class.*} stands for all tests of a class.
+ * The list of tests that an environment of device tests skips: one line each, {@code Class.method
+ * reason}; # begins a comment. With an exclamation mark before the class the test is not run,
+ * because it requires another environment; {@code !Class.*} stands for all tests of a class.
  */
 final class Gaps {
   private final Map<String, String> reasons;

@@ -7,8 +7,8 @@ import java.lang.annotation.Target;
 import org.junit.jupiter.api.Tag;
 
 /**
- * A device test of Java code that no version of the kernel or of rdma-core changes. Of several
- * guests of the lab one runs it, and the others print how many they leave to that one.
+ * A device test that depends neither on the version of the kernel nor on that of rdma-core. One
+ * guest of the lab runs it; the others print how many such tests they omit.
  */
 @Target({ElementType.METHOD, ElementType.TYPE})
 @Retention(RetentionPolicy.RUNTIME)

@@ -8,8 +8,8 @@ import java.util.Optional;
 import org.opentest4j.TestAbortedException;
 
 /**
- * The devices that tests use: in the lab two, joined by a wire; elsewhere the first one, or those
- * that the same variables name.
+ * The devices that tests use: those that {@code VERBENA_DEVICE_A} and {@code VERBENA_DEVICE_B}
+ * name, which the lab, the software devices and the emulated NIC set; otherwise the first device.
  */
 public final class Rig {
   private Rig() {}
@@ -24,21 +24,20 @@ public final class Rig {
     return device("VERBENA_DEVICE_B");
   }
 
-  /**
-   * Whether the devices are software devices in this JVM, which no network interface belongs to.
-   */
+  /** Whether the devices are software devices of this JVM, which have no network interface. */
   public static boolean isSoftware() {
     return a().sysfsPath().isEmpty();
   }
 
   /**
-   * Skips a test that is about Soft-RoCE alone: what it lacks, or does unlike the specification.
+   * Skips a test of Soft-RoCE alone on software devices: of an error that it returns, or of what
+   * differs from the specification.
    *
    * @throws TestAbortedException on another device
    */
   public static void softRoceOnly() {
     if (isSoftware()) {
-      throw new TestAbortedException("about Soft-RoCE, not about this device");
+      throw new TestAbortedException("a test of Soft-RoCE, not of this device");
     }
   }
 
@@ -89,8 +88,8 @@ public final class Rig {
   }
 
   /**
-   * Runs what a device or a library may lack, and skips the rest of the test if it does. In the lab
-   * a skip fails the run unless the guest's list of gaps names it.
+   * Calls a verb that a device or a library may lack, and skips the rest of the test if it is
+   * unsupported. A skip fails the run of an environment unless its list of gaps names the test.
    *
    * @throws TestAbortedException if the verb is not supported
    */
