@@ -30,6 +30,10 @@ import picocli.CommandLine.Spec;
     description = "Without -s: client. -a is optional for the server.")
 final class Apm implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
+  private static final int PAUSE = 500;
+
+  /** Nobody watches the messages one by one: a hundred take two seconds. */
+  private static final String BOTH_ENDS_PAUSE = "10";
 
   @Spec private CommandSpec spec;
 
@@ -62,16 +66,21 @@ final class Apm implements Callable<Integer> {
   @Option(
       names = "-w",
       paramLabel = "MS",
-      description = "Time between sends, the same at both ends; default: ${DEFAULT-VALUE}.")
-  private int pause = 500;
+      description = "Time between sends, the same at both ends; default: 500, with --both-ends 10.")
+  private Integer pauseMillis;
+
+  private int pause;
 
   private PrintWriter out;
 
   @Override
   public Integer call() throws Exception {
     if (options.bothEnds()) {
-      return options.runBothEnds();
+      return pauseMillis == null
+          ? options.runBothEnds("-w", BOTH_ENDS_PAUSE)
+          : options.runBothEnds();
     }
+    pause = pauseMillis == null ? PAUSE : pauseMillis;
     out = spec.commandLine().getOut();
     if (!options.isServer() && options.address() == null) {
       throw usage(spec, "server address must be specified for client mode");

@@ -27,6 +27,10 @@ final class Batch implements Callable<Integer> {
 
   @Mixin private PairOptions devices;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private Tracing tracing;
+
   @Override
   public Integer call() {
     PrintWriter out = spec.commandLine().getOut();

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
@@ -41,6 +42,10 @@ final class BothEnds {
   @Option(names = OPTION, description = DESCRIPTION)
   private boolean wanted;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private Tracing tracing;
+
   private static List<List<InetAddress>> ports(String first, String second) {
     return List.of(List.of(InetAddress.ofLiteral(first)), List.of(InetAddress.ofLiteral(second)));
   }
@@ -49,11 +54,11 @@ final class BothEnds {
     return wanted;
   }
 
-  /** Returns the arguments of a command without {@link #OPTION}, and further ones. */
+  /** Returns the arguments of a command for one end: without what is for both, and further ones. */
   static List<String> arguments(CommandSpec command, String... more) {
     List<String> arguments =
         new ArrayList<>(command.root().commandLine().getParseResult().originalArgs());
-    arguments.removeIf(OPTION::equals);
+    arguments.removeAll(List.of(OPTION, Tracing.OPTION));
     arguments.addAll(List.of(more));
     return arguments;
   }
@@ -84,6 +89,9 @@ final class BothEnds {
               + ", the client on "
               + CLIENT_DEVICE
               + ".");
+      if (Tracing.isWanted(command)) {
+        network.trace(err::println);
+      }
       return network.call(() -> run(out, err, server, client));
     }
   }

@@ -52,6 +52,10 @@ final class Demo implements Callable<Integer> {
 
   @Mixin private PairOptions devices;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private Tracing tracing;
+
   @Option(
       names = "--lab",
       description =

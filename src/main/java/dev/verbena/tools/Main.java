@@ -82,12 +82,6 @@ public final class Main implements Runnable {
       description = "Show the stack trace of an error.")
   private boolean verbose;
 
-  @Option(
-      names = "--trace",
-      scope = ScopeType.INHERIT,
-      description = "With a device over UDP (udp:ADDRESS): print each packet.")
-  private boolean trace;
-
   private Main() {}
 
   /**
@@ -113,6 +107,7 @@ public final class Main implements Runnable {
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)
         .setExecutionStrategy(UdpDevice::execute)
+        .setParameterExceptionHandler(Misuse::report)
         .setExecutionExceptionHandler(Main::failed)
         .execute(args);
   }
@@ -123,11 +118,6 @@ public final class Main implements Runnable {
       Thread.currentThread().interrupt();
     }
     return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
-  }
-
-  /** Returns whether packets are to be printed. */
-  static boolean traces(CommandSpec command) {
-    return ((Main) command.root().userObject()).trace;
   }
 
   /** Prints an error, in one line unless --verbose is given. */

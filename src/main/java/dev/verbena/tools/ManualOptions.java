@@ -2,6 +2,8 @@ package dev.verbena.tools;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -35,11 +37,13 @@ final class ManualOptions {
     return bothEnds.wanted();
   }
 
-  int runBothEnds() throws Exception {
-    return BothEnds.run(
-        command,
-        BothEnds.arguments(command, "-s", "-a", BothEnds.SERVER_ADDRESS),
-        BothEnds.arguments(command, "-a", BothEnds.SERVER_ADDRESS));
+  /** Runs both ends, with further arguments. */
+  int runBothEnds(String... more) throws Exception {
+    List<String> client = BothEnds.arguments(command, "-a", BothEnds.SERVER_ADDRESS);
+    client.addAll(List.of(more));
+    List<String> server = new ArrayList<>(client);
+    server.add("-s");
+    return BothEnds.run(command, server, client);
   }
 
   boolean isServer() {

@@ -33,6 +33,10 @@ final class PacketReceive implements Callable<Integer>, ReceiveHandler {
 
   @Mixin private PortOptions device;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private Tracing tracing;
+
   @Mixin private PacketSelectors selectors;
 
   @Option(

@@ -108,13 +108,19 @@ final class PingPongOptions {
 
   /** Throws for invalid combinations of options. */
   void check() {
-    if (size() < 1 || iterations < 1 || depth < 2) {
-      throw usage(command, "size and iters must be 1 or more, rx-depth 2 or more");
-    }
+    require("--size", size(), 1);
+    require("--iters", iterations, 1);
+    require("--rx-depth", depth, 2);
     if (isShared() && (number < 1 || number >= SHARED_LINES || number > depth)) {
       throw usage(
           command,
           "num-qp must be 1 to %d, and not more than rx-depth".formatted(SHARED_LINES - 1));
+    }
+  }
+
+  private void require(String option, int value, int least) {
+    if (value < least) {
+      throw usage(command, "%s must be %d or more: %d".formatted(option, least, value));
     }
   }
 

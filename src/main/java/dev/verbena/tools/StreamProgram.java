@@ -72,6 +72,7 @@ abstract class StreamProgram implements Callable<Integer> {
   private SelectorProvider provider = RdmaSelectorProvider.provider();
   private RstreamTransfers.Waiting waiting = RstreamTransfers.Waiting.SPIN;
   private boolean verify;
+  private boolean titled;
 
   /** Returns the test options, {@code -T}. */
   abstract List<String> testOptions();
@@ -160,14 +161,21 @@ abstract class StreamProgram implements Callable<Integer> {
   private void run(
       PrintWriter out, RstreamTest single, boolean allSizes, ServerSocketChannel listener)
       throws IOException {
-    out.printf(
-        "%-10s%-8s%-8s%-8s%-8s%8s %10s%13s%n",
-        "name", "bytes", "xfers", "iters", "total", "time", "Gb/sec", "usec/xfer");
     if (single != null) {
       runAll(out, List.of(single), listener, -1);
     } else {
       runAll(out, RstreamTest.latency(allSizes), listener, inlineSize);
       runAll(out, RstreamTest.bandwidth(allSizes), listener, 0);
+    }
+  }
+
+  /** Prints the head of the table, once, when there is a connection. */
+  private void printTitles(PrintWriter out) {
+    if (!titled) {
+      out.printf(
+          "%-10s%-8s%-8s%-8s%-8s%8s %10s%13s%n",
+          "name", "bytes", "xfers", "iters", "total", "time", "Gb/sec", "usec/xfer");
+      titled = true;
     }
   }
 
@@ -179,6 +187,7 @@ abstract class StreamProgram implements Callable<Integer> {
     boolean isClient = listener == null;
     try (SocketChannel channel = isClient ? connect(out, inline) : accept(listener, out, inline);
         StreamTransfers transfers = transfers(channel, waiting, verify, largest)) {
+      printTitles(out);
       for (RstreamTest test : tests) {
         test.run(transfers, isClient, out);
       }

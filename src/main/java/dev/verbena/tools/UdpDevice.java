@@ -56,8 +56,10 @@ final class UdpDevice {
     if (isDescribedBy(name)) {
       return execute(result, leaf.commandSpec(), name);
     }
-    if (Main.traces(leaf.commandSpec())) {
-      throw Failure.usage(leaf.commandSpec(), "--trace requires a device over UDP (udp:ADDRESS)");
+    if (Tracing.isWanted(leaf.commandSpec()) && !leaf.hasMatchedOption(BothEnds.OPTION)) {
+      throw Failure.usage(
+          leaf.commandSpec(),
+          "--trace requires a software device: udp:ADDRESS, or --both-ends where available");
     }
     return new RunLast().execute(result);
   }
@@ -69,7 +71,7 @@ final class UdpDevice {
           command, BothEnds.OPTION + " has devices of its own: omit " + description);
     }
     try (SoftNetwork network = SoftNetwork.of(description)) {
-      if (Main.traces(command)) {
+      if (Tracing.isWanted(command)) {
         network.trace(line.getErr()::println);
       }
       return network.call(() -> new RunLast().execute(result));

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.LoggedMessages;
 import java.util.List;
+import java.util.logging.Level;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,9 +18,17 @@ import org.junit.jupiter.params.provider.ValueSource;
 class BothEndsTest {
   private static final String GROUP = "239.1.2.3";
 
-  /** A run of both ends, which ends well and reports its kind of device. */
+  /**
+   * A run of both ends, which ends well, reports its kind of device, and creates no queue that the
+   * library warns of.
+   */
   private static Run run(String line, String... more) {
-    Run run = Run.of(Words.of(line.split(" ", -1), "--both-ends", more)).succeeded();
+    Run run;
+    try (LoggedMessages warnings =
+        new LoggedMessages("dev.verbena", Level.WARNING, "completion queue of soft")) {
+      run = Run.of(Words.of(line.split(" ", -1), "--both-ends", more)).succeeded();
+      assertEquals(List.of(), warnings.all());
+    }
     assertEquals(
         "Both ends run in this process, on software devices: the server on soft0, the client on"
             + " soft1.",
@@ -120,6 +130,18 @@ class BothEndsTest {
         "recv: 19",
         "QP path migrated",
         "server: QP path migrated");
+  }
+
+  @Test
+  void apmPausesBriefly() {
+    assertPrints(run("apm -l 1000"), "msec_wait: 10", "server: msec_wait: 10", "recv: 99");
+    assertPrints(run("apm -l 1000 -c 2 -w 3"), "msec_wait: 3", "server: msec_wait: 3");
+  }
+
+  @Test
+  void traceOfBothEnds() {
+    Run run = runByTcp("pingpong -n 1 --trace");
+    assertTrue(run.err().contains("sent 192.0.2.2 > 192.0.2.1 RC_SEND_"), run.err());
   }
 
   @Test

@@ -267,7 +267,7 @@ class PacketProgramsTest {
   void wrongUsageIsTwo(String line) {
     Run run = run("packets " + line);
     assertEquals(2, run.status(), run.err());
-    assertTrue(run.err().contains("Usage: verbena packets"), run.err());
+    assertTrue(run.err().contains("Try 'verbena packets"), run.err());
   }
 
   @DeviceTest

@@ -49,6 +49,15 @@ class RstreamProgramTest {
 
   @Test
   @Tag("host")
+  void withoutAConnectionThereIsNoTable() {
+    Run run = Run.of("rstream", "-T", "s", "-s", "127.0.0.1", "-p", Ports.free());
+    assertEquals(1, run.status());
+    assertEquals("", run.out());
+    assertEquals("verbena rstream: Connection refused\n", run.err());
+  }
+
+  @Test
+  @Tag("host")
   void argumentsAreChecked() {
     assertEquals(2, Run.of("rstream", "-S", "x").status());
     assertEquals(2, Run.of("rstream", "-C", "0").status());
