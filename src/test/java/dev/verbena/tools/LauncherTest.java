@@ -52,13 +52,17 @@ class LauncherTest {
     Files.setLastModifiedTime(jar, FileTime.from(LONG_AGO.plusSeconds(100 - age)));
   }
 
-  private String run() throws IOException, InterruptedException {
+  private ProcessBuilder launcher() {
     ProcessBuilder launcher =
         new ProcessBuilder(project.resolve("verbena").toString(), "doctor")
             .redirectErrorStream(true);
     launcher.environment().put("JAVA_HOME", project.resolve("jdk").toString());
     launcher.environment().merge("PATH", project.resolve("bin") + ":", (old, own) -> own + old);
-    Process process = launcher.start();
+    return launcher;
+  }
+
+  private String run() throws IOException, InterruptedException {
+    Process process = launcher().start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(0, process.waitFor(), output);
     return output;
@@ -114,5 +118,32 @@ class LauncherTest {
   void withoutAJarItBuilds() throws Exception {
     String output = run();
     assertTrue(output.contains("mvn") && output.contains("verbena-0.10-tools.jar"), output);
+  }
+
+  @Test
+  void aLongBuildShowsThatItGoesOn() throws Exception {
+    script(
+        "bin/mvn",
+        """
+        #!/bin/sh
+        printf 'one line '
+        sleep 6
+        echo in two parts
+        printf 'no end of line'
+        mkdir -p target
+        touch target/verbena-0.10-tools.jar
+        """);
+    String output = run();
+    assertTrue(output.matches("(?s).*\nverbena: building, [0-9]+ s\n.*"), output);
+    assertTrue(output.contains("\none line in two parts\nno end of line\n"), output);
+  }
+
+  @Test
+  void aFailedBuildEndsTheLauncher() throws Exception {
+    script("bin/mvn", "#!/bin/sh\necho what is wrong\nexit 1\n");
+    Process process = launcher().start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(3, process.waitFor(), output);
+    assertTrue(output.endsWith("what is wrong\nverbena: the build failed\n"), output);
   }
 }
