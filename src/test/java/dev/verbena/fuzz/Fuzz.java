@@ -11,7 +11,7 @@ import java.util.stream.Stream;
 /**
  * Runs the fuzzer in a JVM of its own and reports how that ended. As a program:
  *
- * <pre>java -cp ... dev.verbena.fuzz.Fuzz fake|real --minutes 30 [--seed N] [--threads 1]</pre>
+ * <pre>java -cp ... dev.verbena.fuzz.Fuzz soft|nic|real --minutes 30 [--seed N] [--threads 1]</pre>
  */
 public final class Fuzz {
   private static final int LAST_CALLS = 60;
@@ -116,7 +116,9 @@ public final class Fuzz {
     command.add("-XX:ErrorFile=" + crash);
     command.add("-XX:-OmitStackTraceInFastThrow");
     command.add("-XX:-CreateCoredumpOnCrash");
-    if (!options.fake()) {
+    // A virtual thread that is in C keeps its carrier from the others.
+    command.add("-Djdk.virtualThreadScheduler.parallelism=" + 2 * options.threads());
+    if (options.devices() == Devices.REAL) {
       command.add("-XX:TieredStopAtLevel=1"); // As all JVMs of the lab: code changes less often.
     }
     command.add("-cp");

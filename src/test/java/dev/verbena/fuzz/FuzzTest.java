@@ -20,22 +20,22 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 class FuzzTest {
   private static final String MINUTES = "verbena.fuzz.minutes";
-  private static final Duration SHORT_ON_FAKE = Duration.ofSeconds(6);
+  private static final Duration SHORT_IN_SOFTWARE = Duration.ofSeconds(6);
   private static final Duration SHORT_ON_DEVICE = Duration.ofSeconds(25);
 
   /** The short run makes the same calls each time, as far as threads do; the long one others. */
   private static final String SHORT_SEED = "2026";
 
-  private static final int LEAST_ON_FAKE = 2_000;
+  private static final int LEAST_IN_SOFTWARE = 2_000;
   private static final int LEAST_ON_DEVICE = 500;
 
-  private static Options options(boolean fake, Duration usual, int least) {
+  private static Options options(Devices devices, Duration usual, int least) {
     Integer minutes = Integer.getInteger(MINUTES);
     return minutes != null
-        ? Options.of(fake, Duration.ofMinutes(minutes))
+        ? Options.of(devices, Duration.ofMinutes(minutes))
         : Options.parse(
             List.of(
-                fake ? "fake" : "real",
+                devices.toString(),
                 "--seconds",
                 Long.toString(usual.toSeconds()),
                 "--least-calls",
@@ -52,15 +52,15 @@ class FuzzTest {
 
   @Test
   @Timeout(Integer.MAX_VALUE)
-  void findsNothingOnTheFakeDevice() throws Exception {
-    assertClean(options(true, SHORT_ON_FAKE, LEAST_ON_FAKE));
+  void findsNothingOnSoftwareDevices() throws Exception {
+    assertClean(options(Devices.SOFT, SHORT_IN_SOFTWARE, LEAST_IN_SOFTWARE));
   }
 
   @DeviceTest
   @AnyKernel
   @Timeout(Integer.MAX_VALUE)
   void findsNothingOnDevices() throws Exception {
-    Options options = options(false, SHORT_ON_DEVICE, LEAST_ON_DEVICE);
+    Options options = options(Devices.ofEnvironment(), SHORT_ON_DEVICE, LEAST_ON_DEVICE);
     Fuzz.Result result = Fuzz.run(options);
     if (result.output().contains("SIGILL")) {
       // An emulated processor that runs code while it is changed, as JVMs do. Once more.
@@ -75,10 +75,10 @@ class FuzzTest {
     "crash, 'SIGSEGV', 'Planted$Crash.read('",
     "hang, 'HANG of thread', 'Planted$Hang.forEver'",
     "internal, 'never to be thrown: ArithmeticException', 'Planted$Internal.overflow('",
-    "leak, 'left open', '1 protection domain'"
+    "leak, 'left open', 'protection domain=1'"
   })
   void findsWhatIsPlanted(String defect, String kind, String call) throws Exception {
-    Options planted = Options.of(true, Duration.ofSeconds(3)).withPlanted(defect);
+    Options planted = Options.of(Devices.SOFT, Duration.ofSeconds(3)).withPlanted(defect);
     Fuzz.Result result = Fuzz.run(planted);
     assertFalse(result.isClean(), result::output);
     assertTrue(result.output().contains(kind), result::output);

@@ -1,8 +1,12 @@
 package dev.verbena.fuzz;
 
+import com.sun.management.HotSpotDiagnosticMXBean;
+import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
+import java.io.IOException;
 import java.lang.management.LockInfo;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,6 +40,7 @@ final class FuzzedJvm {
   private final Journal journal;
   private final Surface surface;
   private final Findings findings = new Findings();
+  private final Growth growth = new Growth();
   private long calls;
 
   private FuzzedJvm(Options options, Journal journal) {
@@ -59,9 +64,12 @@ final class FuzzedJvm {
   }
 
   private void run() throws InterruptedException {
+    Thread main = Thread.currentThread();
     Thread.setDefaultUncaughtExceptionHandler(
         (thread, thrown) -> {
-          if (!(thrown instanceof Verdict.Thrown)) {
+          if (thread == main) {
+            thrown.printStackTrace(System.out);
+          } else if (!(thrown instanceof Verdict.Thrown)) {
             findings.add(
                 "uncaught: " + thrown.getClass().getSimpleName() + " in " + thread.getName(),
                 "seed unknown: a thread of the library",
@@ -85,15 +93,16 @@ final class FuzzedJvm {
   }
 
   private void round(long seed, long end) throws InterruptedException {
-    Target target = options.fake() ? new FakeTarget() : new RealTarget();
-    long limit = options.calls() == 0 ? options.callsInRound() : options.calls();
+    Target target = options.devices().target();
+    long limit = options.calls() == 0 ? options.devices().callsInRound : options.calls();
     Round round = new Round(seed, target, surface, journal, findings, limit);
     List<Worker> workers = new ArrayList<>();
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < options.threads(); i++) {
       Worker worker = new Worker(round, i);
       workers.add(worker);
-      threads.add(Thread.ofPlatform().name("fuzz-" + i).start(worker));
+      Thread.Builder thread = i % 2 == 0 ? Thread.ofPlatform() : Thread.ofVirtual();
+      threads.add(thread.name("fuzz-" + i).start(target.on(i, worker)));
     }
     Watch watch = new Watch(workers, threads);
     while (threads.stream().anyMatch(Thread::isAlive)) {
@@ -115,6 +124,7 @@ final class FuzzedJvm {
             .name("fuzz-closing")
             .start(
                 () -> {
+                  round.target.restore();
                   round.closeAll(workers);
                   try {
                     round.target.close();
@@ -128,6 +138,11 @@ final class FuzzedJvm {
       if (ticks > options.patience().toMillis() / TICK_MILLIS) {
         hang("closing everything", closing);
       }
+    }
+    try {
+      System.out.println(calls + " calls, " + growth.afterRound());
+    } catch (AssertionError e) {
+      findings.add("growth", "after the round with seed " + round.seed, e);
     }
   }
 
@@ -177,9 +192,25 @@ final class FuzzedJvm {
         System.out.println("    at " + frame);
       }
     }
+    printVirtualThreads();
     System.out.print(findings);
     System.out.flush();
     Runtime.getRuntime().halt(HUNG);
+  }
+
+  private void printVirtualThreads() {
+    try {
+      Path dump = journal.beside("threads");
+      ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)
+          .dumpThreads(dump.toString(), ThreadDumpFormat.TEXT_PLAIN);
+      for (String thread : Files.readString(dump).split("\n\n")) {
+        if (thread.lines().findFirst().orElse("").contains("virtual")) {
+          System.out.println(thread);
+        }
+      }
+    } catch (IOException e) {
+      System.out.println("no stacks of virtual threads: " + e);
+    }
   }
 
   private static String lock(LockInfo lock, ThreadInfo info) {

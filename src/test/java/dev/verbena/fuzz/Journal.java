@@ -33,22 +33,30 @@ final class Journal {
   private static final int RETURNED = 1;
   private static final int THREW = 2;
 
+  private final Path file;
   private final MappedByteBuffer memory;
   private final AtomicLong sequence = new AtomicLong();
   private final int[] next = new int[THREADS];
 
-  private Journal(MappedByteBuffer memory) {
+  private Journal(Path file, MappedByteBuffer memory) {
+    this.file = file;
     this.memory = memory;
   }
 
   static Journal create(Path file) throws IOException {
     return new Journal(
+        file,
         map(
             file,
             FileChannel.MapMode.READ_WRITE,
             StandardOpenOption.READ,
             StandardOpenOption.WRITE,
             StandardOpenOption.CREATE));
+  }
+
+  /** A file of the same folder, which is removed with it. */
+  Path beside(String name) {
+    return file.toAbsolutePath().resolveSibling(name);
   }
 
   private static MappedByteBuffer map(

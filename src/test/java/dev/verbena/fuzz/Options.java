@@ -8,7 +8,7 @@ import java.util.Random;
 /**
  * What a run does.
  *
- * @param fake whether it fuzzes the fake device, or the real ones
+ * @param devices what it fuzzes
  * @param time for how long
  * @param leastCalls how many calls it makes at least, however long that takes
  * @param seed that of the first round, from which those of the others follow
@@ -18,7 +18,7 @@ import java.util.Random;
  * @param patience how long one call may take
  */
 record Options(
-    boolean fake,
+    Devices devices,
     Duration time,
     long leastCalls,
     long seed,
@@ -30,29 +30,24 @@ record Options(
   private static final long PLANTED_CALLS = 800;
 
   static final String USAGE =
-      "fake|real [--seconds N] [--minutes N] [--least-calls N] [--seed N] [--threads N] [--calls N]"
-          + " [--patience SECONDS] [--planted DEFECT]";
+      "soft|nic|real [--seconds N] [--minutes N] [--least-calls N] [--seed N] [--threads N]"
+          + " [--calls N] [--patience SECONDS] [--planted DEFECT]";
 
-  static Options of(boolean fake, Duration time) {
-    return new Options(
-        fake, time, 0, new Random().nextLong(), 4, 0, "", Duration.ofSeconds(fake ? 60 : 120));
+  static Options of(Devices devices, Duration time) {
+    return new Options(devices, time, 0, new Random().nextLong(), 4, 0, "", devices.patience);
   }
 
   /** A run of a limited number of calls, many of them of a defect that is planted. */
   Options withPlanted(String defect) {
-    return new Options(fake, time, 0, seed, threads, PLANTED_CALLS, defect, Duration.ofSeconds(3));
-  }
-
-  /** How many steps a round has, before everything is closed and counted. */
-  long callsInRound() {
-    return fake ? 40_000 : 4_000;
+    return new Options(
+        devices, time, 0, seed, threads, PLANTED_CALLS, defect, Duration.ofSeconds(3));
   }
 
   static Options parse(List<String> arguments) {
     if (arguments.isEmpty() || arguments.size() % 2 == 0) {
       throw new IllegalArgumentException("usage: " + USAGE);
     }
-    Options options = of(arguments.getFirst().equals("fake"), Duration.ofSeconds(10));
+    Options options = of(Devices.named(arguments.getFirst()), Duration.ofSeconds(10));
     for (int i = 1; i < arguments.size(); i += 2) {
       options = options.with(arguments.get(i), arguments.get(i + 1));
     }
@@ -61,7 +56,7 @@ record Options(
 
   private Options with(String name, String value) {
     return new Options(
-        fake,
+        devices,
         switch (name) {
           case "--seconds" -> Duration.ofSeconds(Long.parseLong(value));
           case "--minutes" -> Duration.ofMinutes(Long.parseLong(value));
@@ -78,7 +73,7 @@ record Options(
   /** As {@link #parse} reads them. */
   List<String> toArguments() {
     List<String> arguments = new ArrayList<>();
-    arguments.add(fake ? "fake" : "real");
+    arguments.add(devices.toString());
     arguments.addAll(List.of("--seconds", "" + time.toSeconds(), "--seed", "" + seed));
     arguments.addAll(List.of("--least-calls", "" + leastCalls));
     arguments.addAll(List.of("--threads", "" + threads, "--calls", "" + calls));

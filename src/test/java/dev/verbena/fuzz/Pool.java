@@ -2,8 +2,12 @@ package dev.verbena.fuzz;
 
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.EventChannel;
+import dev.verbena.soft.SoftHosts;
+import dev.verbena.soft.SoftNetwork;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Resource;
+import java.nio.channels.Channel;
+import java.nio.channels.Selector;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -13,7 +17,9 @@ import java.util.Random;
 /** Objects that calls returned, to be used by further calls; of each class a limited number. */
 final class Pool {
   private static final int EACH = 10;
-  private static final int CONTEXTS = 3;
+
+  /** Of objects that have memory and threads of their own. */
+  private static final int FEW = 6;
 
   private final Map<Class<?>, List<Object>> objects = new HashMap<>();
 
@@ -27,8 +33,17 @@ final class Pool {
       }
     }
     same.add(object);
-    int limit = object instanceof Context ? CONTEXTS : EACH;
+    int limit = isLarge(object) ? FEW : EACH;
     return same.size() <= limit ? null : same.remove(victim(same, random));
+  }
+
+  private static boolean isLarge(Object object) {
+    return object instanceof Context || isNetwork(object);
+  }
+
+  /** Whether an object has devices, whose objects are closed before. */
+  static boolean isNetwork(Object object) {
+    return object instanceof SoftNetwork || object instanceof SoftHosts;
   }
 
   private static int victim(List<Object> objects, Random random) {
@@ -45,6 +60,8 @@ final class Pool {
       case Resource resource -> resource.isOpen();
       case ConnectionId id -> id.isOpen();
       case EventChannel channel -> channel.isOpen();
+      case Channel channel -> channel.isOpen();
+      case Selector selector -> selector.isOpen();
       default -> true;
     };
   }

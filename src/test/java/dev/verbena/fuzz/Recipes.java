@@ -8,6 +8,11 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.packet.PacketPort;
+import dev.verbena.sockets.RdmaSocketChannel;
+import dev.verbena.sockets.RdmaSockets;
+import dev.verbena.soft.Faults;
+import dev.verbena.soft.SoftHosts;
+import dev.verbena.soft.SoftNetwork;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
@@ -30,6 +35,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.StandardProtocolFamily;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
@@ -47,7 +58,7 @@ final class Recipes {
     AccessFlag.MW_BIND
   };
   private static final Duration SOON = Duration.ofSeconds(5);
-  private static final int CONTEXTS = 3;
+  private static final int CONTEXTS = 5;
   private static final int TURNS = 200;
 
   private final Worker worker;
@@ -76,7 +87,7 @@ final class Recipes {
       worker.perform("recipe: open a device", () -> keep(device().open()));
     }
     boolean cm = !worker.round().target.addresses().isEmpty();
-    switch (random().nextInt(cm ? 12 : 8)) {
+    switch (random().nextInt(cm ? 17 : 11)) {
       case 0 -> worker.perform("recipe: a domain with memory", this::domain);
       case 1 -> worker.perform("recipe: a queue with a channel", this::queue);
       case 2, 3 -> worker.perform("recipe: two connected queue pairs", this::pair);
@@ -84,7 +95,11 @@ final class Recipes {
       case 5 -> worker.perform("recipe: a port for packets", this::packets);
       case 6 -> worker.perform("recipe: memory closed with its arena", this::closedWith);
       case 7 -> worker.perform("recipe: a posting", this::posting);
-      case 8, 9 -> worker.perform("recipe: a connection", this::connection);
+      case 8 -> worker.perform("recipe: no faults", this::noFaults);
+      case 9 -> worker.perform("recipe: a network", this::network);
+      case 10 -> worker.perform("recipe: two hosts", this::hosts);
+      case 11, 12 -> worker.perform("recipe: a connection", this::connection);
+      case 13, 14 -> worker.perform("recipe: two channels", this::channels);
       default -> worker.perform("recipe: an identifier", this::identifier);
     }
   }
@@ -113,31 +128,35 @@ final class Recipes {
     }
   }
 
+  /** Of one device, of two, or of two that no network connects. */
   private void pair() {
-    ProtectionDomain domain = pick(ProtectionDomain.class);
-    CompletionQueue queue = pick(CompletionQueue.class);
-    if (domain == null || queue == null) {
+    Context left = pick(Context.class);
+    Context right = pick(Context.class);
+    if (left == null || right == null) {
       return;
     }
     QueuePairType[] types = {QueuePairType.RC, QueuePairType.RC, QueuePairType.UC};
     QueuePairType type = types[random().nextInt(types.length)];
     boolean extended = random().nextInt(3) == 0;
-    QueuePair a = keep(queuePair(domain, queue, type, extended));
-    QueuePair b = keep(queuePair(domain, queue, type, extended));
+    QueuePair a = queuePair(left, type, extended);
+    QueuePair b = queuePair(right, type, extended);
     QueuePairAddress ofB = b.localAddress();
     b.connect(a.localAddress());
     a.connect(ofB);
   }
 
-  private static QueuePair queuePair(
-      ProtectionDomain domain, CompletionQueue queue, QueuePairType type, boolean extended) {
+  private QueuePair queuePair(Context context, QueuePairType type, boolean extended) {
+    ProtectionDomain domain = keep(context.allocateProtectionDomain());
+    CompletionQueue queue = keep(context.createCompletionQueue(64));
+    keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
     QueuePairBuilder builder =
         domain
             .queuePair(type)
             .completions(queue)
             .capacity(
                 QueuePairCapacity.of(16).withSendSges(2).withReceiveSges(2).withMaxInlineData(64));
-    return extended ? builder.sendOperations(SendOperation.values()).create() : builder.create();
+    return keep(
+        extended ? builder.sendOperations(SendOperation.values()).create() : builder.create());
   }
 
   private void lists() {
@@ -197,6 +216,36 @@ final class Recipes {
     }
   }
 
+  // Software networks
+
+  private void noFaults() {
+    Faults faults = pick(Faults.class);
+    if (faults != null) {
+      faults.none();
+      faults.portUp("soft0", 1);
+      faults.portUp("soft1", 1);
+    }
+  }
+
+  private void network() throws Exception {
+    SoftNetwork network = keep(SoftNetwork.of("2"));
+    for (Device device : network.call(Device::list)) {
+      keep(device.open());
+    }
+    if (random().nextInt(4) == 0) {
+      network.removeDevice("soft1");
+    }
+  }
+
+  private void hosts() throws Exception {
+    SoftHosts hosts = keep(SoftHosts.create());
+    keep(hosts.network());
+    keep(hosts.faults());
+    keep(hosts.clientContext());
+    keep(hosts.client());
+    keep(hosts.server());
+  }
+
   /** Posts and polls many times, so that others close what is in use. */
   void burst() {
     SendList sends = pick(SendList.class);
@@ -232,8 +281,8 @@ final class Recipes {
 
   /** Two ends in this process, the passive one on a thread that ends with the recipe. */
   private void connection() throws Exception {
-    InetAddress here = worker.round().target.addresses().get(0);
-    InetAddress there = worker.round().target.addresses().get(1);
+    InetAddress here = address();
+    InetAddress there = address();
     try (Listener listener = Listener.open(new InetSocketAddress(there, 0))) {
       Thread peer =
           Thread.ofPlatform()
@@ -266,6 +315,33 @@ final class Recipes {
         peer.interrupt();
         joinUninterruptibly(peer);
       }
+    }
+  }
+
+  /** Two ends of rsockets with a selector; works where there is a device of the kernel. */
+  private void channels() throws Exception {
+    ServerSocketChannel listener = RdmaSockets.openServerSocketChannel(StandardProtocolFamily.INET);
+    keep(listener);
+    listener.bind(new InetSocketAddress(address(), 0));
+    listener.configureBlocking(false);
+    Selector selector = keep(RdmaSockets.openSelector());
+    keep(listener.register(selector, SelectionKey.OP_ACCEPT));
+    RdmaSocketChannel client = keep(RdmaSockets.openSocketChannel(StandardProtocolFamily.INET));
+    client.configureBlocking(false);
+    client.bind(new InetSocketAddress(address(), 0));
+    boolean connected = client.connect(listener.getLocalAddress());
+    SocketChannel server = null;
+    for (int i = 0; i < TURNS && (server == null || !connected); i++) {
+      selector.select(10);
+      selector.selectedKeys().clear();
+      server = server == null ? listener.accept() : server;
+      connected = connected || client.finishConnect();
+    }
+    if (server != null) {
+      keep(server);
+      int _ = client.write(ByteBuffer.allocate(64));
+      int _ = server.read(ByteBuffer.allocate(64));
+      client.configureBlocking(random().nextBoolean());
     }
   }
 

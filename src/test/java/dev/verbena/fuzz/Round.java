@@ -1,5 +1,6 @@
 package dev.verbena.fuzz;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.Queue;
 import java.util.Random;
@@ -18,6 +19,9 @@ final class Round {
   final Pool pool = new Pool();
   final Harvest harvest = new Harvest();
 
+  /** Whether threads share what is documented to be used by one thread at a time. */
+  final boolean sharesLists;
+
   /** How many calls are left to be made. */
   private final AtomicLong left;
 
@@ -33,6 +37,8 @@ final class Round {
     this.journal = journal;
     this.findings = findings;
     this.left = new AtomicLong(calls);
+    this.sharesLists = (seed & 1) != 0;
+    target.objects().forEach(object -> pool.add(object, new Random(seed)));
   }
 
   /** Keeps what a thread made that is none of the workers. */
@@ -66,7 +72,9 @@ final class Round {
     List<AutoCloseable> all = pool.drain();
     all.addAll(late);
     workers.forEach(worker -> all.addAll(worker.own().drain()));
-    for (AutoCloseable object : all.reversed()) {
+    List<AutoCloseable> inOrder =
+        all.reversed().stream().sorted(Comparator.comparing(Pool::isNetwork)).toList();
+    for (AutoCloseable object : inOrder) {
       try {
         object.close();
       } catch (Exception | Error e) {

@@ -7,8 +7,13 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -21,13 +26,28 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** The public classes of the API, and which of their methods and constructors the fuzzer calls. */
 final class Surface {
   private static final List<String> PACKAGES =
-      List.of("dev/verbena/verbs", "dev/verbena/cm", "dev/verbena/packet");
+      List.of(
+          "dev/verbena/verbs",
+          "dev/verbena/cm",
+          "dev/verbena/packet",
+          "dev/verbena/sockets",
+          "dev/verbena/soft");
+
+  /** Classes of the JDK that sockets extend: of these, methods of objects. */
+  private static final List<Class<?>> OF_SOCKETS =
+      List.of(
+          ServerSocketChannel.class,
+          Selector.class,
+          SelectionKey.class,
+          ServerSocket.class,
+          Socket.class);
 
   private static final String WAITS_IN_C =
       "what it leads to waits in C, as documented, where nothing ends it";
@@ -40,17 +60,21 @@ final class Surface {
           Map.entry("SynchronousMode.createId", WAITS_IN_C),
           Map.entry("SynchronousMode.createEndpoint", WAITS_IN_C),
           Map.entry("ConnectionId.migrateToSynchronous", WAITS_IN_C),
-          Map.entry("ParentDomain$Builder.allowUnprotectedMemory", "part of the unchecked form"));
+          Map.entry("ParentDomain$Builder.allowUnprotectedMemory", "part of the unchecked form"),
+          Map.entry("RdmaSelectorProvider.openPipe", "a pipe of the JDK"),
+          Map.entry("RdmaSelectorProvider.inheritedChannel", "a channel of the JDK"));
 
   private final List<Class<?>> classes;
   private final List<Class<?>> added;
   private final List<Executable> all;
   private final Map<Class<?>, List<Executable>> of;
   private final Set<String> matched = new TreeSet<>();
+  private final Map<Class<?>, Boolean> known = new ConcurrentHashMap<>();
 
   /** Reads the packages, and adds further classes. */
   Surface(Class<?>... more) {
     classes = new ArrayList<>(find());
+    classes.addAll(OF_SOCKETS);
     added = List.of(more);
     classes.addAll(added);
     all =
@@ -86,15 +110,18 @@ final class Surface {
     return stale;
   }
 
+  /** Whether a class is one of the API, or implements one. */
   boolean isApi(Class<?> type) {
-    return classes.contains(type);
+    return known.computeIfAbsent(
+        type, t -> classes.stream().anyMatch(api -> api.isAssignableFrom(t)));
   }
 
   private List<Executable> executables(Class<?> type) {
     List<Executable> found = new ArrayList<>();
     for (Method method : type.getMethods()) {
       if ((method.getDeclaringClass() == Object.class && !method.getName().equals("toString"))
-          || method.isBridge()) {
+          || method.isBridge()
+          || (isOfJdk(method.getDeclaringClass()) && Modifier.isStatic(method.getModifiers()))) {
         continue;
       }
       // What a class inherits of the API is called through the class that declares it.
@@ -104,7 +131,7 @@ final class Surface {
         found.add(method);
       }
     }
-    if (!Modifier.isAbstract(type.getModifiers())) {
+    if (!Modifier.isAbstract(type.getModifiers()) && !isOfJdk(type)) {
       for (Constructor<?> constructor : type.getConstructors()) {
         if (!isExcluded(type, constructor)) {
           found.add(constructor);
@@ -115,6 +142,10 @@ final class Surface {
       found.removeIf(e -> e.getDeclaringClass() == Enum.class || e.getName().startsWith("value"));
     }
     return found;
+  }
+
+  private static boolean isOfJdk(Class<?> type) {
+    return type.getName().startsWith("java.");
   }
 
   private boolean isExcluded(Class<?> type, Executable executable) {

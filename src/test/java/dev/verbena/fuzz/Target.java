@@ -12,6 +12,19 @@ interface Target {
   /** Addresses that RDMA CM can bind and reach; none where there is no RDMA CM. */
   List<InetAddress> addresses();
 
-  /** What is still open, after everything was closed. Ends a target that lives for one round. */
+  /** Further objects that calls use from the start. */
+  default List<Object> objects() {
+    return List.of();
+  }
+
+  /** The calls of a thread, with the devices that this thread finds. */
+  default Runnable on(int thread, Runnable calls) {
+    return calls;
+  }
+
+  /** Ends what calls did to the devices as a whole, so that everything can be closed. */
+  default void restore() {}
+
+  /** Throws what is still open, after everything was closed. Ends what lives for one round. */
   void close() throws InterruptedException;
 }

@@ -1,5 +1,7 @@
 package dev.verbena.fuzz;
 
+import dev.verbena.sockets.RdmaSocketOptions;
+import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
@@ -11,7 +13,13 @@ import java.net.Inet4Address;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProtocolFamily;
+import java.net.SocketAddress;
+import java.net.SocketOption;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
 import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -75,10 +83,33 @@ final class Values {
     Duration.ofSeconds(Long.MIN_VALUE),
     Duration.ofDays(400)
   };
+  private static final double[] DOUBLES = {
+    0, 0, 0, 0.01, 0.1, 0.5, 1, -1, Double.NaN, Double.POSITIVE_INFINITY, Double.MIN_VALUE
+  };
+  private static final List<SocketOption<?>> OPTIONS =
+      List.of(
+          RdmaSocketOptions.RDMA_INLINE,
+          RdmaSocketOptions.RDMA_IOMAPSIZE,
+          RdmaSocketOptions.RDMA_RQSIZE,
+          RdmaSocketOptions.RDMA_SQSIZE,
+          StandardSocketOptions.SO_RCVBUF,
+          StandardSocketOptions.SO_SNDBUF,
+          StandardSocketOptions.SO_REUSEADDR,
+          StandardSocketOptions.SO_KEEPALIVE,
+          StandardSocketOptions.SO_LINGER,
+          StandardSocketOptions.TCP_NODELAY,
+          StandardSocketOptions.IP_TOS);
   private static final String[] STRINGS = {
     "",
     "memory0",
     "rxa",
+    "soft0",
+    "soft1",
+    "2",
+    "soft0=192.0.2.1,soft1=192.0.2.2",
+    "udp:127.0.0.1",
+    "ibv_create_qp",
+    "ibv_reg_mr",
     "127.0.0.1",
     "::1",
     "fe80::1",
@@ -129,7 +160,7 @@ final class Values {
       return DURATIONS[random.nextInt(DURATIONS.length)];
     } else if (InetAddress.class.isAssignableFrom(type)) {
       return address(type);
-    } else if (type == InetSocketAddress.class) {
+    } else if (type == InetSocketAddress.class || type == SocketAddress.class) {
       return socketAddress();
     } else if (type == MemorySegment.class) {
       return memory.segment(random);
@@ -153,7 +184,16 @@ final class Values {
     } else if (type == OptionalLong.class) {
       return random.nextBoolean() ? OptionalLong.empty() : OptionalLong.of(number());
     } else if (type == Object.class) {
-      return this;
+      Object[] any = {this, integer(), random.nextBoolean()};
+      return any[random.nextInt(any.length)];
+    } else if (type == ByteBuffer.class) {
+      return buffer();
+    } else if (type == SocketOption.class) {
+      return OPTIONS.get(random.nextInt(OPTIONS.size()));
+    } else if (type == ProtocolFamily.class) {
+      return StandardProtocolFamily.values()[random.nextInt(3)];
+    } else if (type == InputStream.class) {
+      return Captures.random(random);
     }
     return source.object(type);
   }
@@ -183,6 +223,8 @@ final class Values {
       return (short) integer();
     } else if (type == byte.class) {
       return (byte) integer();
+    } else if (type == double.class) {
+      return DOUBLES[random.nextInt(DOUBLES.length)];
     }
     throw new AssertionError("no values of type " + type);
   }
@@ -221,6 +263,18 @@ final class Values {
     byte[] bytes = new byte[lengths[random.nextInt(lengths.length)]];
     random.nextBytes(bytes);
     return bytes;
+  }
+
+  private ByteBuffer buffer() {
+    ByteBuffer[] buffers = {
+      ByteBuffer.allocate(256),
+      ByteBuffer.allocateDirect(256),
+      ByteBuffer.allocate(0),
+      ByteBuffer.allocate(64).position(8).slice(),
+      memory.page(random).asByteBuffer(),
+      memory.page(random).asByteBuffer().asReadOnlyBuffer()
+    };
+    return buffers[random.nextInt(buffers.length)];
   }
 
   private InetAddress address(Class<?> type) {

@@ -1,6 +1,7 @@
 package dev.verbena.fuzz;
 
 import dev.verbena.VerbsException;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
 import java.lang.reflect.Executable;
@@ -32,6 +33,7 @@ final class Verdict {
     }
     return switch (thrown) {
       case InterruptedException _ -> declares(called, thrown) ? null : "not declared";
+      case IOException _ -> declares(called, thrown) ? ofChannel(thrown) : "not declared";
       case WrongThreadException _ ->
           contains(arguments, Verdict::isConfined) ? null : message(thrown);
       case NumberFormatException _ -> "of a number that the library reads";
@@ -41,6 +43,7 @@ final class Verdict {
       case ArrayIndexOutOfBoundsException _ -> "of an array of the library";
       case IndexOutOfBoundsException _ -> index(thrown);
       case OutOfMemoryError _ -> null; // The JVM is given little memory.
+      case RuntimeException e when isOfChannels(e) -> null;
       // The JDK's message; another thread may close the arena of an argument while it is read.
       case IllegalStateException e when CLOSED.equals(e.getMessage()) ->
           contains(arguments, Verdict::isClosed) ? null : message(thrown);
@@ -73,6 +76,15 @@ final class Verdict {
       return "no message";
     }
     return INTERNAL.matcher(message).find() ? "an internal message" : null;
+  }
+
+  private static String ofChannel(Throwable thrown) {
+    return isOfChannels(thrown) ? null : message(thrown);
+  }
+
+  /** Exceptions that {@code java.nio.channels} specifies, which have no messages. */
+  private static boolean isOfChannels(Throwable thrown) {
+    return thrown.getClass().getPackageName().equals("java.nio.channels");
   }
 
   private static String index(Throwable thrown) {

@@ -1,7 +1,6 @@
 package dev.verbena.fuzz;
 
 import dev.verbena.cm.AddressQuery;
-import dev.verbena.cm.ConnectionId;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.verbs.CompletionCursor;
@@ -40,8 +39,8 @@ import java.util.Random;
 
 /** One of the threads of a round: makes random calls until the round is over. */
 final class Worker implements Runnable {
-  /** Not shared: what is documented to be used by one thread at a time, and what builds others. */
-  private static final List<Class<?>> OWN =
+  /** What is documented to be used by one thread at a time; shared in some rounds. */
+  private static final List<Class<?>> OF_ONE_THREAD =
       List.of(
           RequestList.class,
           SendRequest.class,
@@ -50,7 +49,11 @@ final class Worker implements Runnable {
           ReceiveRing.class,
           CompletionWaiter.class,
           PacketPort.class,
-          PacketBuffers.class,
+          PacketBuffers.class);
+
+  /** What builds others; never shared. */
+  private static final List<Class<?>> BUILDERS =
+      List.of(
           MemoryRegistration.class,
           FlowMatch.class,
           EspTransform.class,
@@ -161,7 +164,7 @@ final class Worker implements Runnable {
       perform("close an arena", () -> round.memory.closeOne(random));
       return;
     }
-    Object victim = pick(random.nextInt(8) == 0 ? ConnectionId.class : Resource.class);
+    Object victim = pick(random.nextInt(4) == 0 ? AutoCloseable.class : Resource.class);
     if (victim != null && (!(victim instanceof Context) || random.nextInt(8) == 0)) {
       close((AutoCloseable) victim);
     }
@@ -330,7 +333,9 @@ final class Worker implements Runnable {
   private Pool poolOf(Class<?> type) {
     boolean isOwn =
         type.getSimpleName().endsWith("Builder")
-            || OWN.stream().anyMatch(o -> o.isAssignableFrom(type));
+            || BUILDERS.stream().anyMatch(o -> o.isAssignableFrom(type))
+            || (!round.sharesLists
+                && OF_ONE_THREAD.stream().anyMatch(o -> o.isAssignableFrom(type)));
     return isOwn ? own : round.pool;
   }
 
