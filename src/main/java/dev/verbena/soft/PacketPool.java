@@ -4,8 +4,12 @@ package dev.verbena.soft;
 final class PacketPool {
   private static final int KEPT = 1024;
 
+  /** How many packets may wait for the end of READs, of all queue pairs: 75 MB. */
+  private static final int MAX_WAITING = 8192;
+
   private Packet free;
   private int count;
+  private int waiting;
 
   Packet take() {
     Packet packet = free;
@@ -16,6 +20,34 @@ final class PacketPool {
     count--;
     packet.next = null;
     return packet;
+  }
+
+  /** Takes a packet; null if there is no memory for it. */
+  Packet takeIfPossible() {
+    try {
+      return take();
+    } catch (OutOfMemoryError e) {
+      return null; // As if it were lost on the way.
+    }
+  }
+
+  /**
+   * Copies a packet that has to wait, and is given back by {@link #releaseWaiting}.
+   *
+   * @return the copy; null if there is no memory for it
+   */
+  Packet copyToWait(Packet packet) {
+    Packet copy = waiting == MAX_WAITING ? null : takeIfPossible();
+    if (copy != null) {
+      waiting++;
+      copy.copyOf(packet);
+    }
+    return copy;
+  }
+
+  void releaseWaiting(Packet packet) {
+    waiting--;
+    release(packet);
   }
 
   void release(Packet packet) {

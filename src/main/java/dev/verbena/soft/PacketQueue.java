@@ -4,9 +4,19 @@ package dev.verbena.soft;
 final class PacketQueue {
   private Packet first;
   private Packet last;
+  private int size;
 
   boolean isEmpty() {
     return first == null;
+  }
+
+  int size() {
+    return size;
+  }
+
+  /** The packet that was added last; null if there is none. */
+  Packet last() {
+    return first == null ? null : last;
   }
 
   void add(Packet packet) {
@@ -17,6 +27,7 @@ final class PacketQueue {
       last.next = packet;
     }
     last = packet;
+    size++;
   }
 
   /** Takes the oldest packet, or null. */
@@ -25,6 +36,7 @@ final class PacketQueue {
     if (packet != null) {
       first = packet.next;
       packet.next = null;
+      size--;
     }
     return packet;
   }

@@ -20,9 +20,7 @@ final class Responder {
   private final Engine engine;
   private final Receiver receiver;
   private final ResponderResources resources = new ResponderResources();
-
-  /** Requests that wait until the responses to a READ are sent. */
-  private final PacketQueue waiting = new PacketQueue();
+  private final WaitingRequests waiting;
 
   private int expected;
   private int messages;
@@ -49,6 +47,10 @@ final class Responder {
 
   // The READ that is being answered
   private boolean reading;
+
+  /** Its place in the responder resources. */
+  private int readPlace;
+
   private long readAddress;
   private int readKey;
   private long readLeft;
@@ -64,6 +66,7 @@ final class Responder {
     this.queuePair = queuePair;
     engine = queuePair.device.network.engine;
     receiver = new Receiver(queuePair);
+    waiting = new WaitingRequests(engine.packets, resources);
   }
 
   void modified(int mask) {
@@ -91,7 +94,7 @@ final class Responder {
     if (message == SEND || receiver.isOpen()) {
       receiver.flush();
     }
-    waiting.clear(engine.packets);
+    waiting.clear();
     resources.clear();
     message = NONE;
     reading = false;
@@ -124,7 +127,7 @@ final class Responder {
           return false;
         }
         handle(packet);
-        engine.packets.release(packet);
+        engine.packets.releaseWaiting(packet);
       }
     }
     return reading;
@@ -132,25 +135,57 @@ final class Responder {
 
   void receive(Packet packet) {
     if (reading) {
-      waiting.add(engine.packets.take().copyOf(packet));
-      engine.request(queuePair.task);
+      keep(packet);
     } else {
       handle(packet);
     }
+  }
+
+  /** Keeps a request until the responses to the READ are sent, if it is of use then. */
+  private void keep(Packet packet) {
+    if (waiting.isEmpty()) {
+      waiting.expect(expected);
+    }
+    int operation = Opcode.operation(packet.opcode);
+    if (Psn.distance(expected, packet.psn) >= 0) {
+      boolean isRead = operation == Opcode.READ_REQUEST;
+      long length = Integer.toUnsignedLong(packet.dmaLength);
+      waiting.add(packet, isRead ? Segments.count(length, mtu) : 1);
+    } else if (!ResponderResources.serves(operation)) {
+      waiting.addDuplicate(packet, expected);
+    } else {
+      int place = placeOf(packet, operation);
+      if (place >= 0 && !isAboutToBeSent(place, packet.psn)) {
+        waiting.addRepeat(packet, place);
+      }
+    }
+  }
+
+  /** The place of a duplicate in the responder resources, or -1. */
+  private int placeOf(Packet packet, int operation) {
+    return operation == Opcode.READ_REQUEST
+        ? resources.findRead(
+            packet.psn, packet.address, packet.remoteKey, Integer.toUnsignedLong(packet.dmaLength))
+        : resources.findResult(packet.psn);
+  }
+
+  /**
+   * Whether the READ at a place is being answered, and the response with a PSN is still to come.
+   */
+  private boolean isAboutToBeSent(int place, int psn) {
+    return place == readPlace && Psn.distance(readPsn, psn) >= 0;
   }
 
   private void handle(Packet packet) {
     int ahead = Psn.distance(expected, packet.psn);
     if (ahead > 0) {
       if (!nakSent) {
-        nakSent = true;
-        acknowledge(expected, Syndrome.NAK_SEQUENCE);
+        sendAgain(Syndrome.NAK_SEQUENCE);
       }
     } else if (ahead < 0) {
       duplicate(packet);
     } else if (packet.isLost()) {
-      nakSent = true; // The requester finds that the memory is gone when it sends the packet again.
-      acknowledge(expected, Syndrome.NAK_SEQUENCE);
+      sendAgain(Syndrome.NAK_SEQUENCE); // Then the requester finds that the memory is gone.
     } else {
       nakSent = false;
       queuePair.communicationEstablished();
@@ -201,7 +236,7 @@ final class Responder {
       return;
     }
     if (message == NONE && !receiver.open(packet)) {
-      receiverNotReady(packet);
+      receiverNotReady();
       return;
     }
     message = SEND;
@@ -268,7 +303,7 @@ final class Responder {
     // A receive is needed first: an RNR NAK leaves nothing written by this packet.
     boolean immediate = Opcode.hasImmediate(operation);
     if (immediate && !receiver.isOpen() && !receiver.open(packet.sharedQueue)) {
-      receiverNotReady(packet);
+      receiverNotReady();
       return;
     }
     message = WRITE;
@@ -315,12 +350,15 @@ final class Responder {
     expected = Psn.plus(expected, packets);
     messages++;
     queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
-    resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length);
-    startReading(packet, length);
+    startReading(
+        packet,
+        length,
+        resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length));
   }
 
-  private void startReading(Packet packet, long length) {
+  private void startReading(Packet packet, long length, int place) {
     reading = true;
+    readPlace = place;
     domain = queuePair.domainFor(packet.sharedQueue);
     readAddress = packet.address;
     readKey = packet.remoteKey;
@@ -459,37 +497,42 @@ final class Responder {
 
   private void duplicate(Packet packet) {
     int operation = Opcode.operation(packet.opcode);
-    if (!Opcode.isSend(operation) && !Opcode.isWrite(operation)) {
+    if (ResponderResources.serves(operation)) {
       acknowledge(); // The answer that is sent again is an older one.
+      repeat(packet, placeOf(packet, operation));
+      return;
     }
-    switch (operation) {
-      case Opcode.READ_REQUEST -> {
-        long length = Integer.toUnsignedLong(packet.dmaLength);
-        if (resources.holdsRead(packet.psn, packet.address, packet.remoteKey, length)) {
-          startReading(packet, length);
-        }
-      }
-      case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD, Opcode.FLUSH, Opcode.ATOMIC_WRITE -> {
-        int found = resources.findResult(packet.psn);
-        if (found >= 0) {
-          sendResult(packet.psn, resources.operation(found), resources.original(found));
-        }
-      }
-      default -> {
-        // No later one than the duplicate: the requester may lack the response to a READ after it.
-        if (!unacknowledged || Psn.distance(acknowledgeable, packet.psn) > 0) {
-          acknowledgeable = packet.psn;
-        }
-        unacknowledged = true;
-      }
+    // No later one than the duplicate: the requester may lack the response to a READ after it.
+    if (!unacknowledged || Psn.distance(acknowledgeable, packet.psn) > 0) {
+      acknowledgeable = packet.psn;
+    }
+    unacknowledged = true;
+  }
+
+  /** Answers a request again, whose place in the responder resources is known. */
+  private void repeat(Packet packet, int place) {
+    if (place < 0) {
+      return;
+    }
+    resources.waiting(place, false);
+    if (Opcode.operation(packet.opcode) == Opcode.READ_REQUEST) {
+      startReading(packet, Integer.toUnsignedLong(packet.dmaLength), place);
+    } else {
+      sendResult(packet.psn, resources.operation(place), resources.original(place));
     }
   }
 
   // Answers
 
-  private void receiverNotReady(Packet packet) {
+  private void receiverNotReady() {
+    sendAgain(Syndrome.rnrNak(rnrTimer));
+  }
+
+  /** Answers with a NAK after which the requester sends again from the expected PSN on. */
+  private void sendAgain(int syndrome) {
     nakSent = true;
-    acknowledge(packet.psn, Syndrome.rnrNak(rnrTimer));
+    waiting.expect(expected);
+    acknowledge(expected, syndrome);
   }
 
   /** Answers with a NAK that ends the connection. */

@@ -12,6 +12,7 @@ final class ResponderResources {
   private long[] lengths = new long[0];
   private int[] keys = new int[0];
   private long[] originals = new long[0];
+  private boolean[] waiting = new boolean[0];
   private int next;
   private int count;
 
@@ -24,6 +25,7 @@ final class ResponderResources {
     lengths = new long[capacity];
     keys = new int[capacity];
     originals = new long[capacity];
+    waiting = new boolean[capacity];
     clear();
   }
 
@@ -43,35 +45,42 @@ final class ResponderResources {
     count = Math.min(count + 1, psns.length);
     psns[at] = psn;
     operations[at] = operation;
+    waiting[at] = false;
     return at;
   }
 
-  void addRead(int psn, int packetCount, long address, int key, long length) {
+  /** Keeps a READ, and returns its place. */
+  int addRead(int psn, int packetCount, long address, int key, long length) {
     int at = add(psn, Opcode.READ_REQUEST);
     packets[at] = packetCount;
     addresses[at] = address;
     keys[at] = key;
     lengths[at] = length;
+    return at;
   }
 
   void addResult(int psn, int operation, long original) {
     originals[add(psn, operation)] = original;
   }
 
-  /** Whether a READ is one of those kept, or the end of one. */
-  boolean holdsRead(int psn, long address, int key, long length) {
+  /** The place of a READ that is one of those kept, or the end of one; or -1. */
+  int findRead(int psn, long address, int key, long length) {
     for (int i = 0; i < count; i++) {
       int into = Psn.distance(psns[i], psn);
       if (operations[i] == Opcode.READ_REQUEST
           && into >= 0
           && into < packets[i]
           && keys[i] == key
-          && address >= addresses[i]
-          && address + length <= addresses[i] + lengths[i]) {
-        return true;
+          && covers(i, address, length)) {
+        return i;
       }
     }
-    return false;
+    return -1;
+  }
+
+  private boolean covers(int place, long address, long length) {
+    long offset = address - addresses[place];
+    return offset >= 0 && offset <= lengths[place] && length <= lengths[place] - offset;
   }
 
   /** The place of the result of a request, or -1. */
@@ -82,6 +91,20 @@ final class ResponderResources {
       }
     }
     return -1;
+  }
+
+  /** Whether duplicates of a request are answered by what is kept here. */
+  static boolean serves(int operation) {
+    return !Opcode.isSend(operation) && !Opcode.isWrite(operation);
+  }
+
+  /** Whether a duplicate of the request at a place waits until it can be answered. */
+  boolean isWaiting(int place) {
+    return waiting[place];
+  }
+
+  void waiting(int place, boolean is) {
+    waiting[place] = is;
   }
 
   /** The opcode with which the result at a place was sent. */

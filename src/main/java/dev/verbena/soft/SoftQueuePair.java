@@ -15,6 +15,9 @@ final class SoftQueuePair extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_qp.layout(), "handle");
   private static final int MIGRATE_AFTER = 2;
 
+  /** How many packets wait for a turn: many more than a turn of the device delivers. */
+  private static final int MAX_INBOX = 8192;
+
   final SoftContext context;
   final SoftDomain domain;
   final int type;
@@ -319,6 +322,11 @@ final class SoftQueuePair extends SoftObject {
     } else {
       if (isArmed() && !path.leadsTo(packet) && alternatePath.leadsTo(packet)) {
         migrate(); // The peer did.
+      }
+      if (inbox.size() == MAX_INBOX) {
+        device.counters.droppedPackets++;
+        device.network.engine.packets.release(packet);
+        return;
       }
       inbox.add(packet);
       device.network.engine.request(task);

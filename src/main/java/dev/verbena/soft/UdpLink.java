@@ -116,12 +116,13 @@ final class UdpLink implements Link {
     }
   }
 
+  /** Takes a packet; null if there is no memory for it. */
   Packet takePacket() {
-    return network.engine.packets.take();
+    return network.engine.packets.takeIfPossible();
   }
 
   /** Drops and counts a datagram that is not a valid packet. */
-  void dropped(Packet packet, Gids at) {
+  void malformed(Packet packet, Gids at) {
     network.engine.packets.release(packet);
     SoftPort port = network.port(at.high(), at.low());
     if (port != null) {

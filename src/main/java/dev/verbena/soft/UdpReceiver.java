@@ -32,6 +32,10 @@ final class UdpReceiver {
     int count = socket.receive(messages.message(0), UdpMessages.COUNT);
     for (int i = 0; i < count; i++) {
       Packet packet = link.takePacket();
+      if (packet == null) {
+        messages.reset(i);
+        continue; // As if it were lost on the way.
+      }
       packet.source = null;
       packet.destinationGidHigh = destination.high();
       packet.destinationGidLow = destination.low();
@@ -44,7 +48,7 @@ final class UdpReceiver {
       if (result == RoceCodec.Result.PACKET) {
         link.arrived(packet, local);
       } else {
-        link.dropped(packet, local);
+        link.malformed(packet, local);
       }
     }
     return count > 0;

@@ -24,12 +24,12 @@ class ResponderResourcesTest {
   void findsReadsAndTheirEnds() {
     resources.resize(2);
     resources.addRead(0xfffffe, 4, 1000, 7, 4000);
-    assertTrue(resources.holdsRead(0xfffffe, 1000, 7, 4000));
-    assertTrue(resources.holdsRead(0, 3000, 7, 2000), "the last two packets");
-    assertFalse(resources.holdsRead(0xfffffe, 1000, 8, 4000), "another key");
-    assertFalse(resources.holdsRead(0xfffffe, 999, 7, 4000), "before");
-    assertFalse(resources.holdsRead(0, 3000, 7, 2001), "beyond");
-    assertFalse(resources.holdsRead(2, 4900, 7, 100), "another PSN");
+    assertEquals(0, resources.findRead(0xfffffe, 1000, 7, 4000));
+    assertEquals(0, resources.findRead(0, 3000, 7, 2000), "the last two packets");
+    assertEquals(-1, resources.findRead(0xfffffe, 1000, 8, 4000), "another key");
+    assertEquals(-1, resources.findRead(0xfffffe, 999, 7, 4000), "before");
+    assertEquals(-1, resources.findRead(0, 3000, 7, 2001), "beyond");
+    assertEquals(-1, resources.findRead(2, 4900, 7, 100), "another PSN");
   }
 
   @Test
