@@ -420,9 +420,13 @@ public final class ConnectionId implements AutoCloseable {
    * Disconnects and flushes the queue pair: {@code rdma_disconnect}. The peer receives {@link
    * EventType#DISCONNECTED}; this end receives it when the peer has disconnected, too, or after a
    * timeout. {@link EventType#TIMEWAIT_EXIT} follows later.
+   *
+   * @throws IllegalStateException in {@linkplain SynchronousMode synchronous mode}, if no
+   *     connection was established, or it has been disconnected: librdmacm would wait for an event
+   *     that does not follow
    */
   public void disconnect() {
-    nativeId.call("disconnecting", Librdmacm::rdma_disconnect);
+    nativeId.disconnect();
   }
 
   // User events
@@ -655,7 +659,18 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   private void keep(MemorySegment event, @Nullable ConnectionId listener) {
-    lastEvent = ConnectionEvent.copy(event, this, listener).recorded();
+    lastEvent = record(ConnectionEvent.copy(event, this, listener));
+  }
+
+  /** Records an event of this identifier that was read. */
+  ConnectionEvent record(ConnectionEvent event) {
+    switch (event.type()) {
+      case ESTABLISHED -> nativeId.connected(!datagram);
+      case DISCONNECTED, REJECTED, UNREACHABLE, CONNECT_ERROR, DEVICE_REMOVAL ->
+          nativeId.connected(false);
+      default -> {}
+    }
+    return event.recorded();
   }
 
   // Internals

@@ -155,7 +155,7 @@ public final class EventChannel implements AutoCloseable {
     try {
       ConnectionId id = find(rdma_cm_event.id(event));
       if (EventType.of(rdma_cm_event.event(event)) != EventType.CONNECT_REQUEST) {
-        return id == null ? null : ConnectionEvent.copy(event, id, null).recorded();
+        return id == null ? null : id.record(ConnectionEvent.copy(event, id, null));
       }
       ConnectionId listener = find(rdma_cm_event.listen_id(event));
       if (listener == null) {

@@ -61,6 +61,7 @@ public final class ForeignQueuePair {
   public void establish() {
     id.requireNoQueuePair("librdmacm establishes its connection");
     id.call("establishing", Librdmacm::rdma_establish);
+    id.connected(true);
   }
 
   /**

@@ -45,6 +45,9 @@ final class NativeId {
   /** Null in synchronous mode, where librdmacm waits on an internal channel. */
   private volatile @Nullable NativeChannel channel;
 
+  /** Whether the connection is established, by the events that were read. */
+  private volatile boolean connected;
+
   /** The thread that waits in librdmacm in synchronous mode, or null. */
   private @Nullable Thread waiting;
 
@@ -152,6 +155,26 @@ final class NativeId {
     if (hasQueuePair()) {
       throw new IllegalStateException(owner + " has a queue pair: " + why);
     }
+  }
+
+  /** Records that the connection was established, or has ended. */
+  void connected(boolean established) {
+    connected = established;
+  }
+
+  /**
+   * Disconnects. librdmacm waits in synchronous mode for an event that does not follow without a
+   * connection.
+   */
+  void disconnect() {
+    call(
+        "disconnecting",
+        (cm, id) -> {
+          if (!hasChannel() && !connected) {
+            throw new IllegalStateException(owner + " is not connected");
+          }
+          cm.rdma_disconnect(id);
+        });
   }
 
   // Calls

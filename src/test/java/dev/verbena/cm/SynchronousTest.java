@@ -29,6 +29,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data. */
 class SynchronousTest {
@@ -99,9 +100,28 @@ class SynchronousTest {
         assertEquals("written", serving.get());
         client.disconnect();
         assertEquals(QueuePairState.ERR, client.queuePair().orElseThrow().state());
+        assertNotConnected(client);
         inbox.close();
       }
     }
+  }
+
+  /** librdmacm would wait for an event that does not follow, and the identifier never close. */
+  @DeviceTest
+  void disconnectAfterAFailedConnectThrows() throws Exception {
+    try (ConnectionId client = SynchronousMode.createEndpoint(active(), null, CAPACITY)) {
+      assertNotConnected(client);
+      var refused = assertThrows(VerbsException.class, client::connect);
+      assertEquals(EventType.REJECTED, client.lastEvent().orElseThrow().type(), refused::toString);
+      assertNotConnected(client);
+    }
+  }
+
+  private static void assertNotConnected(ConnectionId id) throws Exception {
+    FutureTask<IllegalStateException> disconnecting =
+        inThread(() -> assertThrows(IllegalStateException.class, id::disconnect));
+    String message = disconnecting.get(2, TimeUnit.MINUTES).getMessage();
+    assertTrue(message.contains("not connected"), message);
   }
 
   /** Reads what the server exposes, writes into it, and sends word. */
