@@ -456,9 +456,15 @@ public final class ConnectionId implements AutoCloseable {
    * Moves the identifier to another channel, with its unread events: {@code rdma_migrate_id}.
    *
    * @param target the channel; closing it closes the identifier
+   * @throws IllegalArgumentException if the channel is of another provider, such as software
+   *     devices
    */
+  @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
   public void migrate(EventChannel target) {
-    reportOn(Objects.requireNonNull(target, "target"));
+    if (Objects.requireNonNull(target, "target").channel().rdmacm() != nativeId.rdmacm()) {
+      throw new IllegalArgumentException(target + " is of another provider than " + this);
+    }
+    reportOn(target);
   }
 
   /** Moves the identifier to synchronous mode: {@code rdma_migrate_id} to a channel of its own. */

@@ -157,6 +157,7 @@ public final class ConnectionQueues {
    * @param builder the settings, with a protection domain and completion queues of the identifier's
    *     {@link ConnectionId#context}
    * @return the queue pair, which is closed with the identifier
+   * @throws IllegalArgumentException if the builder is of another context
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
   public QueuePair createQueuePair(QueuePairBuilder builder) {
@@ -165,6 +166,7 @@ public final class ConnectionQueues {
     queuePair =
         VERBS.create(
             builder,
+            id.context(),
             id.owner(),
             new VerbsAccess.Maker() {
               @Override
@@ -231,6 +233,7 @@ public final class ConnectionQueues {
    * @param builder the settings, with a protection domain of the identifier's {@link
    *     ConnectionId#context}
    * @return the queue, which is closed with the identifier
+   * @throws IllegalArgumentException if the builder is of another context
    * @throws IllegalStateException if the identifier has no device, or already has queues
    */
   public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
@@ -246,6 +249,7 @@ public final class ConnectionQueues {
     sharedReceives =
         VERBS.create(
             builder,
+            id.context(),
             id.owner(),
             new VerbsAccess.Maker() {
               @Override

@@ -42,10 +42,16 @@ final class HomeDomain {
   /**
    * Returns the domain. To be called before a queue pair is created in another one.
    *
+   * @throws IllegalArgumentException if the identifier was created with a domain of another context
    * @throws IllegalStateException if the identifier is not bound to a device
    */
   ProtectionDomain get() {
-    return given == null ? librdmacms(id.context()) : given;
+    Context context = id.context();
+    if (given == null) {
+      return librdmacms(context);
+    }
+    VerbsAccess.get().requireOwn(context, given, given.context());
+    return given;
   }
 
   private synchronized ProtectionDomain librdmacms(Context context) {

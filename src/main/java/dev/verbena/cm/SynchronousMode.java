@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -42,10 +43,12 @@ public final class SynchronousMode {
    * address resolution: {@code rdma_create_ep}.
    *
    * @param info the address, to connect to or to listen on
-   * @param domain the protection domain of the queue pair; null for librdmacm's default
+   * @param domain the protection domain of the queue pair, of the {@linkplain ConnectionId#context
+   *     context} that librdmacm opened for the device; null for librdmacm's default
    * @param capacity the capacity of the queue pair, for a listener of each request; null to create
    *     none
    * @return the identifier, to be closed by the caller
+   * @throws IllegalArgumentException if the protection domain is of another context
    * @throws VerbsException if the address or the route cannot be resolved
    */
   public static ConnectionId createEndpoint(
@@ -53,17 +56,36 @@ public final class SynchronousMode {
     Librdmacm rdmacm =
         Providers.reaching(info.source().orElse(null), info.destination().orElse(null)).rdmacm();
     try (Arena arena = Arena.ofConfined()) {
+      // librdmacm creates the queue pairs of requests; that of an active side is created below,
+      // when
+      // the device is known.
+      boolean passive = info.isPassive();
       MemorySegment attr =
-          capacity == null ? MemorySegment.NULL : ConnectionQueues.attributes(arena, capacity);
+          passive && capacity != null
+              ? ConnectionQueues.attributes(arena, capacity)
+              : MemorySegment.NULL;
+      long pd = passive && domain != null ? domain.segment().address() : 0;
       MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
-      long pd = domain == null ? 0 : domain.segment().address();
       try {
         rdmacm.rdma_create_ep(pointer.address(), info.write(arena).address(), pd, attr.address());
       } catch (VerbsException e) {
         throw e.explained("creating an endpoint " + info);
       }
       long address = pointer.get(ValueLayout.JAVA_LONG, 0);
-      return ConnectionId.synchronous(new NativeId(rdmacm, address, null, true), domain, capacity);
+      ConnectionId id =
+          ConnectionId.synchronous(new NativeId(rdmacm, address, null, true), domain, capacity);
+      try {
+        if (domain != null && id.hasDevice()) {
+          ProtectionDomain _ = id.domain(); // Throws if it is of another context.
+        }
+        if (!passive && capacity != null) {
+          QueuePair _ = id.queues().createQueuePair(capacity);
+        }
+        return id;
+      } catch (Throwable t) {
+        id.close();
+        throw t;
+      }
     }
   }
 }

@@ -61,6 +61,11 @@ final class Access extends VerbsAccess {
   }
 
   @Override
+  public void requireOwn(Context context, Object object, Context its) {
+    context.requireOwn(object, its);
+  }
+
+  @Override
   public Context context(MemorySegment struct) {
     Context context = Context.of(struct);
     context.asyncEvents().logUnhandled(); // librdmacm does not read them.
@@ -89,14 +94,14 @@ final class Access extends VerbsAccess {
   }
 
   @Override
-  public QueuePair create(QueuePairBuilder builder, Resource owner, Maker maker) {
-    return builder.create(owner, maker);
+  public QueuePair create(QueuePairBuilder builder, Context context, Resource owner, Maker maker) {
+    return builder.create(context, owner, maker);
   }
 
   @Override
   public SharedReceiveQueue create(
-      SharedReceiveQueue.Builder builder, Resource owner, Maker maker) {
-    return builder.create(owner, maker);
+      SharedReceiveQueue.Builder builder, Context context, Resource owner, Maker maker) {
+    return builder.create(context, owner, maker);
   }
 
   @Override

@@ -47,9 +47,7 @@ public final class AddressHandle extends Resource {
       Completions completions,
       int index,
       MemorySegment buffer) {
-    if (port.context() != domain.context()) {
-      throw new IllegalArgumentException(port + " does not belong to " + domain.context());
-    }
+    domain.context().requireOwn(port, port.context());
     try (Arena arena = Arena.ofConfined()) {
       long completion = ReceivedDatagram.completion(arena, completions, index).address();
       long route = ReceivedDatagram.route(arena, buffer).address();

@@ -101,9 +101,7 @@ public final class CompletionCounter extends Resource {
    * @param more further operations to count
    */
   public void attach(QueuePair queuePair, Operation first, Operation... more) {
-    if (queuePair.domain().context() != context) {
-      throw new IllegalArgumentException(queuePair + " does not belong to " + context);
-    }
+    context.requireOwn(queuePair, queuePair.domain().context());
     Set<Operation> operations = EnumSet.of(first, more);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_attach_comp_cntr_attr.allocate(arena);

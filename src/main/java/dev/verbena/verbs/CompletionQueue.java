@@ -156,9 +156,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return this
      */
     public Builder channel(CompletionChannel channel) {
-      if (channel.context() != context) {
-        throw new IllegalArgumentException(channel + " does not belong to " + context);
-      }
+      context.requireOwn(channel, channel.context());
       this.channel = channel;
       return this;
     }
@@ -170,9 +168,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return this
      */
     public Builder parentDomain(ProtectionDomain domain) {
-      if (domain.context() != context) {
-        throw new IllegalArgumentException(domain + " does not belong to " + context);
-      }
+      context.requireOwn(domain, domain.context());
       this.domain = domain;
       return this;
     }

@@ -456,6 +456,19 @@ public final class Context extends Resource {
     children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 
+  /**
+   * Throws if an object belongs to another context: C functions do not check this, and use the
+   * memory of the object as if it were of the same provider.
+   *
+   * @param object an object that is used together with one of this context
+   * @param its the context of the object
+   */
+  void requireOwn(Object object, Context its) {
+    if (!equals(its)) {
+      throw new IllegalArgumentException(object + " does not belong to " + this);
+    }
+  }
+
   @Override
   public String toString() {
     return "context of " + device;

@@ -134,9 +134,7 @@ public final class DeviceMemory extends Resource {
    */
   public MemoryRegion register(
       ProtectionDomain domain, long offset, long size, AccessFlag... access) {
-    if (domain.context() != context) {
-      throw new IllegalArgumentException(domain + " does not belong to " + context);
-    }
+    context.requireOwn(domain, domain.context());
     Objects.checkFromIndexSize(offset, size, length);
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ZERO_BASED, access);
     AccessRules.check(flags);

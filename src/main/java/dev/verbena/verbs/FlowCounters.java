@@ -76,9 +76,10 @@ public final class FlowCounters extends Resource {
    *
    * @param counted the unit
    * @param index the index of the counter
-   * @param rule the rule
+   * @param rule a rule of the same context
    */
   public void attach(Counted counted, int index, FlowRule rule) {
+    context.requireOwn(rule, rule.queuePair().domain().context());
     rule.whileOpen(() -> attach(counted, index, rule.address()));
   }
 

@@ -152,11 +152,11 @@ public final class FlowRule extends Resource {
     /**
      * Applies an action to matching packets.
      *
-     * @param action the action
+     * @param action an action of the context of the queue pair
      * @return this
      */
     public Builder action(FlowAction action) {
-      parents.add(Objects.requireNonNull(action, "action"));
+      add(Objects.requireNonNull(action, "action"), action.context());
       return act(
           ibv_flow_spec_action_handle.sizeof(),
           rdma_h.IBV_FLOW_SPEC_ACTION_HANDLE(),
@@ -166,15 +166,20 @@ public final class FlowRule extends Resource {
     /**
      * Counts matching packets.
      *
-     * @param counters the counters
+     * @param counters counters of the context of the queue pair
      * @return this
      */
     public Builder count(FlowCounters counters) {
-      parents.add(Objects.requireNonNull(counters, "counters"));
+      add(Objects.requireNonNull(counters, "counters"), counters.context());
       return act(
           ibv_flow_spec_counter_action.sizeof(),
           rdma_h.IBV_FLOW_SPEC_ACTION_COUNT(),
           spec -> ibv_flow_spec_counter_action.counters(spec, counters.segment()));
+    }
+
+    private void add(Resource parent, Context context) {
+      queuePair.domain().context().requireOwn(parent, context);
+      parents.add(parent);
     }
 
     private Builder act(long size, int specType, Consumer<MemorySegment> fields) {

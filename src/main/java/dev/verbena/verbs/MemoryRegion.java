@@ -351,9 +351,7 @@ public final class MemoryRegion extends Resource {
    * @param domain a domain of the same context
    */
   public void reregister(ProtectionDomain domain) {
-    if (domain.context() != this.domain.context()) {
-      throw new IllegalArgumentException(domain + " does not belong to " + this.domain.context());
-    }
+    this.domain.context().requireOwn(domain, domain.context());
     reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, Set.of());
     replaceParent(this.domain, domain);
     this.domain = domain;

@@ -121,9 +121,7 @@ public final class MemoryRegistration {
    * @return this
    */
   public MemoryRegistration dmaHandle(DmaHandle handle) {
-    if (handle.context() != domain.context()) {
-      throw new IllegalArgumentException(handle + " does not belong to " + domain.context());
-    }
+    domain.context().requireOwn(handle, handle.context());
     this.dmaHandle = handle;
     return extended();
   }

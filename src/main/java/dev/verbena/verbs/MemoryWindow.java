@@ -87,6 +87,8 @@ public final class MemoryWindow extends Resource {
    */
   public void bound(QueuePair queuePair, int rkey, MemoryRegion region) {
     requireType(MemoryWindowType.TYPE_2);
+    requireSameDomain(queuePair, queuePair.domain());
+    requireSameDomain(region, region.domain());
     whileOpen(
         () -> {
           moveTo(domain, region, queuePair);
@@ -115,9 +117,7 @@ public final class MemoryWindow extends Resource {
    */
   public void bind(QueuePair queuePair, long id, WindowBinding binding) {
     requireType(MemoryWindowType.TYPE_1);
-    if (!binding.region().domain().isOneWith(domain)) {
-      throw new IllegalArgumentException(binding.region() + " does not belong to " + domain);
-    }
+    requireSameDomain(binding.region(), binding.region().domain());
     post(queuePair, id, binding);
     region = binding.region();
     moveTo(domain, region);
@@ -143,9 +143,7 @@ public final class MemoryWindow extends Resource {
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {
-    if (!queuePair.domain().isOneWith(domain)) {
-      throw new IllegalArgumentException(queuePair + " does not belong to " + domain);
-    }
+    requireSameDomain(queuePair, queuePair.domain());
     queuePair.requireSendQueue();
     queuePair.requireNoPosting();
     try (Arena arena = Arena.ofConfined()) {
@@ -156,6 +154,12 @@ public final class MemoryWindow extends Resource {
       whileOpen(
           List.of(queuePair, this, binding.region()),
           () -> domain.verbs().ibv_bind_mw(queuePair.address(), address(), bind.address()));
+    }
+  }
+
+  private void requireSameDomain(Resource named, ProtectionDomain its) {
+    if (!its.isOneWith(domain)) {
+      throw new IllegalArgumentException(named + " does not belong to " + domain);
     }
   }
 

@@ -51,9 +51,7 @@ public final class ParentDomain extends ProtectionDomain {
      * @return this
      */
     public Builder threadDomain(ThreadDomain domain) {
-      if (domain.context() != base.context()) {
-        throw new IllegalArgumentException(domain + " does not belong to " + base.context());
-      }
+      base.context().requireOwn(domain, domain.context());
       this.threadDomain = domain;
       return this;
     }

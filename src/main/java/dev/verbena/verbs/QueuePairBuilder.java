@@ -98,9 +98,7 @@ public final class QueuePairBuilder {
   }
 
   private CompletionQueue ofSameContext(CompletionQueue queue) {
-    if (queue.context() != context) {
-      throw new IllegalArgumentException(queue + " does not belong to " + context);
-    }
+    context.requireOwn(queue, queue.context());
     return queue;
   }
 
@@ -112,9 +110,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder sharedReceiveQueue(SharedReceiveQueue queue) {
-    if (queue.context() != context) {
-      throw new IllegalArgumentException(queue + " does not belong to " + context);
-    }
+    context.requireOwn(queue, queue.context());
     this.sharedReceiveQueue = queue;
     return this;
   }
@@ -163,9 +159,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder receiveSideScaling(ReceiveIndirectionTable table, ReceiveHash hash) {
-    if (table.context() != context) {
-      throw new IllegalArgumentException(table + " does not belong to " + context);
-    }
+    context.requireOwn(table, table.context());
     this.table = table;
     this.hash = Objects.requireNonNull(hash, "hash");
     return this;
@@ -230,13 +224,15 @@ public final class QueuePairBuilder {
   /**
    * Creates the queue pair with another C function, for example that of librdmacm.
    *
+   * @param on the context that the function creates the queue pair on
    * @param owner an object that must be closed after the queue pair, besides its domain and
    *     completion queues
    * @param maker creates and destroys the queue pair
    * @return a queue pair, to be closed
    * @throws IllegalStateException if a completion queue is missing
    */
-  QueuePair create(Resource owner, VerbsAccess.Maker maker) {
+  QueuePair create(Context on, Resource owner, VerbsAccess.Maker maker) {
+    on.requireOwn("a builder of a queue pair of " + context, context);
     requireCompletionQueues();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);

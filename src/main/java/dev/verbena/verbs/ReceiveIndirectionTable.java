@@ -32,9 +32,7 @@ public final class ReceiveIndirectionTable extends Resource {
           "number of work queues must be a power of two: " + queues.size());
     }
     for (WorkQueue queue : queues) {
-      if (queue.domain().context() != context) {
-        throw new IllegalArgumentException(queue + " does not belong to " + context);
-      }
+      context.requireOwn(queue, queue.domain().context());
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment entries = arena.allocate(ValueLayout.ADDRESS, queues.size());

@@ -101,9 +101,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder xrc(XrcDomain domain, CompletionQueue completions) {
-      if (domain.context() != this.domain.context()) {
-        throw new IllegalArgumentException(domain + " does not belong to " + this.domain.context());
-      }
+      this.domain.context().requireOwn(domain, domain.context());
       this.type = SharedReceiveQueueType.XRC;
       this.xrcDomain = domain;
       this.completions = ofSameContext(completions);
@@ -148,9 +146,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
 
     private CompletionQueue ofSameContext(CompletionQueue queue) {
-      if (queue.context() != domain.context()) {
-        throw new IllegalArgumentException(queue + " does not belong to " + domain.context());
-      }
+      domain.context().requireOwn(queue, queue.context());
       return queue;
     }
 
@@ -179,11 +175,13 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     /**
      * Creates the queue with another C function, for example that of librdmacm.
      *
+     * @param on the context that the function creates the queue on
      * @param owner an object that must be closed after the queue, besides its domain
      * @param maker creates and destroys the queue
      * @return a queue, to be closed
      */
-    SharedReceiveQueue create(Resource owner, VerbsAccess.Maker maker) {
+    SharedReceiveQueue create(Context on, Resource owner, VerbsAccess.Maker maker) {
+      on.requireOwn("a builder of a queue of " + domain.context(), domain.context());
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
         return make(

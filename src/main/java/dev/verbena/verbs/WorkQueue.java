@@ -65,9 +65,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder completions(CompletionQueue queue) {
-      if (queue.context() != domain.context()) {
-        throw new IllegalArgumentException(queue + " does not belong to " + domain.context());
-      }
+      domain.context().requireOwn(queue, queue.context());
       this.completions = queue;
       return this;
     }

@@ -112,6 +112,16 @@ public abstract class VerbsAccess {
   public abstract void whileOpen(Resource resource, Runnable call);
 
   /**
+   * Throws if an object belongs to another context than those which it is used with.
+   *
+   * @param context the context
+   * @param object the object
+   * @param its the context of the object
+   * @throws IllegalArgumentException if the two contexts differ
+   */
+  public abstract void requireOwn(Context context, Object object, Context its);
+
+  /**
    * Returns the context of a device that librdmacm opened and closes. Its fatal asynchronous events
    * are logged.
    *
@@ -162,22 +172,25 @@ public abstract class VerbsAccess {
    * Creates a queue pair with another function than {@code ibv_create_qp_ex}.
    *
    * @param builder the settings of the queue pair
+   * @param context the context that the function creates it on, to which the settings must belong
    * @param owner a resource that must be closed after it
    * @param maker creates it from a {@code struct ibv_qp_init_attr_ex} and destroys it
    * @return the queue pair
    */
-  public abstract QueuePair create(QueuePairBuilder builder, Resource owner, Maker maker);
+  public abstract QueuePair create(
+      QueuePairBuilder builder, Context context, Resource owner, Maker maker);
 
   /**
    * Creates a shared receive queue with another function than {@code ibv_create_srq_ex}.
    *
    * @param builder the settings of the queue
+   * @param context the context that the function creates it on, to which the settings must belong
    * @param owner a resource that must be closed after it
    * @param maker creates it from a {@code struct ibv_srq_init_attr_ex} and destroys it
    * @return the queue
    */
   public abstract SharedReceiveQueue create(
-      SharedReceiveQueue.Builder builder, Resource owner, Maker maker);
+      SharedReceiveQueue.Builder builder, Context context, Resource owner, Maker maker);
 
   /**
    * Reads a capacity.
