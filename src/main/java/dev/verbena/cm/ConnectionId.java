@@ -455,6 +455,10 @@ public final class ConnectionId implements AutoCloseable {
   /**
    * Moves the identifier to another channel, with its unread events: {@code rdma_migrate_id}.
    *
+   * <p>Read the pending connection requests of a listener before it migrates: current Linux kernels
+   * move their events but not their identifiers, so that librdmacm discards the requests. Software
+   * devices move both.
+   *
    * @param target the channel; closing it closes the identifier
    * @throws IllegalArgumentException if the channel is of another provider, such as software
    *     devices

@@ -13,7 +13,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.Readiness;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
@@ -416,30 +415,6 @@ class RdmaCmTest {
       assertTrue(id.isOpen(), "closed with a channel that it had left");
       other.close();
       assertFalse(id.isOpen(), "survived its channel");
-    }
-  }
-
-  @DeviceTest
-  void requestFollowsItsListenerToAnotherChannel() throws InterruptedException {
-    EventChannel first = EventChannel.open();
-    try (EventChannel active = EventChannel.open();
-        EventChannel other = EventChannel.open()) {
-      ConnectionId listener = listening(first, Rig.addressB());
-      ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      QueuePair _ = client.queues().createQueuePair(SMALL);
-      client.connect();
-      Await.until("the request", Readiness.of(first.descriptor())::isReadable);
-      listener.migrate(other);
-      ConnectionId server = next(other, EventType.CONNECT_REQUEST).id();
-      assertEquals(other, server.channel().orElseThrow());
-      QueuePair _ = server.queues().createQueuePair(SMALL);
-      server.accept();
-      next(active, EventType.ESTABLISHED);
-      assertEquals(server, next(other, EventType.ESTABLISHED).id());
-      first.close();
-      assertTrue(server.isOpen(), "closed with a channel that its listener had left");
-      client.disconnect();
-      assertEquals(server, next(other, EventType.DISCONNECTED).id());
     }
   }
 
