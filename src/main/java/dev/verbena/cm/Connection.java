@@ -151,31 +151,42 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Waits for a connection request, and accepts it.
+   * Waits for a connection request, and accepts it, with the default settings.
    *
    * @param listener the listener
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the connection cannot be established
+   * @throws VerbsException ETIMEDOUT if a peer does not complete its request in time
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the listener is closed before or during the wait
+   * @see #accept(Listener, ConnectionSettings)
    */
   public static Connection accept(Listener listener) throws InterruptedException {
     return accept(listener, ConnectionSettings.DEFAULT);
   }
 
   /**
-   * Waits for a connection request, and accepts it.
+   * Waits for connection requests, and accepts them until a connection is established.
+   *
+   * <p>A peer that does not complete its request delays no other: meanwhile further requests are
+   * accepted, up to {@value Acceptor#LIMIT} at a time, and the first established connection is
+   * returned. The others are returned by later calls for the same listener, with the settings of
+   * the call that began to accept them; closing the listener closes them. A request that fails, at
+   * the latest after the timeout of its settings, is reported by an exception of the current or the
+   * next call: a server calls this method in a loop, and continues after a {@link
+   * dev.verbena.RdmaException}.
    *
    * @param listener the listener
    * @param settings the settings of the connection
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the connection cannot be established
+   * @throws VerbsException ETIMEDOUT if a peer does not complete its request in time
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the listener is closed before or during the wait
    */
   public static Connection accept(Listener listener, ConnectionSettings settings)
       throws InterruptedException {
-    return accept(listener.take(), settings);
+    return listener.acceptor().accept(settings);
   }
 
   /**

@@ -29,7 +29,8 @@ import org.jspecify.annotations.Nullable;
  * them. Any thread may close the listener, which ends all waits with {@link IllegalStateException}.
  *
  * <p><b>Closing.</b> {@link #close()} destroys the identifier ({@code rdma_destroy_id}), rejects
- * requests that were not taken, and closes the {@linkplain #domain() protection domain} if one was
+ * requests that were not taken, closes those that {@link Connection#accept(Listener)} has taken and
+ * not returned as a connection, and closes the {@linkplain #domain() protection domain} if one was
  * created. Endpoints that were taken remain open.
  *
  * <p>Manual pages: {@code rdma_bind_addr(3)}, {@code rdma_listen(3)}.
@@ -43,6 +44,8 @@ public final class Listener implements AutoCloseable {
    * event of the request before.
    */
   private final ReentrantLock handingOver = new ReentrantLock();
+
+  private final Acceptor acceptor = new Acceptor(this);
 
   private Listener(EventChannel channel, ConnectionId id) {
     this.channel = channel;
@@ -167,10 +170,18 @@ public final class Listener implements AutoCloseable {
     return id.domain();
   }
 
-  /** Stops listening, and rejects the pending requests. */
+  /** Returns what accepts the requests for {@link Connection#accept(Listener)}. */
+  Acceptor acceptor() {
+    return acceptor;
+  }
+
+  /**
+   * Stops listening, rejects the pending requests, and ends {@link Connection#accept(Listener)}.
+   */
   @Override
   public void close() {
     channel.close();
+    acceptor.close();
   }
 
   @Override
