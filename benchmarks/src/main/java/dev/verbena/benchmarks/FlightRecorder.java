@@ -39,17 +39,26 @@ public final class FlightRecorder {
           new Mode("no recording", List.of()),
           new Mode("recording", List.of(RECORDING, "-Xlog:jfr*=off")));
 
-  private FlightRecorder() {}
+  private final boolean once;
 
-  /** Measures, and writes {@code results/flight-recorder.md}. */
+  private FlightRecorder(boolean once) {
+    this.once = once;
+  }
+
+  /** Measures, and writes {@code results/flight-recorder.md}; with {@code --once} only a row. */
   public static void main(String[] arguments) throws RunnerException, IOException {
+    new FlightRecorder(List.of(arguments).contains("--once")).measure();
+  }
+
+  private void measure() throws RunnerException, IOException {
+    int turns = once ? 1 : TURNS;
     Map<String, double[][]> nanos = new TreeMap<>();
     Map<String, Double> bytes = new TreeMap<>();
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int turn = 0; turn < turns; turn++) {
       for (int mode = 0; mode < MODES.size(); mode++) {
         for (RunResult result : run(MODES.get(mode))) {
           String row = Report.label(result);
-          nanos.computeIfAbsent(row, _ -> new double[MODES.size()][TURNS])[mode][turn] =
+          nanos.computeIfAbsent(row, _ -> new double[MODES.size()][turns])[mode][turn] =
               Report.median(result);
           bytes.merge(row, Report.bytes(result), Math::max);
         }
@@ -60,7 +69,7 @@ public final class FlightRecorder {
         .append("Written by `benchmarks/flight-recorder`. ")
         .append(Report.machine())
         .append(".\n\nNanoseconds of one round: the median within each of ")
-        .append(TURNS)
+        .append(turns)
         .append(
             " JVMs, of these the smallest and the largest. The JVMs of the columns take turns, so"
                 + " that other\n")
@@ -73,31 +82,33 @@ public final class FlightRecorder {
     nanos.forEach(
         (row, modes) -> {
           text.append("| ").append(row);
-          for (double[] turns : modes) {
-            Arrays.sort(turns);
+          for (double[] sorted : modes) {
+            Arrays.sort(sorted);
             text.append(
-                String.format(Locale.ROOT, " | %.1f (to %.1f)", turns[0], turns[TURNS - 1]));
+                String.format(
+                    Locale.ROOT, " | %.1f (to %.1f)", sorted[0], sorted[sorted.length - 1]));
           }
           text.append(String.format(Locale.ROOT, " | %.0f |%n", bytes.get(row)));
         });
     System.out.print(text);
-    Files.createDirectories(Path.of("results"));
-    Files.writeString(Path.of("results", "flight-recorder.md"), text);
+    if (!once) {
+      Files.writeString(Path.of("results", "flight-recorder.md"), text);
+    }
   }
 
-  private static Iterable<RunResult> run(Mode mode) throws RunnerException {
+  private Iterable<RunResult> run(Mode mode) throws RunnerException {
     return new Runner(
             new OptionsBuilder()
-                .include("DataPath\\.(send|poll)Java")
-                .param("batch", "1", "16")
+                .include(once ? "DataPath\\.pollJava" : "DataPath\\.(send|poll)Java")
+                .param("batch", once ? new String[] {"1"} : new String[] {"1", "16"})
                 .addProfiler(GCProfiler.class)
                 .shouldFailOnError(true)
                 .jvmArgs(Main.jvmArguments())
                 .jvmArgsAppend(mode.options.toArray(String[]::new))
                 .forks(1)
-                .warmupIterations(3)
+                .warmupIterations(once ? 0 : 3)
                 .warmupTime(TimeValue.milliseconds(400))
-                .measurementIterations(4)
+                .measurementIterations(once ? 1 : 4)
                 .measurementTime(TimeValue.milliseconds(300))
                 .build())
         .run();

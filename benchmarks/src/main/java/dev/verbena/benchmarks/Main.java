@@ -3,7 +3,10 @@ package dev.verbena.benchmarks;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.openjdk.jmh.profile.GCProfiler;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.runner.Runner;
@@ -13,43 +16,84 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 
 /**
- * Runs the pairs of {@link DataPath} and writes their {@link Report}.
+ * Runs the pairs of {@link DataPath} and writes their {@link Report} to {@code target/data-path}.
  *
- * <p>Arguments: {@code --quick} for a short run, which is not written to {@code results}; a pattern
- * selects benchmarks by name.
+ * <p>Arguments: {@code --quick} or {@code --once}, and a regular expression, of which each row runs
+ * whose printed name has a match.
  */
 public final class Main {
-  private Main() {}
-
-  public static void main(String[] arguments) throws RunnerException, IOException {
-    boolean quick = arguments.length > 0 && arguments[0].equals("--quick");
-    String pattern = arguments.length > (quick ? 1 : 0) ? arguments[arguments.length - 1] : ".*";
-    ChainedOptionsBuilder[] both = {options(pattern, quick), options(pattern, quick)};
-    if (quick) {
-      both[0].param("batch", "1", "16");
-    }
-    Collection<RunResult> one = new Runner(both[0].threads(1).build()).run();
-    Collection<RunResult> two =
-        new Runner(both[1].threads(2).param("batch", "1", "16").forks(1).build()).run();
-    Report report = new Report(one, two);
-    System.out.println(report.markdown());
-    if (!quick) {
-      Path results = Files.createDirectories(Path.of("results"));
-      Files.writeString(results.resolve("data-path.md"), report.markdown());
-      Files.writeString(results.resolve("data-path.svg"), report.svg());
-    }
+  /** How thoroughly rows are measured. */
+  private enum Effort {
+    FULL,
+    QUICK,
+    ONCE
   }
 
-  private static ChainedOptionsBuilder options(String pattern, boolean quick) {
+  private final Effort effort;
+  private final Pattern rows;
+
+  private Main(Effort effort, Pattern rows) {
+    this.effort = effort;
+    this.rows = rows;
+  }
+
+  public static void main(String[] arguments) throws RunnerException, IOException {
+    List<String> rest = new ArrayList<>(List.of(arguments));
+    Effort effort =
+        rest.remove("--quick") ? Effort.QUICK : rest.remove("--once") ? Effort.ONCE : Effort.FULL;
+    if (rest.size() > 1 || rest.stream().anyMatch(argument -> argument.startsWith("-"))) {
+      throw new IllegalArgumentException("arguments: [--quick | --once] [ROW], not " + rest);
+    }
+    new Main(effort, Pattern.compile(rest.isEmpty() ? "" : rest.getFirst())).run();
+  }
+
+  private void run() throws RunnerException, IOException {
+    Report report = new Report(run(1), run(2));
+    if (report.isEmpty()) {
+      throw new IllegalArgumentException("no row has a name that matches " + rows);
+    }
+    System.out.println(report.markdown());
+    Path directory = Files.createDirectories(Path.of("target", "data-path"));
+    Files.writeString(directory.resolve("data-path.md"), report.markdown());
+  }
+
+  /** Runs the selected rows of a number of threads. */
+  private Collection<RunResult> run(int threads) throws RunnerException {
+    List<RunResult> results = new ArrayList<>();
+    for (String operation : Report.OPERATIONS) {
+      String[] batches =
+          batches(threads).stream()
+              .filter(batch -> rows.matcher(Report.label(operation, batch, threads)).find())
+              .map(String::valueOf)
+              .toArray(String[]::new);
+      if (batches.length > 0) {
+        results.addAll(
+            new Runner(
+                    options()
+                        .include("DataPath\\." + operation + "(Java|C)$")
+                        .param("batch", batches)
+                        .threads(threads)
+                        .forks(effort == Effort.FULL && threads == 1 ? 2 : 1)
+                        .build())
+                .run());
+      }
+    }
+    return results;
+  }
+
+  private List<Integer> batches(int threads) {
+    return effort == Effort.FULL && threads == 1 ? List.of(1, 4, 16, 32) : List.of(1, 16);
+  }
+
+  private ChainedOptionsBuilder options() {
+    boolean once = effort == Effort.ONCE;
     return new OptionsBuilder()
-        .include("DataPath\\.(" + pattern + ")")
         .addProfiler(GCProfiler.class)
         .shouldFailOnError(true)
         .jvmArgs(jvmArguments())
-        .forks(quick ? 1 : 2)
-        .warmupIterations(quick ? 2 : 3)
+        .warmupIterations(once ? 0 : effort == Effort.QUICK ? 2 : 3)
         .warmupTime(TimeValue.milliseconds(400))
-        .measurementIterations(quick ? 2 : 4)
+        .measurementIterations(once ? 1 : effort == Effort.QUICK ? 2 : 4)
         .measurementTime(TimeValue.milliseconds(300));
   }
 

@@ -10,11 +10,12 @@ import java.util.List;
 import java.util.Locale;
 import org.openjdk.jmh.results.RunResult;
 
-/** Compares each Java row with its C row, as a table and as a chart. */
+/** Compares each Java row with its C row, as a table. */
 final class Report {
-  private static final int BAR_WIDTH = 420;
-  private static final int ROW_HEIGHT = 22;
-  private static final int LABEL_WIDTH = 260;
+  /** The benchmarks, of which each is in Java and in C, in the order of the table. */
+  static final List<String> OPERATIONS =
+      List.of(
+          "cursor", "emptyPoll", "fourEntries", "inline", "poll", "post", "receive", "send", "wr");
 
   private final List<Row> rows = new ArrayList<>();
 
@@ -35,7 +36,7 @@ final class Report {
 
     /** Returns the goal; 0 if there is none. */
     double goal() {
-      if (!what.equals("post and poll")) {
+      if (!what.equals("send")) {
         return 0;
       }
       return batch == 1 ? 1.25 : batch >= 16 ? 1.15 : 0;
@@ -48,8 +49,20 @@ final class Report {
     }
 
     String label() {
-      return what + ", batch " + batch + (threads == 1 ? "" : ", " + threads + " threads");
+      return Report.label(what, batch, threads);
     }
+  }
+
+  /** Returns the printed name of a row. */
+  static String label(String operation, int batch, int threads) {
+    return words(operation)
+        + ", batch "
+        + batch
+        + (threads == 1 ? "" : ", " + threads + " threads");
+  }
+
+  boolean isEmpty() {
+    return rows.isEmpty();
   }
 
   Report(Collection<RunResult> one, Collection<RunResult> two) {
@@ -69,7 +82,7 @@ final class Report {
                 c ->
                     rows.add(
                         new Row(
-                            words(what),
+                            what,
                             Integer.parseInt(batch(java)),
                             threads,
                             median(java),
@@ -90,7 +103,7 @@ final class Report {
 
   /** Returns the operation and the batch size of a benchmark in Java. */
   static String label(RunResult java) {
-    return words(name(java).replaceFirst("Java$", "")) + ", batch " + batch(java);
+    return label(name(java).replaceFirst("Java$", ""), Integer.parseInt(batch(java)), 1);
   }
 
   static double median(RunResult result) {
@@ -167,50 +180,5 @@ final class Report {
               row.bytes));
     }
     return text.toString();
-  }
-
-  String svg() {
-    int height = (rows.size() + 2) * ROW_HEIGHT;
-    double widest = rows.stream().mapToDouble(Row::ratio).max().orElse(1);
-    double scale = BAR_WIDTH / Math.max(2, widest);
-    StringBuilder svg = new StringBuilder();
-    svg.append(
-        String.format(
-            Locale.ROOT,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\""
-                + " font-family=\"sans-serif\" font-size=\"12\">%n"
-                + "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>%n"
-                + "<text x=\"8\" y=\"15\">Time of a round in Java, as a multiple of C's</text>%n",
-            LABEL_WIDTH + BAR_WIDTH + 60,
-            height));
-    int y = ROW_HEIGHT;
-    for (Row row : rows) {
-      svg.append(
-          String.format(
-              Locale.ROOT,
-              "<text x=\"8\" y=\"%d\">%s</text>%n"
-                  + "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%d\" fill=\"#5b8cc0\"/>%n"
-                  + "<text x=\"%.0f\" y=\"%d\">%.2f</text>%n",
-              y + 15,
-              row.label(),
-              LABEL_WIDTH,
-              y + 3,
-              row.ratio() * scale,
-              ROW_HEIGHT - 6,
-              LABEL_WIDTH + row.ratio() * scale + 4,
-              y + 15,
-              row.ratio()));
-      y += ROW_HEIGHT;
-    }
-    double one = LABEL_WIDTH + scale;
-    svg.append(
-        String.format(
-            Locale.ROOT,
-            "<line x1=\"%.0f\" y1=\"%d\" x2=\"%.0f\" y2=\"%d\" stroke=\"black\"/>%n</svg>%n",
-            one,
-            ROW_HEIGHT,
-            one,
-            y));
-    return svg.toString();
   }
 }

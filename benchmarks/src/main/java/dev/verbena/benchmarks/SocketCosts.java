@@ -120,11 +120,11 @@ public final class SocketCosts {
       throws IOException {
     buffer.clear();
     while (buffer.hasRemaining()) {
-      int unused = from.write(buffer);
+      int _ = from.write(buffer);
     }
     buffer.clear();
     while (buffer.hasRemaining()) {
-      int unused = to.read(buffer);
+      int _ = to.read(buffer);
     }
   }
 
@@ -142,18 +142,18 @@ public final class SocketCosts {
       for (int part = 0; part < 3; part++) { // The last one is measured.
         long start = System.nanoTime();
         for (int i = 0; i < SELECTIONS; i++) {
-          int unused = selector.selectNow();
+          int _ = selector.selectNow();
         }
         none = (System.nanoTime() - start) / 1e3 / SELECTIONS;
         long sum = 0;
         for (int i = 0; i < SELECTIONS; i++) {
           Pair active = pairs.get(i % count);
           long written = System.nanoTime();
-          int unused = active.client.write(buffer.clear());
-          unused = selector.select();
+          int _ = active.client.write(buffer.clear());
+          int _ = selector.select();
           sum += System.nanoTime() - written;
           selector.selectedKeys().clear();
-          unused = active.server.read(buffer.clear());
+          int _ = active.server.read(buffer.clear());
         }
         one = sum / 1e3 / SELECTIONS;
       }

@@ -1,0 +1,80 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/**
+ * Runs one row of each benchmark for a moment, so that a benchmark which no longer runs fails the
+ * build. The numbers mean nothing here, and are not printed.
+ */
+final class Benchmarks {
+  /**
+   * A script of {@code benchmarks}.
+   *
+   * @param row what its output contains if the row ran, as a regular expression
+   */
+  private record Script(String row, String... command) {}
+
+  /** The scripts that need nothing but a JDK. */
+  private static final List<Script> PORTABLE =
+      List.of(
+          new Script("SoftDevices.copy .* us/op", "soft", "copy", "-wi", "0", "-i", "1", "-r", "1"),
+          new Script("\\| 10, Java \\| \\d", "connections", "10"));
+
+  /** The scripts that need a C compiler and what src/nic/run has. */
+  private static final List<Script> NATIVE =
+      List.of(
+          new Script("\\| empty poll, batch 1 \\| \\d", "run", "--once", "empty poll, batch 1$"),
+          new Script("\\| poll, three fields read, batch 1 \\| \\d", "flight-recorder", "--once"),
+          new Script("\\| empty poll, batch 1 \\| \\d", "mlx5", "1", "empty poll"),
+          new Script("\\| 100 memory regions, mlx5 \\| \\d", "scale", "100"),
+          new Script("\\| without an archive \\| \\d", "start", "1"));
+
+  private final String classPath;
+  private final Path logs;
+
+  private Benchmarks(String classPath, Path logs) {
+    this.classPath = classPath;
+    this.logs = logs;
+  }
+
+  /** Takes the class path of the tests, a folder for the output, and "native" or "portable". */
+  public static void main(String[] args) throws IOException, InterruptedException {
+    Benchmarks benchmarks =
+        new Benchmarks(args[0], Files.createDirectories(Path.of(args[1]).toAbsolutePath()));
+    for (Script script : PORTABLE) {
+      benchmarks.run(script);
+    }
+    if (args[2].equals("native")) {
+      for (Script script : NATIVE) {
+        benchmarks.run(script);
+      }
+    } else {
+      System.out.println("benchmarks of C programs: compiled and run by mvn verify -Plab only");
+    }
+  }
+
+  private void run(Script script) throws IOException, InterruptedException {
+    String name = script.command[0];
+    Path log = logs.resolve(name + ".log");
+    String[] command = script.command.clone();
+    command[0] = Path.of("benchmarks", name).toAbsolutePath().toString();
+    ProcessBuilder builder =
+        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+    builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
+    builder.environment().put("VERBENA_BENCHMARKS", classPath);
+    long start = System.nanoTime();
+    int status = builder.start().waitFor();
+    String output = Files.readString(log);
+    if (status != 0 || !Pattern.compile(script.row).matcher(output).find()) {
+      System.out.println(output);
+      throw new IllegalStateException(
+          "benchmarks/%s: exit status %d, or no row: %s"
+              .formatted(String.join(" ", script.command), status, script.row));
+    }
+    System.out.printf(
+        "benchmarks/%s: runs (%.1f s)%n",
+        String.join(" ", script.command), (System.nanoTime() - start) / 1e9);
+  }
+}
