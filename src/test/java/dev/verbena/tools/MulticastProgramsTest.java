@@ -10,11 +10,13 @@ import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** {@code mckey} and {@code mc}, against themselves and against rdma-core's mckey. */
 class MulticastProgramsTest {
+  /** What a receiver prints when it is a member of the group. */
+  private static final String MCKEY_JOINED = "receiving data transfers";
+
   private static final int ATTEMPTS = 6;
 
   private static String[] mckey(InetAddress here, String group, String... more) {
@@ -26,10 +28,9 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  void mckeySendsToMckey() throws InterruptedException {
-    CompletableFuture<Run> receiver =
-        Run.inBackground(mckey(Rig.addressB(), "239.9.1.1", "-t", "60", "-c", "2"));
-    Run sender = sendUntilDone(receiver, mckey(Rig.addressA(), "239.9.1.1", "-s"));
+  void mckeySendsToMckey() {
+    Run.Started receiver = Run.start(mckey(Rig.addressB(), "239.9.1.1", "-t", "60", "-c", "2"));
+    Run sender = sendUntilDone(receiver, MCKEY_JOINED, mckey(Rig.addressA(), "239.9.1.1", "-s"));
     assertEquals(
         """
         mckey: starting client
@@ -52,15 +53,14 @@ class MulticastProgramsTest {
         test complete
         return status 0
         """,
-        receiver.join().succeeded().out());
+        receiver.output());
   }
 
   /** Datagrams get lost, and nobody asks for them again: so they are sent again. */
-  private static Run sendUntilDone(CompletableFuture<Run> receiver, String[] sender)
-      throws InterruptedException {
-    Thread.sleep(2000);
+  private static Run sendUntilDone(Run.Started receiver, String joined, String[] sender) {
+    receiver.says(joined);
     Run sent = Run.of(sender).succeeded();
-    for (int attempt = 1; attempt < ATTEMPTS && !receiver.isDone(); attempt++) {
+    for (int attempt = 1; attempt < ATTEMPTS && !receiver.end().isDone(); attempt++) {
       sent = Run.of(sender).succeeded();
     }
     return sent;
@@ -80,16 +80,15 @@ class MulticastProgramsTest {
 
   @DeviceTest
   void mckeyReceivesFromMckeyOfC() throws Exception {
-    CompletableFuture<Run> receiver =
-        Run.inBackground(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
-    Thread.sleep(2000);
+    Run.Started receiver = Run.start(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
+    receiver.says(MCKEY_JOINED);
     // C's sender takes away its queue pair before its last datagrams are on their way.
-    for (int attempt = 0; attempt < ATTEMPTS && !receiver.isDone(); attempt++) {
+    for (int attempt = 0; attempt < ATTEMPTS && !receiver.end().isDone(); attempt++) {
       try (Program c = Program.start(mckey(Rig.addressA(), "239.9.1.3", "-s", "-C", "500"))) {
         c.endsWell();
       }
     }
-    assertTrue(receiver.join().succeeded().out().contains("data transfers complete"));
+    assertTrue(receiver.output().contains("data transfers complete"));
   }
 
   @DeviceTest
@@ -124,10 +123,11 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
-  void mcSendsToMc() throws InterruptedException {
-    CompletableFuture<Run> receiver =
-        Run.inBackground(mc(Rig.addressB(), "239.9.2.1", "-t", "60", "-c", "3"));
-    Run sender = sendUntilDone(receiver, mc(Rig.addressA(), "239.9.2.1", "-s", "-c", "3"));
+  void mcSendsToMc() {
+    Run.Started receiver = Run.start(mc(Rig.addressB(), "239.9.2.1", "-t", "60", "-c", "3"));
+    Run sender =
+        sendUntilDone(
+            receiver, "waiting for messages...", mc(Rig.addressA(), "239.9.2.1", "-s", "-c", "3"));
     assertEquals(
         """
         joined dgid: ::ffff:239.9.2.1, mlid 0x0, sl 0
@@ -144,7 +144,7 @@ class MulticastProgramsTest {
         received message 2
         received message 3
         """,
-        receiver.join().succeeded().out());
+        receiver.output());
   }
 
   @DeviceTest

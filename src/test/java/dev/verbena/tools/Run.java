@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.testing.Await;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.concurrent.CompletableFuture;
@@ -19,7 +20,10 @@ record Run(int status, String out, String err) {
 
   /** A run whose options a factory makes. */
   static Run with(IFactory factory, String... args) {
-    StringWriter out = new StringWriter();
+    return with(factory, new StringWriter(), args);
+  }
+
+  private static Run with(IFactory factory, StringWriter out, String... args) {
     StringWriter err = new StringWriter();
     int status = Main.run(factory, new PrintWriter(out, true), new PrintWriter(err, true), args);
     return new Run(status, out.toString(), err.toString());
@@ -27,8 +31,35 @@ record Run(int status, String out, String err) {
 
   /** A run in a thread of its own: the common pool has few, and processes that end need one. */
   static CompletableFuture<Run> inBackground(String... args) {
-    return CompletableFuture.supplyAsync(
-        () -> Run.of(args), task -> Thread.ofPlatform().daemon().start(task));
+    return start(args).end();
+  }
+
+  /**
+   * A run in the background, whose output can be read meanwhile.
+   *
+   * @param end the run when it has ended
+   * @param out its output so far
+   */
+  record Started(CompletableFuture<Run> end, StringWriter out) {
+    /** Waits until it has printed something, or has ended. */
+    void says(String words) {
+      Await.until(words, () -> out.toString().contains(words) || end.isDone());
+    }
+
+    /** Waits for its end, which must be a good one; returns its output. */
+    String output() {
+      return end.join().succeeded().out();
+    }
+  }
+
+  /** Starts a run in a thread of its own. */
+  static Started start(String... args) {
+    StringWriter out = new StringWriter();
+    return new Started(
+        CompletableFuture.supplyAsync(
+            () -> with(CommandLine.defaultFactory(), out, args),
+            task -> Thread.ofPlatform().daemon().start(task)),
+        out);
   }
 
   /** Repeats the run while the peer does not listen. */
