@@ -6,6 +6,7 @@
  */
 module dev.verbena {
   requires static jdk.jfr;
+  requires static org.jspecify;
 
   exports dev.verbena;
   exports dev.verbena.cm;
