@@ -3,7 +3,6 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftNetwork;
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.UdpWire;
 import java.net.InetAddress;
@@ -14,7 +13,6 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
 /** A software device over UDP against rdma-core's programs on Soft-RoCE, in both roles. */
-@AnyKernel
 class UdpPeersTest {
   /** What Soft-RoCE counts when packets are lost, come twice or not in order. */
   private static final List<String> ERRORS =

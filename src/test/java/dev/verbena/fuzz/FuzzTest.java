@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import java.time.Duration;
 import java.util.List;
@@ -57,7 +56,6 @@ class FuzzTest {
   }
 
   @DeviceTest
-  @AnyKernel
   @Timeout(Integer.MAX_VALUE)
   void findsNothingOnDevices() throws Exception {
     Options options = options(Devices.ofEnvironment(), SHORT_ON_DEVICE, LEAST_ON_DEVICE);

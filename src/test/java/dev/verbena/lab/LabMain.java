@@ -6,7 +6,7 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectPacka
 import static org.junit.platform.launcher.TagFilter.excludeTags;
 import static org.junit.platform.launcher.TagFilter.includeTags;
 
-import dev.verbena.testing.AnyKernel;
+import dev.verbena.testing.Rig;
 import dev.verbena.testing.TwoHostsTest;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -14,12 +14,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import org.junit.platform.engine.FilterResult;
 import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.PostDiscoveryFilter;
-import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener;
@@ -30,11 +30,10 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
  *
  * <p>Arguments: the jar of the tests, the list of gaps, the folder for reports, and optionally the
  * names of test classes, or of packages with a dot at the end, to run instead of all. With {@code
- * -Dverbena.lab.others} the tests that any kernel may run are left to another guest.
+ * -Dverbena.lab.shared}, a list of {@link SharedTests}, and {@code -Dverbena.lab.guests}, the
+ * guests of this run, each of those tests is left to one of the guests.
  */
 public final class LabMain {
-  private static final boolean LEAVES_TO_OTHERS = Boolean.getBoolean("verbena.lab.others");
-
   /** Outside of a guest: many times what any test takes on a quiet machine. */
   private static final Duration STALL_LIMIT = Duration.ofMinutes(10);
 
@@ -53,17 +52,8 @@ public final class LabMain {
     if (!Progress.isWatched()) {
       launcher.registerTestExecutionListeners(Watch.start(STALL_LIMIT, reports, out));
     }
-    if (LEAVES_TO_OTHERS) {
-      results.leave(
-          launcher
-              .discover(request(tests, gaps, args).filters(includeTags(AnyKernel.TAG)).build())
-              .countTestIdentifiers(TestIdentifier::isTest));
-    }
     launcher.execute(
-        (LEAVES_TO_OTHERS
-                ? request(tests, gaps, args).filters(excludeTags(AnyKernel.TAG))
-                : request(tests, gaps, args))
-            .build(),
+        request(tests, gaps, args).filters(notLeftToOthers(results)).build(),
         new Progress(out),
         results,
         new LegacyXmlReportGeneratingListener(reports, out));
@@ -101,5 +91,25 @@ public final class LabMain {
         FilterResult.includedIf(
             !(test.getSource().orElse(null) instanceof MethodSource method
                 && gaps.leavesOut(Results.name(method))));
+  }
+
+  /** Leaves the tests of the list to other guests, and notes how many. */
+  private static PostDiscoveryFilter notLeftToOthers(Results results) throws IOException {
+    String list = System.getProperty("verbena.lab.shared");
+    if (list == null) {
+      return _ -> FilterResult.included("each guest runs all tests");
+    }
+    SharedTests shared = SharedTests.read(Path.of(list));
+    List<String> chosen = List.of(System.getProperty("verbena.lab.guests").split(","));
+    String guest = Rig.labGuest().orElseThrow();
+    return test -> {
+      boolean leaves =
+          test.getSource().orElse(null) instanceof MethodSource method
+              && shared.leaves(Results.name(method), guest, chosen);
+      if (leaves) {
+        results.leave(test.getUniqueId());
+      }
+      return FilterResult.includedIf(!leaves);
+    };
   }
 }

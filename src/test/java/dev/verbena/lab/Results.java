@@ -1,9 +1,12 @@
 package dev.verbena.lab;
 
 import java.io.PrintWriter;
+import java.util.HashSet;
+import java.util.Set;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.TestSource;
 import org.junit.platform.engine.TestTag;
+import org.junit.platform.engine.UniqueId;
 import org.junit.platform.engine.support.descriptor.ClassSource;
 import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.TestExecutionListener;
@@ -22,16 +25,16 @@ final class Results implements TestExecutionListener {
   private int failed;
   private int skippedByGap;
   private int skippedUnlisted;
-  private long left;
+  private final Set<UniqueId> left = new HashSet<>();
 
   Results(Gaps gaps, PrintWriter out) {
     this.gaps = gaps;
     this.out = out;
   }
 
-  /** Notes tests that another guest runs. */
-  void leave(long tests) {
-    left = tests;
+  /** Notes a test that another guest runs. */
+  void leave(UniqueId test) {
+    left.add(test);
   }
 
   @Override
@@ -128,7 +131,7 @@ final class Results implements TestExecutionListener {
         + " "
         + skippedUnlisted
         + " "
-        + left;
+        + left.size();
   }
 
   /** What a reader wants to know at the end. */
@@ -143,7 +146,7 @@ final class Results implements TestExecutionListener {
     text.append(failed).append(" failed, ");
     text.append(skippedByGap).append(" skipped as known gaps, ");
     text.append(skippedUnlisted).append(" skipped for no known reason, ");
-    text.append(left).append(" left to another guest");
+    text.append(left.size()).append(" left to another guest");
     if (passedOnDevice == 0) {
       text.append("\nno test talked to a device");
     }

@@ -1,6 +1,5 @@
 package dev.verbena.soak;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import org.opentest4j.TestAbortedException;
@@ -11,7 +10,6 @@ class SoakTest {
   private static final String CONNECTIONS = "20";
 
   @DeviceTest
-  @AnyKernel
   void nothingGrows() {
     String output =
         new ForkedJvm()

@@ -3,7 +3,6 @@ package dev.verbena.sockets;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
@@ -38,7 +37,6 @@ import org.jgroups.util.DefaultSocketFactory;
 import org.junit.jupiter.api.BeforeEach;
 
 /** A JGroups cluster over RDMA: {@code TCP_NIO2} with {@link RdmaSelectorProvider}. */
-@AnyKernel
 class JGroupsTest {
   private static final String CLUSTER = "rdma";
   private static final int PORT = 7800;

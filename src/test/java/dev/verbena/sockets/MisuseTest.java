@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.Closeable;
@@ -46,7 +45,6 @@ import org.junit.jupiter.api.BeforeEach;
  * several states: those of {@link RdmaSelectorProvider} fail where those of the JDK do, by an
  * exception that their specification has. Which of two mistakes is reported may differ.
  */
-@AnyKernel
 class MisuseTest {
   /** The methods that differ: there are neither urgent data nor traffic classes. */
   private static final Set<String> UNSUPPORTED =

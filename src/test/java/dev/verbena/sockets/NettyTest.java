@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -68,7 +67,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Netty 4.2 over RDMA: its {@code NioIoHandler} with {@link RdmaSelectorProvider}. */
-@AnyKernel
 class NettyTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
 

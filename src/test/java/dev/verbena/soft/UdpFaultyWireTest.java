@@ -3,7 +3,6 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.UdpWire;
 import dev.verbena.verbs.AckTimeout;
@@ -22,7 +21,6 @@ import org.junit.jupiter.api.BeforeAll;
  * Messages between a software device over UDP and Soft-RoCE, in both directions, every byte of
  * which is compared, while the network loses, duplicates, delays, reorders and changes packets.
  */
-@AnyKernel
 class UdpFaultyWireTest {
   private static final int COUNT = 4;
   private static final int LENGTH = 20_000;

@@ -12,7 +12,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
@@ -34,7 +33,6 @@ import org.junit.jupiter.api.BeforeEach;
  * delays packets, over one that goes down, and with peers that stop or are killed: whatever waits
  * ends, and nothing is left behind.
  */
-@AnyKernel
 class FaultyNetworkTest {
   private static final Duration SHORTLY = Duration.ofSeconds(2);
   private static final String NETDEV_B = "VERBENA_NETDEV_B";

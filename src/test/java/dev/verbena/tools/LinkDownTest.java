@@ -1,6 +1,5 @@
 package dev.verbena.tools;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -14,7 +13,6 @@ import org.opentest4j.TestAbortedException;
  * meanwhile (its queue pair 1 stays in state ERR), and in a JVM of its own, since a device that is
  * open cannot be removed.
  */
-@AnyKernel
 class LinkDownTest {
   private static final String DEVICES = "src/lab/devices";
 

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.tools.PerfTask.Operation;
@@ -21,7 +20,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** {@code perf}, connected over TCP and by RDMA CM. */
-@AnyKernel
 class PerfProgramTest {
   private static final List<String> OPERATIONS = List.of("send", "write", "read", "atomic");
 

@@ -3,7 +3,6 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftNetwork;
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
@@ -31,7 +30,6 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
 /** A software device over UDP against perftest's programs on Soft-RoCE, in both roles. */
-@AnyKernel
 class UdpPerftestTest {
   private static final int COUNT = 20;
   private static final int SIZE = 5000;

@@ -3,7 +3,6 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
@@ -16,7 +15,6 @@ import org.junit.jupiter.api.BeforeAll;
  * roles, over IPv4 and IPv6, with each path MTU. Both ends sleep: two processors do not serve two
  * programs that poll and the thread of the device.
  */
-@AnyKernel
 class UdpPingPongTest {
   private static final String HOST = "127.0.0.1";
   private static final String COUNT = "20";

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.testing.AnyKernel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
@@ -52,14 +51,12 @@ class ForkTest extends FakeDeviceFixture {
     }
   }
 
-  @AnyKernel
   @DeviceTest
   void trafficGoesOnBesideAChild() {
     String said = jvm().run(Forking.class, "initialize").succeeded();
     assertTrue(said.contains("went on, fork "), said);
   }
 
-  @AnyKernel
   @DeviceTest
   void environmentVariableEnablesIt() {
     // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.

@@ -1,0 +1,66 @@
+package dev.verbena.lab;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * The tests that one guest of the lab runs for all of them: one line each, {@code Class guest
+ * reason} or {@code Class.method guest reason}; # begins a comment.
+ */
+final class SharedTests {
+  private final Map<String, String> guests;
+
+  private SharedTests(Map<String, String> guests) {
+    this.guests = guests;
+  }
+
+  static SharedTests read(Path file) throws IOException {
+    Map<String, String> guests = new LinkedHashMap<>();
+    try (Stream<String> lines = Files.lines(file)) {
+      lines
+          .map(String::strip)
+          .filter(line -> !line.isEmpty() && !line.startsWith("#"))
+          .forEach(
+              line -> {
+                String[] parts = line.split("\\s+", 3);
+                if (parts.length < 3) {
+                  throw new IllegalArgumentException(file + ": without a guest or reason: " + line);
+                }
+                if (guests.put(parts[0], parts[1]) != null) {
+                  throw new IllegalArgumentException(file + ": twice: " + parts[0]);
+                }
+              });
+    }
+    return new SharedTests(guests);
+  }
+
+  /** The classes, and methods of classes, that are listed. */
+  List<String> names() {
+    return List.copyOf(guests.keySet());
+  }
+
+  /** The guest that the list names for a test or class. */
+  Optional<String> guest(String name) {
+    return Optional.ofNullable(guests.get(name))
+        .or(() -> Optional.ofNullable(guests.get(name.replaceFirst("[.].*", ""))));
+  }
+
+  /**
+   * Whether a guest leaves a test to another one.
+   *
+   * @param test {@code Class.method}
+   * @param chosen the guests of this run; the first of them runs what the list gives to another
+   */
+  boolean leaves(String test, String guest, List<String> chosen) {
+    return guest(test)
+        .map(listed -> chosen.contains(listed) ? listed : chosen.getFirst())
+        .filter(runs -> !runs.equals(guest))
+        .isPresent();
+  }
+}
