@@ -6,8 +6,8 @@ import org.opentest4j.TestAbortedException;
 
 /** Many rounds of each kind of object; {@link Soak} makes more of them. */
 class SoakTest {
-  private static final String ROUNDS = "40";
-  private static final String CONNECTIONS = "20";
+  private static final String ROUNDS = "20";
+  private static final String CONNECTIONS = "10";
 
   @DeviceTest
   void nothingGrows() {

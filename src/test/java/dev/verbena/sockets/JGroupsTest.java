@@ -193,7 +193,7 @@ class JGroupsTest {
       second.awaitView(3);
       third.says(JOINED); // A member drops messages of members that it does not know yet.
       Address self = first.channel.getAddress();
-      for (int size = 1; size <= 1 << 20; size <<= 4) {
+      for (int size = 1; size <= 1 << 16; size <<= 4) {
         byte[] sent = new byte[size];
         new Random(size).nextBytes(sent);
         first.channel.send(new BytesMessage(null, sent));

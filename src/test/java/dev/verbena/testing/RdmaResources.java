@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -18,6 +19,7 @@ public final class RdmaResources {
 
   private static final int ATTEMPTS = 50;
   private static final int INTERVAL_MILLIS = 200;
+  private static final int LONGEST_MILLIS = 2_000;
 
   private RdmaResources() {}
 
@@ -35,6 +37,18 @@ public final class RdmaResources {
       }
     }
     return counts;
+  }
+
+  /**
+   * Waits until the objects are as many as a condition wants. The longer that takes, the more
+   * rarely it asks: each time starts a program, which is slow under emulation.
+   */
+  public static void await(Predicate<Map<String, Integer>> wanted) throws InterruptedException {
+    for (long pause = INTERVAL_MILLIS;
+        !wanted.test(now());
+        pause = Math.min(2 * pause, LONGEST_MILLIS)) {
+      Thread.sleep(pause);
+    }
   }
 
   /**

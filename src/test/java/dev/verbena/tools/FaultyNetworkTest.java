@@ -34,7 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
  * ends, and nothing is left behind.
  */
 class FaultyNetworkTest {
-  private static final Duration SHORTLY = Duration.ofSeconds(2);
+  private static final Duration SHORTLY = Duration.ofMillis(500);
   private static final String NETDEV_B = "VERBENA_NETDEV_B";
 
   private Map<String, Integer> before;
@@ -48,9 +48,7 @@ class FaultyNetworkTest {
   /** The kernel may still be releasing what was closed last. */
   @AfterEach
   void nothingIsLeft() throws InterruptedException {
-    while (!RdmaResources.now().equals(before)) {
-      Thread.sleep(100);
-    }
+    RdmaResources.await(before::equals);
   }
 
   private static void run(String... command) throws Exception {
@@ -255,10 +253,11 @@ class FaultyNetworkTest {
   /** Waits until both ends have a queue pair, and a little longer. */
   private void awaitConnected(CompletableFuture<Run> client) throws Exception {
     int connected = before.getOrDefault("qp", 0) + 2;
-    while (RdmaResources.now().getOrDefault("qp", 0) < connected) {
-      assertFalse(client.isDone(), () -> "ended early: " + client.join());
-      Thread.sleep(200);
-    }
+    RdmaResources.await(
+        now -> {
+          assertFalse(client.isDone(), () -> "ended early: " + client.join());
+          return now.getOrDefault("qp", 0) >= connected;
+        });
     Thread.sleep(SHORTLY);
   }
 

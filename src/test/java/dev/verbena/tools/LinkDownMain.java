@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
 import dev.verbena.testing.Program;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
@@ -8,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeoutException;
 
 /**
  * A program that takes the link of the spare pair of devices down for two seconds while connections
@@ -30,7 +31,6 @@ final class LinkDownMain {
     tasks.put("rping", start(() -> FaultyNetworkTest.ping(FOR_EVER)));
     tasks.put("perf", start(() -> FaultyNetworkTest.measure(FOR_EVER)));
     awaitConnected(before.getOrDefault("qp", 0) + 2 * tasks.size(), tasks);
-    Thread.sleep(DOWN);
     run("ip", "link", "set", Rig.netdevA(), "down");
     Thread.sleep(DOWN);
     run("ip", "link", "set", Rig.netdevA(), "up");
@@ -59,20 +59,17 @@ final class LinkDownMain {
   }
 
   private static void awaitConnected(int queuePairs, Map<String, CompletableFuture<Void>> tasks)
-      throws Exception {
-    while (RdmaResources.now().getOrDefault("qp", 0) < queuePairs) {
-      for (Map.Entry<String, CompletableFuture<Void>> task : tasks.entrySet()) {
-        if (task.getValue().isDone()) {
-          throw new AssertionError(task.getKey() + " ended early: " + end(task.getValue()));
-        }
-      }
-      Thread.sleep(100);
-    }
+      throws InterruptedException {
+    RdmaResources.await(
+        now -> {
+          tasks.forEach(
+              (name, task) -> assertFalse(task.isDone(), () -> name + " ended early: " + task));
+          return now.getOrDefault("qp", 0) >= queuePairs;
+        });
   }
 
   /** Returns how a task ended. */
-  private static String end(CompletableFuture<Void> task)
-      throws InterruptedException, TimeoutException {
+  private static String end(CompletableFuture<Void> task) throws InterruptedException {
     try {
       task.get();
       return "went on";
