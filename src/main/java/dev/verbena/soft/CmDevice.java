@@ -8,8 +8,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The objects of a device that librdmacm shares between identifiers: a context, which stays open,
- * and a protection domain and an XRC domain, as long as identifiers use them.
+ * The objects of a device that librdmacm shares between identifiers: a context, which stays open
+ * until the network is closed, and a protection domain and an XRC domain, as long as identifiers
+ * use them.
  */
 final class CmDevice {
   private static final int O_CREAT = 0x40;
@@ -17,6 +18,11 @@ final class CmDevice {
   final SoftDevice device;
   final long context;
   private final Verbs verbs;
+
+  /** Keeps the struct at the address of the context, also after it is closed. */
+  @SuppressWarnings("unused")
+  private final SoftObject struct;
+
   private int users;
   private long domain;
   private long xrcDomain;
@@ -25,6 +31,16 @@ final class CmDevice {
     this.verbs = verbs;
     this.device = device;
     this.context = verbs.ibv_open_device(device.struct.address());
+    this.struct = Registry.find(context);
+  }
+
+  /** Closes the context, unless objects of it are open. */
+  synchronized void close() {
+    try {
+      verbs.ibv_close_device(context);
+    } catch (VerbsException e) {
+      // The program has not closed everything: an identifier, or memory in its domain.
+    }
   }
 
   /** Uses the domain, which is allocated if nobody does. */

@@ -23,6 +23,10 @@ final class CmManager {
   private final CmPorts ports = new CmPorts(this);
   private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
   private final Map<SoftDevice, CmDevice> devices = new HashMap<>();
+
+  /** Guarded by the devices. */
+  private boolean isClosed;
+
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
   private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
 
@@ -151,6 +155,9 @@ final class CmManager {
   /** The context and the domain of a device. */
   CmDevice device(SoftDevice device) {
     synchronized (devices) {
+      if (isClosed && !devices.containsKey(device)) {
+        throw new VerbsException("ibv_open_device", Errno.ENODEV, "the network is closed");
+      }
       return devices.computeIfAbsent(device, d -> new CmDevice(verbs, d));
     }
   }
@@ -158,6 +165,21 @@ final class CmManager {
   /** The devices, each with its context. */
   List<CmDevice> devices() {
     return locked(() -> List.copyOf(network.devices())).stream().map(this::device).toList();
+  }
+
+  /** Closes the contexts of the devices: the network is closed. */
+  void close() {
+    synchronized (devices) {
+      isClosed = true;
+      devices.values().forEach(CmDevice::close);
+    }
+  }
+
+  /** Returns whether the address is that of a context which librdmacm opened, and maybe closed. */
+  boolean opened(long context) {
+    synchronized (devices) {
+      return devices.values().stream().anyMatch(device -> device.context == context);
+    }
   }
 
   /** Returns whether librdmacm opened a context itself. */

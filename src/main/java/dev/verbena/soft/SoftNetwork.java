@@ -626,6 +626,7 @@ public final class SoftNetwork implements AutoCloseable {
     if (first) {
       Providers.remove(provider);
       engine.close();
+      provider.manager().close();
     }
   }
 

@@ -71,7 +71,7 @@ final class SoftProvider implements Provider {
   @Override
   public boolean owns(long context) {
     SoftDevice device = Registry.deviceOf(context);
-    return device != null && device.network == network;
+    return device != null ? device.network == network : manager.opened(context);
   }
 
   @Override

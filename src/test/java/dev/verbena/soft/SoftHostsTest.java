@@ -52,6 +52,15 @@ class SoftHostsTest {
     exchange();
   }
 
+  /** RDMA CM opens the devices itself; each context has a file descriptor. */
+  @Test
+  void closedHostsLeaveNoObjectBehind() throws Exception {
+    SoftHosts hosts = SoftHosts.create();
+    hosts.client().send(bytes("question"));
+    hosts.close();
+    assertEquals(List.of(), Registry.of(hosts.network()));
+  }
+
   @Test
   void contextsAreOnDifferentDevices() {
     try (SoftHosts hosts = SoftHosts.create()) {
