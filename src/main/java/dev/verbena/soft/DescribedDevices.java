@@ -42,7 +42,7 @@ public final class DescribedDevices extends ConfiguredDevices {
     }
     SoftNetwork network = SoftNetwork.create();
     try {
-      if (description.chars().allMatch(Character::isDigit)) {
+      if (description.matches("\\d+")) {
         addNumbered(network, description);
       } else {
         for (String device : description.split(",", -1)) {

@@ -1,5 +1,7 @@
 package dev.verbena.soft;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.DeviceLists;
 import dev.verbena.internal.Memory;
@@ -53,6 +55,10 @@ public final class SoftNetwork implements AutoCloseable {
   private static final AtomicInteger COUNT = new AtomicInteger();
   private static final String UDP_DEVICE = "udp";
   private static final String TRACE = "dev.verbena.soft.trace";
+
+  /** {@code IBV_SYSFS_NAME_MAX}, without the zero at the end. */
+  private static final int MAX_NAME = 63;
+
   private static final long LOCALLY_ADMINISTERED = 0x0200_0000_0000_0000L;
 
   final Link link;
@@ -217,7 +223,7 @@ public final class SoftNetwork implements AutoCloseable {
    * @param name its name, unlike that of any other device of this network
    * @param addresses the IP addresses of its port, each of which becomes a GID
    * @return the device
-   * @throws IllegalArgumentException if the name or an address is in use
+   * @throws IllegalArgumentException if the name or an address is in use or invalid
    */
   public Device addDevice(String name, InetAddress... addresses) {
     return addDevice(name, List.of(List.of(addresses)));
@@ -229,7 +235,8 @@ public final class SoftNetwork implements AutoCloseable {
    * @param name its name, unlike that of any other device of this network
    * @param ports the IP addresses of each port, in the order of the ports
    * @return the device
-   * @throws IllegalArgumentException if the name or an address is in use, or there is no port
+   * @throws IllegalArgumentException if the name or an address is in use or invalid, or there is no
+   *     port
    */
   public Device addDevice(String name, List<List<InetAddress>> ports) {
     add(name, ports);
@@ -258,12 +265,14 @@ public final class SoftNetwork implements AutoCloseable {
 
   /** Adds a device, without creating its {@link Device}. */
   SoftDevice add(String name, List<List<InetAddress>> ports) {
-    if (name.isEmpty() || name.length() > 63) {
-      throw new IllegalArgumentException("a device name has 1 to 63 characters: '" + name + "'");
+    if (name.isEmpty() || name.getBytes(UTF_8).length > MAX_NAME || name.indexOf('\0') >= 0) {
+      throw new IllegalArgumentException(
+          "a device name has 1 to 63 bytes in UTF-8, none of them zero: '" + name + "'");
     }
     if (ports.isEmpty() || ports.size() > 16) {
       throw new IllegalArgumentException("a device has 1 to 16 ports, not " + ports.size());
     }
+    ports.forEach(port -> port.forEach(SoftNetwork::requireUnicast));
     long guid =
         LOCALLY_ADMINISTERED | (RandomGenerator.getDefault().nextLong() >>> 16 & 0xffff_ffff_ff00L);
     List<List<Gids>> gids =
@@ -284,6 +293,13 @@ public final class SoftNetwork implements AutoCloseable {
           updateRoutes();
           return device;
         });
+  }
+
+  private static void requireUnicast(InetAddress address) {
+    if (address.isAnyLocalAddress() || address.isMulticastAddress()) {
+      throw new IllegalArgumentException(
+          "a port has unicast addresses, no wildcard or multicast address: " + address);
+    }
   }
 
   private void requireOpen() {

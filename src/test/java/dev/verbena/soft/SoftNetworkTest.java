@@ -17,6 +17,8 @@ import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Networks, their devices, and faults on demand. */
 class SoftNetworkTest {
@@ -159,6 +161,46 @@ class SoftNetworkTest {
       assertThrows(IllegalArgumentException.class, () -> faults.fail("ibv_alloc_pd", 0, 1));
       assertThrows(IllegalArgumentException.class, () -> faults.portDown("soft0", 1));
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "\0",
+        "a\0b",
+        "0123456789012345678901234567890123456789012345678901234567890123"
+      })
+  void deviceNamesAreCheckedBeforeADeviceIsAdded(String name) {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      assertThrows(IllegalArgumentException.class, () -> network.addDevice(name));
+      assertThrows(IllegalStateException.class, network::device);
+    }
+  }
+
+  /** 32 characters, 64 bytes: one more than the struct holds. */
+  @Test
+  void deviceNamesAreMeasuredInBytes() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      assertThrows(IllegalArgumentException.class, () -> network.addDevice("\u00fc".repeat(32)));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"0.0.0.0", "::", "224.0.0.9", "ff02::9"})
+  void portsHaveUnicastAddresses(String address) {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> network.addDevice("soft0", InetAddress.ofLiteral(address)));
+    }
+  }
+
+  @Test
+  void emptyDescriptionSaysWhatADescriptionIs() {
+    IllegalArgumentException e =
+        assertThrows(IllegalArgumentException.class, () -> SoftNetwork.of(" "));
+    assertTrue(e.getMessage().contains("a number of devices, or NAME="), e.getMessage());
   }
 
   /** Otherwise RDMA CM, while another thread closes the network, passes the context to C. */
