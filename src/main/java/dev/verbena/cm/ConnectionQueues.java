@@ -53,6 +53,12 @@ public final class ConnectionQueues {
    */
   public QueuePair createQueuePair(QueuePairCapacity capacity) {
     requireRoomForQueuePair();
+    // The identifier, which has the completion queues, is not destroyed before they have owners.
+    VERBS.whileOpen(id.owner(), () -> createWithCompletionQueues(capacity));
+    return queuePair;
+  }
+
+  private void createWithCompletionQueues(QueuePairCapacity capacity) {
     long pd = home.get().segment().address();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = attributes(arena, capacity);
@@ -60,8 +66,15 @@ public final class ConnectionQueues {
       id.call(
           "creating the queue pair",
           (rdmacm, pointer) -> rdmacm.rdma_create_qp(pointer, pd, attr.address()));
-      adopt(VERBS.readCapacity(ibv_qp_init_attr.cap(attr)));
-      return queuePair;
+      QueuePair before = queuePair;
+      try {
+        adopt(VERBS.readCapacity(ibv_qp_init_attr.cap(attr)));
+      } catch (Throwable t) {
+        if (queuePair == before) {
+          destroyQueuePair(); // Another thread closes the identifier, for example.
+        }
+        throw t;
+      }
     }
   }
 

@@ -86,12 +86,13 @@ final class CmHandle {
         });
     SoftPort port = manager.locked(() -> id.port);
     if (device == null && port != null) {
-      device = manager.device(port.device);
+      CmDevice bound = manager.device(port.device);
       struct
-          .putLong("verbs", device.context)
-          .putLong("pd", device.use())
+          .putLong("pd", bound.use())
+          .putLong("verbs", bound.context)
           .putByte("port_num", port.number)
           .putShort("route.addr.addr.ibaddr.pkey", -1);
+      device = bound; // From now on it is released with the identifier.
     }
   }
 

@@ -3,8 +3,10 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.ConnectionParameters;
@@ -17,6 +19,8 @@ import dev.verbena.verbs.QueuePairCapacity;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -191,5 +195,50 @@ class CmFaultsTest {
     server.accept();
     next(active, EventType.ESTABLISHED);
     next(passive, EventType.ESTABLISHED);
+  }
+
+  @Test
+  void anIdentifierWhoseDomainCannotBeAllocatedIsClosed() {
+    network.faults().fail("ibv_alloc_pd", 1, Errno.ENOMEM);
+    ConnectionId id = passive.createId(PortSpace.TCP);
+    VerbsException e =
+        assertThrows(
+            VerbsException.class,
+            () -> id.bind(new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 0)));
+    assertEquals(Errno.ENOMEM, e.errno());
+    id.close();
+  }
+
+  /** The completion queues have no owner yet when another thread begins to close. */
+  @Test
+  void closingAnIdentifierWhileItGetsAQueuePairLeavesNothing() throws Exception {
+    for (int round = 0; round < 500; round++) {
+      ConnectionId id = passive.createId(PortSpace.TCP);
+      id.bind(new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 0));
+      CountDownLatch begun = new CountDownLatch(1);
+      Thread creator =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    begun.countDown();
+                    try {
+                      var _ = id.queues().createQueuePair(SMALL);
+                    } catch (IllegalStateException | VerbsException e) {
+                      // The identifier was closed before.
+                    }
+                  });
+      begun.await();
+      pause(round);
+      id.close();
+      creator.join();
+      assertEquals(Map.of("event channel", 2), network.openObjects(), "round " + round);
+    }
+  }
+
+  /** So that closing meets another moment of the creation in each round. */
+  private static void pause(int round) {
+    for (int i = 0; i < round % 50 * 200; i++) {
+      Thread.onSpinWait();
+    }
   }
 }
