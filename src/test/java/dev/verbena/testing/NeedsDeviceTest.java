@@ -11,6 +11,10 @@ import java.io.PrintStream;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -78,6 +82,20 @@ class NeedsDeviceTest {
       network.addDevice("soft0", InetAddress.getByName("192.0.2.1"));
       assertFalse(network.call(() -> condition.evaluateExecutionCondition(context)).isDisabled());
     }
+  }
+
+  /** Of -Psoft, and of the run of all device tests in mvn verify. */
+  @Test
+  void bothRunsOnSoftwareDevicesHaveTheSameVariables() throws Exception {
+    List<String> variables =
+        Pattern.compile("(?s)<environmentVariables>(.*?)</environmentVariables>")
+            .matcher(Files.readString(Path.of("pom.xml")))
+            .results()
+            .map(block -> block.group(1).replaceAll("\\s", ""))
+            .toList();
+    assertEquals(2, variables.size());
+    assertTrue(variables.getFirst().contains("<VERBENA_SOFT>2</VERBENA_SOFT>"), "are found");
+    assertEquals(variables.getFirst(), variables.getLast());
   }
 
   @Test
