@@ -80,7 +80,7 @@ final class AsyncEventQueue {
   /** Discards the events of an object, and waits until those taken are acknowledged. */
   void forget(SoftObject object) {
     boolean interrupted = false;
-    synchronized (UNACKNOWLEDGED) { // An event is either still there, or counted.
+    synchronized (UNACKNOWLEDGED) { // An event is either still queued, or counted as taken.
       events.removeIf(event -> object.equals(event.object()));
       while (UNACKNOWLEDGED.containsKey(object.address())) {
         try {

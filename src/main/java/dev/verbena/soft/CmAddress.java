@@ -40,7 +40,7 @@ final class CmAddress {
     return Memory.getShort(address) == SocketAddresses.AF_INET ? 16 : 28;
   }
 
-  /** Writes a {@code sockaddr} to where there is room for any. */
+  /** Writes a {@code sockaddr} to a {@code sockaddr_storage}. */
   static void write(InetSocketAddress socketAddress, long address) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment bytes = SocketAddresses.write(socketAddress, arena);

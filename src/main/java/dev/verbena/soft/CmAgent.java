@@ -27,15 +27,18 @@ import java.util.concurrent.ThreadLocalRandom;
  * under the network's lock.
  */
 final class CmAgent implements ManagementHandler {
-  /** A message that was received, and where. */
+  /** A received message, with the port that received it. */
   private record Arrival(SoftPort port, Gids from, CmDatagram datagram) {}
 
-  /** A number that a peer gave, and the GUID of the peer's device. */
+  /** A number that a peer chose, and the GUID of the peer's device. */
   private record PeerKey(long guid, int number) {}
 
   private static final int HOP_LIMIT = 64;
 
-  /** How many messages may wait; the sender of one that is dropped sends it again. */
+  /**
+   * The maximum number of received messages that wait. Further ones are dropped, and their senders
+   * repeat them.
+   */
   private static final int MAX_ARRIVALS = 1024;
 
   private final CmManager manager;
@@ -52,10 +55,7 @@ final class CmAgent implements ManagementHandler {
   private int nextId = ThreadLocalRandom.current().nextInt();
   private long nextTransaction = ThreadLocalRandom.current().nextLong();
 
-  /**
-   * Handles what was received: later, since a message is delivered while the sender is still at
-   * work.
-   */
+  /** Handles received messages later, since they are delivered during the work of their sender. */
   private final Task task =
       new Task() {
         @Override
@@ -114,7 +114,7 @@ final class CmAgent implements ManagementHandler {
     exchanges.put(exchange.id, exchange);
   }
 
-  /** Remembers the peer of an exchange, which is known now. */
+  /** Registers an exchange by its peer, which is known now. */
   void addPeer(CmExchange exchange) {
     byPeer.put(new PeerKey(exchange.peerGuid, exchange.peerId), exchange);
     byQueuePair.put(new PeerKey(exchange.peerGuid, exchange.peerQueuePair), exchange);
@@ -218,7 +218,7 @@ final class CmAgent implements ManagementHandler {
     }
   }
 
-  /** A peer that gives up says so before it knows the number of this end. */
+  /** A peer may reject before it has received the communication ID of this end. */
   private CmExchange rejected(Rej rej) {
     if (rej.reason() == CmExchange.REASON_TIMEOUT && rej.info().length >= Long.BYTES) {
       return byPeer.get(new PeerKey(ByteBuffer.wrap(rej.info()).getLong(), rej.id()));

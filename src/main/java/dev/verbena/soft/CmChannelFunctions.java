@@ -39,7 +39,10 @@ final class CmChannelFunctions {
 
   private static final MemorySegment UNKNOWN = Arena.global().allocateFrom("UNKNOWN EVENT");
 
-  /** An event that was taken: its struct, and who waits until it is acknowledged. */
+  /**
+   * An event that was taken and is not yet acknowledged: its struct, and the objects whose
+   * destruction waits for the acknowledgement.
+   */
   private record Taken(MemorySegment memory, CmHandle handle, CmMembership group) {}
 
   private final CmManager manager;
@@ -101,7 +104,7 @@ final class CmChannelFunctions {
     return event;
   }
 
-  /** Does what librdmacm does at an event; null if the program does not get it. */
+  /** Processes an event as librdmacm does; returns null if the program does not receive it. */
   private Taken process(CmEvent event) {
     CmHandle handle = event.id().handle;
     int type = event.type();

@@ -43,7 +43,7 @@ final class CmDevice {
     }
   }
 
-  /** Uses the domain, which is allocated if nobody does. */
+  /** Returns the domain and counts a user; allocates the domain for the first user. */
   synchronized long use() {
     if (domain == 0) {
       domain = verbs.ibv_alloc_pd(context);
@@ -52,7 +52,7 @@ final class CmDevice {
     return domain;
   }
 
-  /** Uses the domain no longer. */
+  /** Counts a user less; deallocates the domain after the last user. */
   synchronized void release() {
     users--;
     if (users > 0) {

@@ -5,7 +5,7 @@ final class CmErrno {
   static final int EISCONN = 106;
   static final int ECONNREFUSED = 111;
 
-  /** Not an errno of the C library; the kernel reports it. */
+  /** ENOTSUPP of the kernel, which is no errno of the C library. */
   static final int ENOTSUPP = 524;
 
   private CmErrno() {}

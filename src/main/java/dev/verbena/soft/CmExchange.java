@@ -65,7 +65,7 @@ final class CmExchange {
   private final CmAgent agent;
   private final Timer timer;
 
-  /** Told of events; null if it was destroyed. */
+  /** The identifier that receives the events; null after it was destroyed. */
   private CmId owner;
 
   private long transaction;
@@ -144,7 +144,7 @@ final class CmExchange {
     return exchange;
   }
 
-  /** Takes over what the peer offers: its resources for responses limit this end's requests. */
+  /** Stores the offer of the peer, whose responder resources limit the requests of this end. */
   private void take(Offer offer) {
     peerQueuePair = offer.queuePair();
     peerPsn = offer.startingPsn();
@@ -231,7 +231,7 @@ final class CmExchange {
     forget();
   }
 
-  /** Data arrived before the RTU, and stands for it. */
+  /** Data arrived before the RTU, which establishes the connection as the RTU does. */
   void notifyEstablished() {
     if (state == State.ESTABLISHED) {
       throw new VerbsException("rdma_notify", CmErrno.EISCONN);
@@ -240,7 +240,7 @@ final class CmExchange {
     established();
   }
 
-  /** Begins to end the connection, or answers the peer that did; otherwise does nothing. */
+  /** Sends a DREQ, or the DREP that answers that of the peer; otherwise does nothing. */
   void disconnect() {
     if (state == State.ESTABLISHED) {
       state = State.DREQ_SENT;

@@ -16,7 +16,7 @@ final class CmHandle {
   final CmId id;
   final CStruct struct = CStruct.allocate(rdma_cm_id.layout());
 
-  /** Whether it waits on a channel of its own. */
+  /** Whether it is in synchronous mode: functions wait for events on its own channel. */
   boolean isSynchronous;
 
   /** The device that it is bound to, or null. */
@@ -34,7 +34,7 @@ final class CmHandle {
   /** Whether the queue pair could not be connected. */
   boolean isBroken;
 
-  /** What precedes the private data of the next request. */
+  /** The bytes that precede the private data of the next request. */
   byte[] connectData = new byte[0];
 
   /** The {@code struct ibv_qp_init_attr} for the queue pairs of requests, or null. */
@@ -106,7 +106,7 @@ final class CmHandle {
     return struct.getLong("qp");
   }
 
-  /** Remembers the attributes for the queue pairs of requests. */
+  /** Stores the attributes for the queue pairs of requests. */
   void queuePairAttributes(long attributes, int type) {
     queuePairAttributes = CStruct.allocate(ibv_qp_init_attr.layout());
     queuePairAttributes

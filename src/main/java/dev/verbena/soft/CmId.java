@@ -86,7 +86,10 @@ final class CmId {
   private final List<CmMembership> memberships = new ArrayList<>();
   private final Timer resolution;
 
-  /** Whether a request made it, and nothing was done to it yet: its events are not reported. */
+  /**
+   * Whether a request created it, and it was not yet accepted or rejected: its events are not
+   * reported.
+   */
   private boolean isFresh;
 
   /**

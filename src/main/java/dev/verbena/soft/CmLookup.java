@@ -55,7 +55,7 @@ final class CmLookup {
     this.timer = new Deadline(agent.timers());
   }
 
-  /** Asks for a service. */
+  /** Creates the active end, and sends a SIDR REQ. */
   static CmLookup active(
       CmAgent agent, CmId owner, SoftPort port, Path path, long service, byte[] data) {
     SidrReq message = new SidrReq(agent.newId(), service, data);
@@ -66,7 +66,7 @@ final class CmLookup {
     return lookup;
   }
 
-  /** Was asked for a service. */
+  /** Creates the passive end, for a received SIDR REQ. */
   static CmLookup passive(CmAgent agent, CmId owner, SoftPort port, Path path, CmDatagram request) {
     return new CmLookup(agent, owner, port, path, request, false);
   }
@@ -75,7 +75,7 @@ final class CmLookup {
     return path;
   }
 
-  /** Whether it is about a request that came from a GID. */
+  /** Whether its request came from a GID. */
   boolean isOf(int number, Gids from) {
     return id == number && path.destination().equals(from);
   }

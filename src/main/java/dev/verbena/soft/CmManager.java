@@ -132,7 +132,7 @@ final class CmManager {
     return isLinked() ? CmTimers.NETWORK : CmTimers.LOCAL;
   }
 
-  /** Whether packets get from one port to another, or to a peer of another network (null). */
+  /** Whether packets reach one port from another, or a peer of another network (null). */
   boolean reaches(SoftPort from, SoftPort to) {
     if (to == null) {
       return from.isActive();
@@ -145,7 +145,7 @@ final class CmManager {
     return agents.computeIfAbsent(device, d -> new CmAgent(this, d));
   }
 
-  /** Lets all devices receive messages. Called under the network's lock. */
+  /** Makes all devices receive messages of RDMA CM. Called under the network's lock. */
   void startAgents() {
     network.devices().forEach(this::agent);
   }

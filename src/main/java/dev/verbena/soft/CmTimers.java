@@ -8,7 +8,7 @@ package dev.verbena.soft;
  * @param ack the local ACK timeout of queue pairs, and the time in TIMEWAIT
  */
 record CmTimers(int response, int ack) {
-  /** For devices of one JVM: both 268 ms. */
+  /** The times of devices in one JVM: both are 268 ms. */
   static final CmTimers LOCAL = new CmTimers(16, 16);
 
   /** For a device whose peers are on a network: those of Linux 6.12, 4.3 s and 537 ms. */
@@ -17,10 +17,10 @@ record CmTimers(int response, int ack) {
   /** How often a message is sent again. */
   static final int RETRIES = 15;
 
-  /** A peer that asks for more does not hold an exchange for longer: 17 s. */
+  /** The longest time that an MRA of the peer extends the wait for an answer: 17 s. */
   static final int MAX_RESPONSE = 22;
 
-  /** How long a program may think about a request, once that was asked: 69 s. */
+  /** How long a program may take to answer a request, after an MRA: 69 s. */
   static final int SERVICE = 24;
 
   /** A time in nanoseconds. */

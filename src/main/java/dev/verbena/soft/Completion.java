@@ -22,7 +22,7 @@ final class Completion {
   long tag;
   int tagData;
 
-  /** The queue pair that it is of, for when it is destroyed. */
+  /** The queue pair of the completion, which discards it when it is destroyed. */
   Object owner;
 
   void clear() {

@@ -22,7 +22,7 @@ public final class DescribedDevices extends ConfiguredDevices {
   private static final Pattern WITH_PORT = Pattern.compile("(?:\\[(.+)]|([^:]+)):(\\d{1,5})");
   private static final int MAX = 64;
 
-  /** For the service loader. */
+  /** Creates the provider of devices; called by the service loader. */
   public DescribedDevices() {}
 
   @Override

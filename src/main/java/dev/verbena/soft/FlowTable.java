@@ -15,7 +15,9 @@ final class FlowTable {
   private final List<SoftFlow> sniffers = new ArrayList<>();
   private final byte[] scratch = new byte[EthernetFrame.MAX_FIELDS];
 
-  /** The number of the current frame. Each queue pair is at one port, so that it suffices. */
+  /**
+   * The number of the current frame. One per port suffices, since each queue pair is at one port.
+   */
   private long frames;
 
   private List<SoftFlow> list(int type) {

@@ -7,14 +7,14 @@ import java.util.ArrayDeque;
  * the keys that an index has had one after the other different.
  */
 final class KeyTable {
-  /** An index is used again only after so many have been given back. */
+  /** The number of indices that must be free before one is used again. */
   private static final int REST = 1024;
 
   private final IntMap<MemoryKey> keys = new IntMap<>();
   private final ArrayDeque<Integer> free = new ArrayDeque<>();
   private int next = 0x10;
 
-  /** A key that nothing has. */
+  /** A key that identifies nothing. */
   int reserve() {
     return free.size() > REST ? (free.remove() & ~0xff) | 0x01 : (next++ << 8) | 0x01;
   }
@@ -34,7 +34,7 @@ final class KeyTable {
     keys.remove(key);
   }
 
-  /** What a key stands for, or null. */
+  /** Returns the memory that a key identifies, or null. */
   MemoryKey get(int key) {
     return keys.get(key);
   }

@@ -23,7 +23,7 @@ final class MemoryKey {
 
   final long length;
 
-  /** Where the memory of the first address is. */
+  /** The address of the memory of the first address of the range. */
   final long memory;
 
   final int access;

@@ -60,7 +60,7 @@ final class ReceiveQueue {
     return 0;
   }
 
-  /** Takes the oldest request; false if there is none. */
+  /** Removes the oldest request and copies it; returns false if there is none. */
   synchronized boolean take(ReceiveRequest into) {
     if (posted == taken) {
       return false;

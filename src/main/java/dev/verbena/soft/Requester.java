@@ -5,8 +5,8 @@ import dev.verbena.raw.rdma_h;
 
 /**
  * The requester of a reliable connection: sends the packets of the send queue, and completes send
- * requests by what the responder answers. Go-back-N: after a NAK or a timeout it continues from the
- * oldest packet that was not acknowledged.
+ * requests by what the responder answers. It retransmits by go-back-N: after a NAK or a timeout it
+ * continues from the oldest packet that was not acknowledged.
  */
 final class Requester {
   /** How many packets may be unacknowledged. */
@@ -43,7 +43,7 @@ final class Requester {
   private int retriesLeft;
   private int rnrRetriesLeft;
 
-  /** Whether responses were asked for again, and nothing arrived since. */
+  /** Whether responses were requested again, and none has arrived since. */
   private boolean askedAgain;
 
   /** Why the request at the cursor cannot be sent, or 0. */
@@ -205,7 +205,7 @@ final class Requester {
     return true;
   }
 
-  /** Checks what the requester itself can find wrong: a completion status, or 0. */
+  /** Validates a request at the requester; returns a completion status, or 0. */
   private int check(SendRequest request) {
     long length = request.length();
     if (length > SoftDevice.MAX_MESSAGE) {
@@ -483,7 +483,10 @@ final class Requester {
     }
   }
 
-  /** Sends again from the oldest packet that is not acknowledged, unless that was tried enough. */
+  /**
+   * Retransmits from the oldest packet that is not acknowledged, unless the retry count is
+   * exhausted.
+   */
   private void retry() {
     if (retriesLeft-- == 0) {
       fail(rdma_h.IBV_WC_RETRY_EXC_ERR());

@@ -39,7 +39,7 @@ final class RoceCodec {
 
   private RoceCodec() {}
 
-  /** What became of bytes that were read. */
+  /** The result of reading a datagram. */
   enum Result {
     /** A packet. */
     PACKET,

@@ -18,16 +18,16 @@ final class SendQueue {
   /** For each slot inline data, and the header of a TSO request. */
   private final MemorySegment buffers;
 
-  /** Held by who posts, from {@code ibv_wr_start} to {@code ibv_wr_complete} as well. */
+  /** Held by the thread that posts, also from {@code ibv_wr_start} to {@code ibv_wr_complete}. */
   final ReentrantLock posting = new ReentrantLock();
 
-  /** What is built between {@code ibv_wr_start} and {@code ibv_wr_complete}. */
+  /** The requests that are built between {@code ibv_wr_start} and {@code ibv_wr_complete}. */
   int pending;
 
   int pendingError;
   SendRequest current;
 
-  /** Requests that were posted; changed by who holds the lock. */
+  /** The number of requests that were posted; changed under the lock. */
   private volatile long posted;
 
   /** Requests that are done. */

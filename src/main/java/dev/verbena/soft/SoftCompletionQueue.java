@@ -12,7 +12,7 @@ final class SoftCompletionQueue extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_cq.layout(), "handle");
   private static final int VENDOR_ERROR = 0x55;
 
-  /** How long an empty queue is polled before the processor is offered to others. */
+  /** How long a thread polls an empty queue before it yields the processor. */
   private static final long NANOS_WITHOUT_YIELD = 20_000;
 
   final SoftContext context;
@@ -35,8 +35,8 @@ final class SoftCompletionQueue extends SoftObject {
   private volatile int size;
 
   /**
-   * Since when the queue was found empty without an offer of the processor; 0 if it was not.
-   * Threads that poll may overwrite what others noted.
+   * The time since which the queue was found empty without a yield of the processor; 0 if it was
+   * not. Threads that poll overwrite each other's value.
    */
   private long emptySince;
 
@@ -186,8 +186,8 @@ final class SoftCompletionQueue extends SoftObject {
   }
 
   /**
-   * Runs a turn of the network's engine in this thread. Offers the processor to other threads from
-   * time to time: where there are few, the peer would wait for those that poll.
+   * Runs a turn of the network's engine in this thread. Yields the processor at intervals: on a
+   * host with few processors the peer would wait for the threads that poll.
    */
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {

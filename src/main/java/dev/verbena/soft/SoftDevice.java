@@ -194,7 +194,7 @@ final class SoftDevice {
 
   // Management datagrams
 
-  /** Sets what receives the management datagrams of queue pair 1. */
+  /** Sets the receiver of the management datagrams of queue pair 1. */
   void management(ManagementHandler handler) {
     management = handler;
   }
@@ -208,7 +208,7 @@ final class SoftDevice {
     contexts.forEach(context -> context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0));
   }
 
-  /** The device is gone: what is outstanding fails. */
+  /** The device was removed: outstanding requests fail. */
   void remove() {
     removed = true;
     fatal();

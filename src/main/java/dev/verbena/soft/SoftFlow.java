@@ -2,7 +2,7 @@ package dev.verbena.soft;
 
 import java.util.List;
 
-/** A flow rule: which frames it concerns, and what is done with them. */
+/** A flow rule: the frames that it matches, and its actions. */
 final class SoftFlow extends SoftObject {
   final SoftQueuePair queuePair;
   final SoftPort port;

@@ -196,7 +196,7 @@ final class SoftQueuePair extends SoftObject {
         || s == rdma_h.IBV_QPS_SQE();
   }
 
-  /** Takes over modified attributes, then a new state. */
+  /** Stores modified attributes, then enters a new state. */
   void modified(int mask, int next) {
     int before = state;
     transport.modified(mask);
@@ -317,7 +317,7 @@ final class SoftQueuePair extends SoftObject {
   /** Adds a packet that arrived. */
   void deliver(Packet packet) {
     if (transportBits == Opcode.UC || transportBits == Opcode.UD) {
-      transport.receive(packet); // At once: nothing is answered.
+      transport.receive(packet); // Handled at once: these services send no answers.
       device.network.engine.packets.release(packet);
     } else {
       if (isArmed() && !path.leadsTo(packet) && alternatePath.leadsTo(packet)) {
@@ -498,7 +498,7 @@ final class SoftQueuePair extends SoftObject {
     queue.add(completion, packet != null && packet.solicited);
   }
 
-  /** Ends everything: the queue pair is destroyed. */
+  /** Ends all work: the queue pair is destroyed. */
   void close() {
     state(rdma_h.IBV_QPS_RESET());
     reset();

@@ -7,7 +7,7 @@ import dev.verbena.raw.ibv_ops_wr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 
-/** Shared receive queues with tag matching. */
+/** The functions of shared receive queues with tag matching. */
 final class TagFunctions {
   /** Creates a queue from a {@code struct ibv_srq_init_attr_ex}. */
   static SoftSharedQueue create(String function, CStruct attr) {

@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** Work that a network's engine does when it was asked to. */
+/** Work that a network's engine does on request. */
 abstract class Task {
   private static final VarHandle REQUESTED;
 
@@ -27,12 +27,12 @@ abstract class Task {
   /** Whether it is among the tasks to run. Used under the network's lock. */
   boolean isQueued;
 
-  /** Notes that another thread requests it; true for the first of several notes. */
+  /** Marks it as requested by another thread; returns true if it was not marked before. */
   final boolean request() {
     return !(boolean) REQUESTED.getVolatile(this) && REQUESTED.compareAndSet(this, false, true);
   }
 
-  /** What other threads request from now on needs another run. */
+  /** Clears the mark: a request from now on leads to another run. */
   final void accept() {
     REQUESTED.setVolatile(this, false);
   }

@@ -1,6 +1,6 @@
 package dev.verbena.soft;
 
-/** Something to do at a time, unless it is stopped before. Used under the network's lock. */
+/** A timer: an action at a time, unless it is stopped before. Used under the network's lock. */
 abstract class Timer {
   private final TimerQueue queue;
 

@@ -18,6 +18,6 @@ interface Transport {
   /** Whether all send requests that were begun are done. */
   boolean isDrained();
 
-  /** Ends what is under way: the queue pair enters the error state or is reset. */
+  /** Ends all transfers: the queue pair enters the error state or is reset. */
   void stop();
 }

@@ -6,7 +6,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 
-/** The memory of datagrams and of what {@code sendmmsg} and {@code recvmmsg} need for them. */
+/**
+ * The memory of datagrams and of the structs that {@code sendmmsg} and {@code recvmmsg} require for
+ * them.
+ */
 final class UdpMessages {
   /** How many datagrams a system call sends or receives. */
   static final int COUNT = 64;

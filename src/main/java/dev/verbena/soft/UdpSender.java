@@ -48,7 +48,7 @@ final class UdpSender {
     }
   }
 
-  /** Takes a packet over; it is sent by {@link #flush} at the latest. */
+  /** Adds a packet, which is sent by {@link #flush} at the latest. */
   void send(Packet packet) {
     if (Gids.isIpv4(packet.destinationGidHigh, packet.destinationGidLow) != ipv4
         || RoceCodec.length(packet) + Icrc.LENGTH > UdpMessages.CAPACITY) {
@@ -107,7 +107,7 @@ final class UdpSender {
     Memory.putInt(address + CONTROL_HEADER, value);
   }
 
-  /** Sends what was taken over. */
+  /** Sends the packets that were added. */
   void flush() {
     UdpSocket socket = sources.socket(source);
     int done = 0;
