@@ -32,7 +32,12 @@ public final class EventFile implements AutoCloseable {
       handle("write", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
   private static final MethodHandle CLOSE = handle("close", JAVA_INT, JAVA_INT);
 
+  private static final MemorySegment ONE = Arena.global().allocateFrom(JAVA_LONG, 1);
+
   private final int descriptor;
+
+  /** The errno of {@link #add}. */
+  private final MemorySegment capture = Arena.ofAuto().allocate(CAPTURE);
 
   private EventFile(int descriptor) {
     this.descriptor = descriptor;
@@ -73,13 +78,11 @@ public final class EventFile implements AutoCloseable {
     return descriptor;
   }
 
-  /** Increments the counter. */
+  /** Increments the counter. Allocates nothing. */
   public void add() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      MemorySegment one = arena.allocateFrom(JAVA_LONG, 1);
+    try {
       long written =
-          (long) WRITE.invokeExact(capture, descriptor, one.address(), (long) Long.BYTES);
+          (long) WRITE.invokeExact(capture, descriptor, ONE.address(), (long) Long.BYTES);
       if (written != Long.BYTES) {
         throw new VerbsException("write", (int) ERRNO.get(capture, 0L));
       }

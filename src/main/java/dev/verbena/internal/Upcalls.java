@@ -18,57 +18,110 @@ import java.util.Arrays;
  *
  * <p>An exception that left an upcall would end the JVM. Each pointer therefore converts it into
  * the result by which C reports a failure: NULL and errno for a function that returns a pointer,
- * the errno for one that returns an int. An exception other than {@link VerbsException} is an
- * internal error of the implementation: it is logged, and reported as EIO.
+ * the errno for one that returns an int, the negative errno for one that returns a count. An
+ * exception other than {@link VerbsException} is an internal error of the implementation: it is
+ * logged, and reported as EIO. The conversion allocates nothing, since the heap may be full.
  */
 public final class Upcalls {
-  private static final System.Logger LOGGER = System.getLogger(Upcalls.class.getName());
-  private static final MethodHandle FAILED;
+  private static final FailureLog FAILURES =
+      new FailureLog(Upcalls.class, "internal error of the software device");
+
+  private static final int REHEARSALS = 256;
+
+  /** More than any struct whose address is passed. */
+  private static final int REHEARSAL_BYTES = 4096;
 
   static {
-    try {
-      FAILED =
-          MethodHandles.lookup()
-              .findStatic(
-                  Upcalls.class,
-                  "failed",
-                  MethodType.methodType(Object.class, Class.class, Throwable.class));
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
+    int _ = errno(new VerbsException("", 0)); // The first call would load the class.
   }
 
   private Upcalls() {}
 
   /** A pointer to a function whose parameters are long, int, short and byte. */
   public static MemorySegment stub(MethodHandle function) {
+    return stub(function, "failed");
+  }
+
+  /** A pointer to a function that returns a count, or the negative errno if it fails. */
+  public static MemorySegment countingStub(MethodHandle function) {
+    return stub(function, "countFailed");
+  }
+
+  /**
+   * Calls a function of a stub so often that the JVM adapts the method handle to it
+   * (<i>customization</i>, after 127 calls) now: later, with a full heap, that would fail outside
+   * of the function, and end the JVM. The first argument is the address of zeros, as is the third.
+   */
+  public static MemorySegment rehearsed(MemorySegment stub) {
+    try (Arena arena = Arena.ofConfined()) {
+      long zeros = arena.allocate(REHEARSAL_BYTES, Long.BYTES).address();
+      for (int i = 0; i < REHEARSALS; i++) {
+        long _ = Call.plain(stub, zeros, 0, zeros);
+      }
+    }
+    return stub;
+  }
+
+  private static MemorySegment stub(MethodHandle function, String failed) {
     MethodType type = function.type();
-    MethodHandle failed =
-        MethodHandles.insertArguments(FAILED, 0, type.returnType())
-            .asType(MethodType.methodType(type.returnType(), Throwable.class));
-    MethodHandle guarded = MethodHandles.catchException(function, Throwable.class, failed);
+    MethodHandle guarded =
+        MethodHandles.catchException(function, Throwable.class, handler(type.returnType(), failed));
     return Linker.nativeLinker().upcallStub(guarded, descriptor(type), Arena.global());
   }
 
-  @SuppressWarnings("UnusedMethod") // Called through FAILED.
-  private static Object failed(Class<?> result, Throwable t) {
-    int errno = Errno.EIO;
+  /** The conversion of an exception to a result: for each type a method of its own, unboxed. */
+  private static MethodHandle handler(Class<?> result, String prefix) {
+    String name = prefix + Character.toUpperCase(result.getName().charAt(0));
+    try {
+      return MethodHandles.lookup()
+          .findStatic(
+              Upcalls.class,
+              name + result.getName().substring(1),
+              MethodType.methodType(result, Throwable.class));
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
+  private static int errno(Throwable t) {
     if (t instanceof VerbsException e) {
-      errno = e.errno();
-    } else {
-      LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", t);
+      return e.errno();
     }
-    if (result == void.class) {
-      return null;
-    } else if (result == long.class) {
-      ThreadErrno.set(errno); // The caller of the function reads it next.
-      return 0L;
-    } else if (result == short.class) {
-      return (short) 0;
-    } else if (result == byte.class) {
-      return (byte) 0;
-    }
-    return errno;
+    FAILURES.log(t);
+    return Errno.EIO;
+  }
+
+  @SuppressWarnings("UnusedMethod") // Through handler().
+  private static void failedVoid(Throwable t) {
+    int _ = errno(t);
+  }
+
+  @SuppressWarnings("UnusedMethod") // Through handler().
+  private static int failedInt(Throwable t) {
+    return errno(t);
+  }
+
+  @SuppressWarnings("UnusedMethod") // Through handler().
+  private static int countFailedInt(Throwable t) {
+    return -errno(t);
+  }
+
+  @SuppressWarnings("UnusedMethod") // Through handler().
+  private static long failedLong(Throwable t) {
+    ThreadErrno.set(errno(t)); // The caller of the function reads it next.
+    return 0;
+  }
+
+  @SuppressWarnings("UnusedMethod") // Through handler().
+  private static short failedShort(Throwable t) {
+    int _ = errno(t);
+    return 0;
+  }
+
+  @SuppressWarnings("UnusedMethod") // Through handler().
+  private static byte failedByte(Throwable t) {
+    int _ = errno(t);
+    return 0;
   }
 
   /**

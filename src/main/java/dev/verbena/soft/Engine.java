@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.FailureLog;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -16,7 +17,8 @@ import java.util.function.Supplier;
  * another thread to be scheduled; the network's thread only checks whether they still poll.
  */
 final class Engine implements AutoCloseable {
-  private static final System.Logger LOGGER = System.getLogger(Engine.class.getName());
+  private static final FailureLog FAILURES =
+      new FailureLog(Engine.class, "internal error of the software device");
 
   /** How many tasks are run before the lock is given to control verbs that wait for it. */
   private static final int TURN = 64;
@@ -36,6 +38,9 @@ final class Engine implements AutoCloseable {
    */
   private static final long REST_NANOS = 1_000_000;
 
+  /** How long the network's thread rests after a failure: memory may be free then. */
+  private static final long REST_AFTER_FAILURE_NANOS = 10_000_000;
+
   private static final VarHandle REQUESTS;
 
   static {
@@ -52,7 +57,9 @@ final class Engine implements AutoCloseable {
   /** Fair, since the engine takes it again as soon as it has given it back. */
   private final ReentrantLock lock = new ReentrantLock(true);
 
-  private final Runnable internalError;
+  /** Reports a failure that is not one of another task. */
+  private final Task internalError;
+
   private final Link link;
   private final Thread thread;
 
@@ -80,22 +87,50 @@ final class Engine implements AutoCloseable {
   private volatile boolean resting;
 
   private volatile boolean closed;
+
+  /** How many tasks have failed and could not report it yet. */
+  private volatile int failing;
+
   private long now = System.nanoTime();
 
   /**
    * Creates an engine.
    *
    * @param link is where packets come from and the thread sleeps
-   * @param internalError is called if a timer fails
+   * @param internalError is called if a timer or the link fails; called again if it fails itself
    */
   Engine(String name, Link link, Runnable internalError) {
     this.link = link;
-    this.internalError = internalError;
+    this.internalError = new FailureReport(internalError);
     thread = Thread.ofPlatform().daemon().name(name).unstarted(this::loop);
+  }
+
+  private static final class FailureReport extends Task {
+    private final Runnable report;
+
+    FailureReport(Runnable report) {
+      this.report = report;
+    }
+
+    @Override
+    boolean run() {
+      report.run();
+      return false;
+    }
+
+    @Override
+    void failed(Throwable t) {
+      report.run();
+    }
   }
 
   void start() {
     thread.start();
+  }
+
+  /** Whether an internal error could not be reported yet to those that it concerns. */
+  boolean isFailing() {
+    return failing > 0;
   }
 
   /** The time of the current turn, in nanoseconds. */
@@ -110,8 +145,7 @@ final class Engine implements AutoCloseable {
       now = System.nanoTime();
       return call.get();
     } finally {
-      link.flush();
-      lock.unlock();
+      release();
       wake(); // It may have started a timer.
     }
   }
@@ -123,6 +157,17 @@ final class Engine implements AutoCloseable {
           call.run();
           return null;
         });
+  }
+
+  /** Gives the lock back. */
+  private void release() {
+    try {
+      link.flush();
+    } catch (Throwable t) {
+      failed(t);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**
@@ -185,8 +230,7 @@ final class Engine implements AutoCloseable {
         }
       }
     } finally {
-      link.flush();
-      lock.unlock();
+      release();
     }
     if (unfinished) {
       wake();
@@ -219,19 +263,33 @@ final class Engine implements AutoCloseable {
 
   private void loop() {
     while (!closed) {
-      boolean worked;
-      lock.lock();
       try {
-        worked = turn();
-      } finally {
-        link.flush();
-        lock.unlock();
-      }
-      if (!worked) {
-        sleep();
+        turnAndSleep();
+      } catch (Throwable t) {
+        lock.lock();
+        try {
+          failed(t);
+        } finally {
+          lock.unlock();
+        }
       }
     }
     locked(link::close); // Nobody else waits for it.
+  }
+
+  private void turnAndSleep() {
+    boolean worked;
+    lock.lock();
+    try {
+      worked = turn();
+    } finally {
+      release();
+    }
+    if (failing > 0) {
+      link.rest(REST_AFTER_FAILURE_NANOS);
+    } else if (!worked) {
+      sleep();
+    }
   }
 
   private boolean turn() {
@@ -242,7 +300,7 @@ final class Engine implements AutoCloseable {
     for (int run = 0; first != null && run < TURN; run++) {
       worked = true;
       run(takeFirst());
-      if (lock.hasQueuedThreads()) {
+      if (lock.hasQueuedThreads() || failing > 0) {
         break;
       }
     }
@@ -266,23 +324,34 @@ final class Engine implements AutoCloseable {
   private void expireTimers() {
     try {
       timers.expire(now);
-    } catch (RuntimeException | Error e) {
-      failed(e);
+    } catch (Throwable t) {
+      failed(t);
     }
   }
 
   private boolean receive() {
     try {
       return link.receive();
-    } catch (RuntimeException | Error e) {
-      failed(e);
+    } catch (Throwable t) {
+      failed(t);
       return true;
     }
   }
 
+  /** Something failed that is no task. */
   private void failed(Throwable t) {
-    LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", t);
-    internalError.run();
+    failed(internalError, t);
+  }
+
+  /** Has a task report a failure in one of the next turns, and in later ones until it can. */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Under the lock.
+  private void failed(Task task, Throwable t) {
+    if (!task.isFailing()) {
+      FAILURES.log(t);
+      task.noteFailure(t);
+      failing++;
+    }
+    append(task);
   }
 
   /** Takes over what other threads requested, in their order. */
@@ -311,14 +380,18 @@ final class Engine implements AutoCloseable {
     return task;
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Under the lock.
   private void run(Task task) {
+    boolean failed = task.isFailing();
     try {
-      if (task.run()) {
+      if (task.runOrReport()) {
         append(task);
       }
-    } catch (RuntimeException | Error e) {
-      LOGGER.log(System.Logger.Level.ERROR, "internal error of the software device", e);
-      task.failed(e);
+      if (failed) {
+        failing--;
+      }
+    } catch (Throwable t) {
+      failed(task, t);
     }
   }
 

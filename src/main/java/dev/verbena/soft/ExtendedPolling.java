@@ -104,9 +104,13 @@ final class ExtendedPolling {
   public static int start_poll(long address, long attributes) {
     SoftCompletionQueue queue = queue(address);
     queue.polling.lock();
-    int result = next_poll(address);
-    if (result != 0) {
-      queue.polling.unlock();
+    int result = Errno.EIO;
+    try {
+      result = next_poll(address);
+    } finally {
+      if (result != 0) {
+        queue.polling.unlock();
+      }
     }
     return result;
   }

@@ -9,7 +9,9 @@ import dev.verbena.raw.ibv_data_buf;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.HashMap;
@@ -105,14 +107,38 @@ final class ExtendedPosting {
       for (Method method : ExtendedPosting.class.getDeclaredMethods()) {
         if (Modifier.isPublic(method.getModifiers())) {
           try {
-            POINTERS.put(method.getName(), Upcalls.stub(MethodHandles.lookup().unreflect(method)));
-          } catch (IllegalAccessException e) {
+            MethodHandle function = MethodHandles.lookup().unreflect(method);
+            POINTERS.put(
+                method.getName(),
+                Upcalls.stub(
+                    method.getReturnType() == void.class
+                        ? MethodHandles.catchException(function, Throwable.class, failing())
+                        : function));
+          } catch (ReflectiveOperationException e) {
             throw new AssertionError(e);
           }
         }
       }
     }
     return POINTERS.get(field);
+  }
+
+  private static MethodHandle failing() throws ReflectiveOperationException {
+    return MethodHandles.lookup()
+        .findStatic(
+            ExtendedPosting.class,
+            "failed",
+            MethodType.methodType(void.class, Throwable.class, long.class));
+  }
+
+  /** Lets {@code ibv_wr_complete} report what a function without a result cannot. */
+  @SuppressWarnings("UnusedMethod") // Through failing().
+  private static void failed(Throwable t, long address) throws Throwable {
+    SoftQueuePair queuePair = SoftQueuePair.at(address);
+    if (queuePair != null) {
+      fail(queuePair.sends, Errno.EIO);
+    }
+    throw t;
   }
 
   private static SendQueue queue(long address) {

@@ -46,6 +46,7 @@ abstract class FrameReceiver implements FrameTarget {
     if (request == null) {
       request = new ReceiveRequest(maxElements());
     }
+    completions.reserve();
     if (!take(request)) {
       owner.device.counters.droppedPackets++;
       return;

@@ -12,6 +12,7 @@ import java.lang.reflect.Modifier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -43,6 +44,9 @@ final class FunctionTable {
   private static final Pattern ENDING =
       Pattern.compile(
           "ibv_(destroy|dealloc|dereg|close|free|detach|ack|get_async_event|get_cq_event).*");
+
+  private static final Set<String> DATA_PATH =
+      Set.of("post_send", "post_recv", "post_srq_recv", "post_wq_recv", "poll_cq", "req_notify_cq");
 
   private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
 
@@ -80,34 +84,36 @@ final class FunctionTable {
         name,
         n -> {
           MethodHandle function = SHARED.functions.get(n);
-          return function == null ? MemorySegment.NULL : Upcalls.stub(guarded(n, function));
+          return function == null ? MemorySegment.NULL : stub(n, function);
         });
   }
 
-  /** Lets the functions on the data path alone; all others can be made to fail. */
-  private static MethodHandle guarded(String name, MethodHandle function) {
-    return switch (name) {
-      case "post_send", "post_recv", "post_srq_recv", "post_wq_recv", "poll_cq", "req_notify_cq" ->
-          function;
-      default -> {
-        try {
-          MethodHandle check =
-              MethodHandles.lookup()
-                  .findStatic(
-                      FunctionTable.class,
-                      "check",
-                      MethodType.methodType(void.class, String.class, long.class));
-          yield MethodHandles.foldArguments(
-              function, MethodHandles.insertArguments(check, 0, cName(name)));
-        } catch (ReflectiveOperationException e) {
-          throw new LinkageError(e.getMessage(), e);
-        }
-      }
-    };
+  /** Functions other than those on the data path can be made to fail. */
+  private static MemorySegment stub(String name, MethodHandle function) {
+    if (!DATA_PATH.contains(name)) {
+      return Upcalls.stub(guarded(name, function));
+    }
+    boolean counts = name.equals("poll_cq");
+    return Upcalls.rehearsed(counts ? Upcalls.countingStub(function) : Upcalls.stub(function));
   }
 
-  private static String cName(String pointer) {
-    return pointer.startsWith("ibv_") ? pointer : "ibv_" + pointer;
+  private static MethodHandle guarded(String name, MethodHandle function) {
+    try {
+      MethodHandle check =
+          MethodHandles.lookup()
+              .findStatic(
+                  FunctionTable.class,
+                  "check",
+                  MethodType.methodType(void.class, String.class, long.class));
+      return MethodHandles.foldArguments(
+          function, MethodHandles.insertArguments(check, 0, cName(name)));
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
+  private static String cName(String function) {
+    return function.startsWith("ibv_") ? function : "ibv_" + function;
   }
 
   /** Fails a function that was chosen to fail, called with an object of a network. */

@@ -49,24 +49,24 @@ final class Posting {
   /** Posts a list: 0, or the errno of the request that {@code badWr} then names. */
   static int send(SoftQueuePair queuePair, long first, long badWr) {
     SendQueue sends = queuePair.sends;
+    long wr = first;
     int errno = 0;
     int count = 0;
     sends.posting.lock();
     try {
-      for (long wr = first; wr != 0 && errno == 0; wr = Memory.getLong(wr + NEXT)) {
-        errno = take(queuePair, sends, count, wr);
-        if (errno == 0) {
-          count++;
-        } else {
-          Memory.putLong(badWr, wr);
-        }
+      while (wr != 0 && (errno = take(queuePair, sends, count, wr)) == 0) {
+        count++;
+        wr = Memory.getLong(wr + NEXT);
+      }
+    } finally {
+      if (wr != 0) {
+        Memory.putLong(badWr, wr);
       }
       sends.post(count);
-    } finally {
       sends.posting.unlock();
-    }
-    if (count > 0) {
-      queuePair.device.network.engine.request(queuePair.task);
+      if (count > 0) {
+        queuePair.device.network.engine.request(queuePair.task);
+      }
     }
     return errno;
   }

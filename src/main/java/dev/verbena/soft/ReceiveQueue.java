@@ -39,24 +39,35 @@ final class ReceiveQueue {
 
   /** Posts a list of {@code struct ibv_recv_wr}; the result is an errno. */
   synchronized int post(long first, long badWr) {
-    for (long wr = first; wr != 0; wr = Memory.getLong(wr + NEXT)) {
-      int elements = Memory.getInt(wr + NUM_SGE);
-      int errno =
-          posted - taken >= ring.length
-              ? Errno.ENOMEM
-              : elements < 0 || elements > maxElements ? Errno.EINVAL : 0;
-      if (errno != 0) {
+    long wr = first;
+    int errno = 0;
+    try {
+      while (wr != 0 && (errno = post(wr)) == 0) {
+        wr = Memory.getLong(wr + NEXT);
+      }
+    } finally {
+      if (wr != 0) {
         Memory.putLong(badWr, wr);
-        return errno;
       }
-      int slot = (int) (posted % ring.length);
-      if (ring[slot] == null) {
-        ring[slot] = new ReceiveRequest(maxElements);
-      }
-      ring[slot].wrId = Memory.getLong(wr + WR_ID);
-      ring[slot].elements.read(Memory.getLong(wr + SG_LIST), elements);
-      posted++;
     }
+    return errno;
+  }
+
+  private int post(long wr) {
+    int elements = Memory.getInt(wr + NUM_SGE);
+    if (posted - taken >= ring.length) {
+      return Errno.ENOMEM;
+    }
+    if (elements < 0 || elements > maxElements) {
+      return Errno.EINVAL;
+    }
+    int slot = (int) (posted % ring.length);
+    if (ring[slot] == null) {
+      ring[slot] = new ReceiveRequest(maxElements);
+    }
+    ring[slot].wrId = Memory.getLong(wr + WR_ID);
+    ring[slot].elements.read(Memory.getLong(wr + SG_LIST), elements);
+    posted++;
     return 0;
   }
 

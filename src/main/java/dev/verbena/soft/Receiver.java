@@ -137,7 +137,7 @@ final class Receiver {
 
   /** Completes the receive. */
   void complete(int opcode, long length, Packet packet, int flags) {
-    open = false;
+    close();
     if (from != null && from.tags != null) {
       queuePair.tagged(tag, tagData);
       queuePair.completeReceive(
@@ -147,9 +147,14 @@ final class Receiver {
     }
   }
 
+  private void close() {
+    queuePair.receiveCompletionsOf(from).reserve();
+    open = false;
+  }
+
   /** Fails the receive. */
   void fail(int status) {
-    open = false;
+    close();
     queuePair.completeReceive(from, request.wrId, status, rdma_h.IBV_WC_RECV(), 0, null, 0);
   }
 

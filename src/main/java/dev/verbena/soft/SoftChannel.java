@@ -1,13 +1,16 @@
 package dev.verbena.soft;
 
 import dev.verbena.internal.EventFile;
-import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** A completion event channel. */
 final class SoftChannel extends SoftObject {
   final SoftContext context;
   private final EventFile file;
-  private final ConcurrentLinkedQueue<SoftCompletionQueue> events = new ConcurrentLinkedQueue<>();
+
+  /** The queues that have events, in order, linked by {@code nextWithEvents}. */
+  private SoftCompletionQueue first;
+
+  private SoftCompletionQueue last;
 
   SoftChannel(SoftContext context, CStruct struct, EventFile file) {
     super(context.device, struct);
@@ -15,10 +18,36 @@ final class SoftChannel extends SoftObject {
     this.file = file;
   }
 
-  /** Adds a completion event of a queue. */
+  /** Adds a completion event of a queue. Allocates nothing: the Java heap may be full. */
   void add(SoftCompletionQueue queue) {
-    events.add(queue);
+    synchronized (this) {
+      if (queue.events++ == 0) {
+        append(queue);
+      }
+    }
     file.add();
+  }
+
+  private void append(SoftCompletionQueue queue) {
+    queue.nextWithEvents = null;
+    if (first == null) {
+      first = queue;
+    } else {
+      last.nextWithEvents = queue;
+    }
+    last = queue;
+  }
+
+  /** Takes an event of the first queue, which goes to the end if it has more. */
+  private SoftCompletionQueue poll() {
+    SoftCompletionQueue queue = first;
+    if (queue != null) {
+      first = queue.nextWithEvents;
+      if (--queue.events > 0) {
+        append(queue);
+      }
+    }
+    return queue;
   }
 
   /**
@@ -32,7 +61,7 @@ final class SoftChannel extends SoftObject {
         return null;
       }
       synchronized (this) {
-        SoftCompletionQueue queue = events.poll();
+        SoftCompletionQueue queue = poll();
         if (queue != null) {
           queue.eventTaken();
           return queue;
@@ -43,7 +72,16 @@ final class SoftChannel extends SoftObject {
 
   /** Discards the events of a queue that is destroyed. */
   synchronized void forget(SoftCompletionQueue queue) {
-    events.removeIf(event -> event == queue);
+    SoftCompletionQueue all = first;
+    first = null;
+    while (all != null) {
+      SoftCompletionQueue following = all.nextWithEvents;
+      if (all != queue) {
+        append(all);
+      }
+      all = following;
+    }
+    queue.events = 0;
   }
 
   void close() {

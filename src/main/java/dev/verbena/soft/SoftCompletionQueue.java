@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.Errno;
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_cq;
@@ -28,6 +29,10 @@ final class SoftCompletionQueue extends SoftObject {
   final Completion current = new Completion();
 
   private Completion[] ring;
+
+  /** Whether the slot of the next completion has an object. */
+  private boolean reserved;
+
   private long added;
   private long polled;
 
@@ -44,6 +49,12 @@ final class SoftCompletionQueue extends SoftObject {
   private boolean solicitedOnly;
   private boolean overrun;
   private int unacknowledged;
+
+  /** How many events of it wait in the channel. Guarded by the channel, as is the link. */
+  int events;
+
+  /** The next queue that has events in the channel. */
+  SoftCompletionQueue nextWithEvents;
 
   /** Moderation: an event is due after so many completions, or so long after the first. */
   private int moderateCount;
@@ -91,7 +102,24 @@ final class SoftCompletionQueue extends SoftObject {
       added -= polled;
       polled = 0;
       ring = larger;
+      reserved = false;
       return true;
+    }
+  }
+
+  /**
+   * Lets the next {@link #add} succeed although the Java heap may be full: called before a work
+   * request ends, so that it cannot end without a completion.
+   */
+  void reserve() {
+    if (!reserved) {
+      synchronized (lock) {
+        int slot = (int) (added % ring.length);
+        if (ring[slot] == null) {
+          ring[slot] = new Completion();
+        }
+        reserved = true;
+      }
     }
   }
 
@@ -103,10 +131,9 @@ final class SoftCompletionQueue extends SoftObject {
         overrun();
         return;
       }
+      reserve();
       int slot = (int) (added++ % ring.length);
-      if (ring[slot] == null) {
-        ring[slot] = new Completion();
-      }
+      reserved = ring[(int) (added % ring.length)] != null;
       ring[slot].copyOf(completion);
       long now = device.network.engine.now();
       ring[slot].timestamp = now;
@@ -201,12 +228,12 @@ final class SoftCompletionQueue extends SoftObject {
     }
   }
 
-  /** {@code ibv_poll_cq}. */
+  /** {@code ibv_poll_cq}: a negative errno while the device cannot report a failure otherwise. */
   int poll(int count, long wc) {
     if (size == 0) {
       foundEmpty();
       if (size == 0) {
-        return 0;
+        return device.network.engine.isFailing() ? -Errno.EIO : 0;
       }
     }
     emptySince = 0;
@@ -273,6 +300,7 @@ final class SoftCompletionQueue extends SoftObject {
         }
       }
       added = kept;
+      reserved = false;
       size = (int) (added - polled);
     }
   }

@@ -203,8 +203,17 @@ final class SoftDevice {
     return management;
   }
 
-  /** Raises {@code IBV_EVENT_DEVICE_FATAL} on all contexts. */
-  void fatal() {
+  /**
+   * An internal error that is not one of a queue pair: what is outstanding fails, and all contexts
+   * get {@code IBV_EVENT_DEVICE_FATAL}.
+   */
+  void fail() {
+    queuePairs.forEach(SoftQueuePair::fail);
+    workQueues.forEach(SoftWorkQueue::toError);
+    fatal();
+  }
+
+  private void fatal() {
     contexts.forEach(context -> context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0));
   }
 

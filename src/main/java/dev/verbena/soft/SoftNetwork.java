@@ -419,7 +419,7 @@ public final class SoftNetwork implements AutoCloseable {
 
   /** An internal error concerns all devices unless it is that of a queue pair. */
   private void internalError() {
-    devices.forEach(SoftDevice::fatal);
+    devices.forEach(SoftDevice::fail);
   }
 
   void portState(String name, int number, boolean up) {

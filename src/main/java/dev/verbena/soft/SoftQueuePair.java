@@ -160,8 +160,8 @@ final class SoftQueuePair extends SoftObject {
 
     @Override
     void failed(Throwable t) {
+      fail();
       context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0);
-      toError();
     }
   }
 
@@ -245,6 +245,14 @@ final class SoftQueuePair extends SoftObject {
     }
   }
 
+  /** Enters the error state because of an internal error, or completes what failed of it. */
+  void fail() {
+    if (state != rdma_h.IBV_QPS_RESET()) {
+      state(rdma_h.IBV_QPS_ERR());
+      enterError();
+    }
+  }
+
   private void enterError() {
     draining = false;
     transport.stop();
@@ -272,7 +280,9 @@ final class SoftQueuePair extends SoftObject {
     sends.started = sends.retired();
     if (receives != null && state == rdma_h.IBV_QPS_ERR()) {
       ReceiveRequest request = new ReceiveRequest(Math.max(1, receives.maxElements()));
-      while (receives.take(request)) {
+      while (!receives.isEmpty()) {
+        receiveCompletions.reserve();
+        boolean _ = receives.take(request);
         completeReceive(
             null, request.wrId, rdma_h.IBV_WC_WR_FLUSH_ERR(), rdma_h.IBV_WC_RECV(), 0, null, 0);
       }
@@ -444,6 +454,7 @@ final class SoftQueuePair extends SoftObject {
    * before the completion can be polled: who polls may post at once.
    */
   void retire(SendRequest request, int status) {
+    sendCompletions.reserve();
     boolean failed = status != rdma_h.IBV_WC_SUCCESS();
     count(request.countedOperation(), failed, request.length());
     if (!failed && !allSignaled && !request.has(rdma_h.IBV_SEND_SIGNALED())) {
@@ -493,9 +504,12 @@ final class SoftQueuePair extends SoftObject {
     completion.tagData = nextTagData;
     tagged(0, 0);
     count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RECV(), status != rdma_h.IBV_WC_SUCCESS(), length);
-    SoftCompletionQueue queue =
-        from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
-    queue.add(completion, packet != null && packet.solicited);
+    receiveCompletionsOf(from).add(completion, packet != null && packet.solicited);
+  }
+
+  /** The completion queue of the receives from a shared receive queue, or null for its own. */
+  SoftCompletionQueue receiveCompletionsOf(SoftSharedQueue from) {
+    return from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
   }
 
   /** Ends all work: the queue pair is destroyed. */

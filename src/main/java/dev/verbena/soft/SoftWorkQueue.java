@@ -89,7 +89,9 @@ final class SoftWorkQueue extends SoftObject {
   void flush() {
     Completion completion = new Completion();
     ReceiveRequest request = new ReceiveRequest(receives.maxElements());
-    while (receives.take(request)) {
+    while (!receives.isEmpty()) {
+      completions.reserve();
+      boolean _ = receives.take(request);
       completion.clear();
       completion.owner = this;
       completion.wrId = request.wrId;

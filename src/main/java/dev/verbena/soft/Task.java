@@ -27,6 +27,11 @@ abstract class Task {
   /** Whether it is among the tasks to run. Used under the network's lock. */
   boolean isQueued;
 
+  /**
+   * The error that ended a run and that {@link #failed} is still to be told; null if there is none.
+   */
+  private Throwable failure;
+
   /** Marks it as requested by another thread; returns true if it was not marked before. */
   final boolean request() {
     return !(boolean) REQUESTED.getVolatile(this) && REQUESTED.compareAndSet(this, false, true);
@@ -37,6 +42,29 @@ abstract class Task {
     REQUESTED.setVolatile(this, false);
   }
 
+  /** Whether a run has failed, and {@link #failed} has not returned since. */
+  final boolean isFailing() {
+    return failure != null;
+  }
+
+  final void noteFailure(Throwable t) {
+    failure = t;
+  }
+
+  /**
+   * Runs, or reports the failure of an earlier run.
+   *
+   * @return whether there is more to do at once
+   */
+  final boolean runOrReport() {
+    if (failure == null) {
+      return run();
+    }
+    failed(failure);
+    failure = null;
+    return true;
+  }
+
   /**
    * Does a bounded amount of work, under the network's lock.
    *
@@ -44,6 +72,9 @@ abstract class Task {
    */
   abstract boolean run();
 
-  /** Reports an internal error of {@link #run}. */
+  /**
+   * Reports an internal error of {@link #run}. Called again later if it fails itself, for example
+   * since the Java heap is full.
+   */
   abstract void failed(Throwable t);
 }

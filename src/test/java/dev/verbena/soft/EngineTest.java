@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.net.InetAddress;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
@@ -222,5 +225,41 @@ class EngineTest {
   @Test
   void timersExpireAlthoughPacketsNeverEnd() throws Exception {
     assertEquals(64, receivedBeforeTimer(Integer.MAX_VALUE));
+  }
+
+  /** A link that fails while the lock is given back, and while packets are received. */
+  @Test
+  void theThreadAndTheLockSurviveFailuresOfTheLink() throws Exception {
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    CountDownLatch reported = new CountDownLatch(2);
+    Waiting failing =
+        new Waiting(0) {
+          private boolean sent;
+          private boolean received;
+
+          @Override
+          public void flush() {
+            if (!sent) {
+              sent = true;
+              throw new IllegalStateException("planted in flush");
+            }
+          }
+
+          @Override
+          public boolean receive() {
+            if (sent && reported.getCount() == 1 && !received) {
+              received = true;
+              throw new StackOverflowError("planted in receive");
+            }
+            return false;
+          }
+        };
+    try (Engine engine = new Engine("engine", failing, reported::countDown)) {
+      engine.start();
+      assertTrue(reported.await(2, TimeUnit.MINUTES));
+      Await.until("the failure is reported", () -> !engine.isFailing());
+      engine.locked(() -> engine.request(task(ran)));
+      assertEquals("engine", ran.get(2, TimeUnit.MINUTES).getName());
+    }
   }
 }

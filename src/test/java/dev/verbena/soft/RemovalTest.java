@@ -118,9 +118,12 @@ class RemovalTest {
   }
 
   @Test
-  void internalErrorOfATimerIsReportedAndLogged() throws Exception {
+  void internalErrorOfATimerFailsWhatIsOutstandingAndIsLogged() throws Exception {
     try (Collector log = new Collector();
         SoftPair pair = SoftPair.connected()) {
+      ReceiveList receives = new ReceiveList(1, 1);
+      receives.local(0, pair.b.region, 0, 8);
+      assertEquals(1, pair.b.queuePair.post(receives));
       pair.network.engine.locked(
           () ->
               new Timer(pair.network.engine.timers) {
@@ -132,6 +135,8 @@ class RemovalTest {
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.a.context));
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.b.context));
       assertEquals("planted", log.thrown.take().getMessage());
+      assertEquals(CompletionStatus.WR_FLUSH_ERR, SoftPair.await(pair.b.completions));
+      pair.reconnect();
       pair.transfer(1, 8); // The network's thread goes on.
     }
   }

@@ -87,6 +87,13 @@ final class SoftPair implements AutoCloseable {
     a.queuePair.connect(addressOfB);
   }
 
+  /** Connects the queue pairs anew, from state ERR. */
+  void reconnect() {
+    a.queuePair.reset();
+    b.queuePair.reset();
+    connect();
+  }
+
   long retransmissions() {
     return network.engine.locked(
         () -> network.devices().stream().mapToLong(d -> d.counters.retransmissions).sum());
