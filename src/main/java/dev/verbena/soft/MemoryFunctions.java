@@ -87,7 +87,7 @@ final class MemoryFunctions {
       throw new VerbsException(
           function, Errno.EINVAL, "the whole address space cannot be registered");
     }
-    if ((access & rdma_h.IBV_ACCESS_ON_DEMAND()) == 0) {
+    if (!isOnDemand(access)) {
       checkMapped(function, domain, address, length);
     }
     CStruct struct =
@@ -132,6 +132,10 @@ final class MemoryFunctions {
     }
   }
 
+  private static boolean isOnDemand(int access) {
+    return (access & rdma_h.IBV_ACCESS_ON_DEMAND()) != 0;
+  }
+
   /** Reads a byte of the first and the last page: hardware pins all pages, and fails here too. */
   private static void checkMapped(String function, SoftDomain domain, long address, long length) {
     SoftNetwork network = domain.device.network;
@@ -163,11 +167,11 @@ final class MemoryFunctions {
     SoftDomain domain =
         (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(function, pd) : region.domain;
     checkAccess(function, access);
-    if (moves) {
-      checkMapped(function, domain, address, length);
-    }
     long base = moves ? address : region.local.memory;
     long size = moves ? length : region.local.length;
+    if (!isOnDemand(access) && (moves || isOnDemand(region.local.access))) {
+      checkMapped(function, domain, base, size);
+    }
     long start = moves ? address : region.local.start;
     dropKeys(region);
     region.domain.users--;

@@ -612,11 +612,17 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private void deliverToMembers(Packet packet, SoftDevice device) {
-    if (packet.corrupt || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
+    List<SoftQueuePair> members =
+        device.members(new Gids(packet.destinationGidHigh, packet.destinationGidLow));
+    if (members.isEmpty() || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
       return;
     }
-    Gids group = new Gids(packet.destinationGidHigh, packet.destinationGidLow);
-    for (SoftQueuePair member : device.members(group)) {
+    device.counters.receivedPackets++;
+    if (packet.corrupt) {
+      device.counters.corruptPackets++;
+      return;
+    }
+    for (SoftQueuePair member : members) {
       boolean sender =
           packet.source != null
               && member.device == packet.source.device

@@ -203,9 +203,10 @@ final class UnreliableConnection implements Transport {
       written = 0;
     }
     MemoryKey key = queuePair.device.keys.get(writeKey);
+    long end = written + arrived.length;
     boolean allowed =
         (accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) != 0
-            && written + arrived.length <= writeLength
+            && (Opcode.ends(operation) ? end == writeLength : end <= writeLength)
             && (writeLength == 0
                 || (key != null
                     && key.serves(queuePair.domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
@@ -217,7 +218,7 @@ final class UnreliableConnection implements Transport {
     }
     inMessage = true;
     writing = true;
-    written += arrived.length;
+    written = end;
     if (Opcode.ends(operation)) {
       inMessage = false;
       queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE(), false, writeLength);
