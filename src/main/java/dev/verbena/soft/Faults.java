@@ -19,6 +19,7 @@ import java.util.Set;
  */
 public final class Faults {
   private static final long REORDER_NANOS = 50_000;
+  private static final Duration MAX_DELAY = Duration.ofDays(1);
 
   private final SoftNetwork network;
   private final Set<Set<SoftDevice>> partitions = new HashSet<>();
@@ -120,12 +121,13 @@ public final class Faults {
   /**
    * Delays all packets.
    *
-   * @param delay from sending to arrival; zero for none
+   * @param delay from sending to arrival, at most a day; zero for none
    * @return this
+   * @throws IllegalArgumentException if the delay is negative or longer than a day
    */
   public Faults delay(Duration delay) {
-    if (delay.isNegative()) {
-      throw new IllegalArgumentException("delay must not be negative: " + delay);
+    if (delay.isNegative() || delay.compareTo(MAX_DELAY) > 0) {
+      throw new IllegalArgumentException("delay is zero to " + MAX_DELAY + ", not " + delay);
     }
     network.engine.locked(() -> delayNanos = delay.toNanos());
     return this;
@@ -206,15 +208,27 @@ public final class Faults {
   }
 
   /**
-   * Makes one call of a function of libibverbs fail, such as the third {@code ibv_reg_mr} from now.
+   * Makes one call of a function of libibverbs or librdmacm fail, such as the third {@code
+   * ibv_reg_mr} from now.
    *
-   * @param function the C function's name; posting and polling cannot be named
+   * @param function the name of a C function that the software device implements; posting, polling
+   *     and {@code ibv_req_notify_cq} cannot be made to fail
    * @param call which call: 1 for the next
    * @param errno the reason it reports, such as {@link dev.verbena.Errno#ENOMEM}
    * @return this
+   * @throws IllegalArgumentException if the function is none of these, or {@code call} is not
+   *     positive
    */
   public Faults fail(String function, int call, int errno) {
     Objects.requireNonNull(function);
+    Set<String> functions = network.provider.functions();
+    if (!functions.contains(function)) {
+      throw new IllegalArgumentException(
+          "the software device has no function "
+              + function
+              + " that can be made to fail; similar names: "
+              + String.join(", ", CloseNames.to(function, functions)));
+    }
     if (call < 1) {
       throw new IllegalArgumentException("calls are counted from 1: " + call);
     }

@@ -14,6 +14,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The C functions that the software device implements, by name: each public method of a part is the
@@ -45,6 +47,9 @@ final class FunctionTable {
       Pattern.compile(
           "ibv_(destroy|dealloc|dereg|close|free|detach|ack|get_async_event|get_cq_event).*");
 
+  /** A name that a library exports; all others are those of pointers. */
+  private static final Pattern EXPORTED = Pattern.compile("(_?ibv|rdma)_.*");
+
   private static final Set<String> DATA_PATH =
       Set.of("post_send", "post_recv", "post_srq_recv", "post_wq_recv", "poll_cq", "req_notify_cq");
 
@@ -70,6 +75,15 @@ final class FunctionTable {
     } catch (IllegalAccessException e) {
       throw new LinkageError(e.getMessage(), e);
     }
+  }
+
+  /** The C names of the functions of this table and of the shared one that can be made to fail. */
+  Set<String> names() {
+    return Stream.of(functions, SHARED.functions)
+        .flatMap(table -> table.keySet().stream())
+        .filter(name -> !DATA_PATH.contains(name))
+        .map(FunctionTable::cName)
+        .collect(Collectors.toSet());
   }
 
   /** A function of this table or of the shared one, or null. */
@@ -113,7 +127,7 @@ final class FunctionTable {
   }
 
   private static String cName(String function) {
-    return function.startsWith("ibv_") ? function : "ibv_" + function;
+    return EXPORTED.matcher(function).matches() ? function : "ibv_" + function;
   }
 
   /** Fails a function that was chosen to fail, called with an object of a network. */

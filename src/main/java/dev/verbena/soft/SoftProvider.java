@@ -8,7 +8,9 @@ import dev.verbena.internal.Verbs;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** The provider of a network: the functions that libibverbs and librdmacm export, in Java. */
 final class SoftProvider implements Provider {
@@ -16,12 +18,18 @@ final class SoftProvider implements Provider {
   private final Verbs verbs;
   private final Librdmacm rdmacm;
   private final CmManager manager;
+  private final Set<String> functions = new HashSet<>();
 
   SoftProvider(SoftNetwork network) {
     this.network = network;
-    verbs = bind(network, Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network)));
+    verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network)));
     manager = new CmManager(network, verbs);
-    rdmacm = bind(network, Librdmacm.class, Librdmacm.class, cmFunctions());
+    rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
+  }
+
+  /** The names of the C functions that can be made to fail. */
+  Set<String> functions() {
+    return functions;
   }
 
   private List<Object> cmFunctions() {
@@ -39,11 +47,11 @@ final class SoftProvider implements Provider {
   }
 
   /** Binds an interface of C functions to objects that have methods of these names. */
-  private static <T> T bind(
-      SoftNetwork network, Class<T> functions, Class<?> exported, List<Object> parts) {
+  private <T> T bind(Class<T> type, Class<?> exported, List<Object> parts) {
     FunctionTable table = new FunctionTable(parts);
+    functions.addAll(table.names());
     return Binding.toJava(
-        functions,
+        type,
         Proxy.newProxyInstance(
             exported.getClassLoader(),
             new Class<?>[] {exported},

@@ -214,6 +214,62 @@ class SoftNetworkTest {
   }
 
   @Test
+  void delayOfAnyLengthIsAppliedOrRefused() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Faults faults = network.faults();
+      faults.delay(Duration.ofDays(1)).none();
+      var thrown =
+          assertThrows(
+              IllegalArgumentException.class,
+              () -> faults.delay(Duration.ofSeconds(Long.MAX_VALUE)));
+      assertTrue(thrown.getMessage().startsWith("delay is zero to PT24H, not "), thrown.toString());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ibv_regmr",
+        "reg_mr",
+        "ibv_post_send",
+        "ibv_poll_cq",
+        "ibv_wr_send",
+        "poll_cq",
+        ""
+      })
+  void onlyFunctionsThatTheDeviceAnswersCanBeMadeToFail(String name) {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      var thrown =
+          assertThrows(
+              IllegalArgumentException.class, () -> network.faults().fail(name, 1, Errno.EIO));
+      assertTrue(
+          thrown.getMessage().startsWith("the software device has no function " + name + " that"),
+          thrown.getMessage());
+    }
+  }
+
+  @Test
+  void aMisspelledFunctionIsAnsweredWithSimilarNames() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      var thrown =
+          assertThrows(
+              IllegalArgumentException.class,
+              () -> network.faults().fail("ibv_regmr", 1, Errno.EIO));
+      assertTrue(thrown.getMessage().contains("similar names: ibv_reg_mr,"), thrown.getMessage());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ibv_reg_mr", "ibv_query_port", "ibv_create_cq_ex", "rdma_create_qp"})
+  void functionsOfBothLibrariesCanBeMadeToFail(String name) {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Faults faults = network.faults();
+      assertEquals(0, faults.fail(name, 2, Errno.EIO).failure(name));
+      assertEquals(Errno.EIO, faults.failure(name));
+    }
+  }
+
+  @Test
   void closedNetworkTakesNoDevice() {
     SoftNetwork network = SoftNetwork.create();
     network.close();
