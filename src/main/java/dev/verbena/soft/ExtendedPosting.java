@@ -115,7 +115,7 @@ final class ExtendedPosting {
                         ? MethodHandles.catchException(function, Throwable.class, failing())
                         : function));
           } catch (ReflectiveOperationException e) {
-            throw new AssertionError(e);
+            throw new LinkageError(e.getMessage(), e);
           }
         }
       }

@@ -25,7 +25,6 @@ import java.util.List;
 /** Two connected RC queue pairs on two devices of a network of their own. */
 final class SoftPair implements AutoCloseable {
   private static final int SIZE = 1 << 16;
-  private static final long PAUSE = 10_000;
 
   final SoftNetwork network = SoftNetwork.create();
   final End a;
