@@ -3,6 +3,7 @@ package dev.verbena.docs;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.lab.Gaps;
 import dev.verbena.soft.SoftFunctions;
 import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
@@ -102,14 +103,6 @@ class ApiMapTest {
         .collect(Collectors.toMap(row -> row[0], row -> row[1]));
   }
 
-  /** The device tests that do not run on software devices, as {@code Class.method}. */
-  private static Set<String> skippedOnSoft() throws IOException {
-    return Files.readAllLines(Path.of("src/lab/gaps/soft")).stream()
-        .filter(line -> !line.startsWith("#"))
-        .map(line -> line.replaceFirst("^!", "").replaceFirst(" .*", ""))
-        .collect(Collectors.toSet());
-  }
-
   /** A test without its package. */
   private static String className(String test) {
     return test.substring(test.indexOf('.') + 1);
@@ -120,7 +113,7 @@ class ApiMapTest {
     Map<String, String> untraced = untraced();
     Set<String> seen = new TreeSet<>(Files.readAllLines(SEEN));
     SoftFunctions soft = SoftFunctions.read();
-    Set<String> skipped = skippedOnSoft();
+    Gaps gaps = Gaps.read(Path.of("src/lab/gaps/soft"));
     Map<String, List<String>> rows = new TreeMap<>();
     int kernel = 0;
     int software = 0;
@@ -132,8 +125,7 @@ class ApiMapTest {
         boolean isSeen = !mark.isEmpty() || isSeen(function.name(), seen);
         kernel += isSeen ? 1 : 0;
         mark = isSeen ? "kernel" : "fake";
-        boolean has =
-            soft.has(function.name()) || (!test.isEmpty() && !skipped.contains(className(test)));
+        boolean has = soft.has(function.name()) || (!test.isEmpty() && gaps.runs(className(test)));
         software += has ? 1 : 0;
         onSoft = has ? "yes" : "no";
       }

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
  * reason}; # begins a comment. With an exclamation mark before the class the test is not run,
  * because it requires another environment; {@code !Class.*} stands for all tests of a class.
  */
-final class Gaps {
+public final class Gaps {
   private final Map<String, String> reasons;
   private final Set<String> leftOut;
   private final Set<String> skipped = new HashSet<>();
@@ -25,7 +25,8 @@ final class Gaps {
     this.leftOut = leftOut;
   }
 
-  static Gaps read(Path file) throws IOException {
+  /** Reads a list. */
+  public static Gaps read(Path file) throws IOException {
     Map<String, String> reasons = new HashMap<>();
     Set<String> leftOut = new HashSet<>();
     try (Stream<String> lines = Files.lines(file)) {
@@ -52,6 +53,11 @@ final class Gaps {
   boolean leavesOut(String test) {
     return leftOut.contains(test)
         || leftOut.contains(test.substring(0, test.lastIndexOf('.')) + ".*");
+  }
+
+  /** Whether a test, {@code Class.method}, runs on the device and is not skipped there. */
+  public boolean runs(String test) {
+    return !leavesOut(test) && !reasons.containsKey(test);
   }
 
   /** Notes a skip; true if it is known. */
