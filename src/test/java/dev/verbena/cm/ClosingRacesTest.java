@@ -105,7 +105,7 @@ class ClosingRacesTest {
         "rdma_resolve_addrinfo",
         arguments -> {
           closing.start();
-          while (closing.getState() != Thread.State.WAITING && closing.isAlive()) {
+          while (closing.getState() != Thread.State.TIMED_WAITING && closing.isAlive()) {
             Thread.onSpinWait();
           }
           destroyedMeanwhile.addAll(cm.destroyed);

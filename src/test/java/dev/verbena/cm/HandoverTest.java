@@ -132,7 +132,7 @@ class HandoverTest {
         "rdma_create_id",
         arguments -> {
           Thread closer = Thread.ofPlatform().start(closing);
-          while (closer.getState() != Thread.State.WAITING && closer.isAlive()) {
+          while (closer.getState() != Thread.State.TIMED_WAITING && closer.isAlive()) {
             Thread.onSpinWait();
           }
           assertFalse(cm.calls.contains("rdma_destroy_event_channel"), "freed while C uses it");
