@@ -81,7 +81,7 @@ class SoakTest {
       region = domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
       queuePair
           .setup()
-          .ackTimeout(AckTimeout.atLeast(Duration.ofMillis(1)))
+          .ackTimeout(AckTimeout.atLeast(Duration.ofMillis(60)))
           .minRnrTimer(RnrTimer.atLeast(Duration.ofNanos(10_000)));
     }
   }
