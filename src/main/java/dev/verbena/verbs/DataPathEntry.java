@@ -73,7 +73,7 @@ final class DataPathEntry {
       return false;
     }
     // Odd also if an error, such as a StackOverflowError, prevented the end of the call before.
-    CALLS.setOpaque(this, calls + 1 | 1);
+    CALLS.setOpaque(this, (calls + 1) | 1);
     if ((boolean) REVOKED.getOpaque(this)) {
       leave();
       return false;
@@ -130,7 +130,7 @@ final class DataPathEntry {
 
   /** Returns whether another thread is inside; the owner is not if it has terminated. */
   private boolean isOtherInside(int calls) {
-    return isOdd(calls) && (owner == null || owner != Thread.currentThread() && owner.isAlive());
+    return isOdd(calls) && (owner == null || (owner != Thread.currentThread() && owner.isAlive()));
   }
 
   /** Returns the thread that is inside, or that was last. */

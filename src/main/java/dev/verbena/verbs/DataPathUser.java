@@ -63,7 +63,7 @@ abstract class DataPathUser {
   private DataPathEntry enterAtomically() {
     DataPathEntry now = (DataPathEntry) ENTRY.getAcquire(this);
     DataPathEntry next = now == null ? DataPathEntry.first() : now.enterAtomically();
-    if (next == null || next != now && !ENTRY.compareAndSet(this, now, next)) {
+    if (next == null || (next != now && !ENTRY.compareAndSet(this, now, next))) {
       throw new IllegalStateException(
           "two threads use one "
               + getClass().getSimpleName()
