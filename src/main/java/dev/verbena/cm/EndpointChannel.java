@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.ServiceLoop;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -97,7 +98,7 @@ final class EndpointChannel {
         ConnectionEvent event = events.take();
         Consumer<Optional<ConnectionEvent>> receiver = receivers.get(event.id());
         if (receiver != null) {
-          receiver.accept(Optional.of(event));
+          boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.of(event)));
         }
       }
     } catch (InterruptedException e) {
@@ -108,7 +109,9 @@ final class EndpointChannel {
       }
     } finally {
       retire();
-      receivers.values().forEach(receiver -> receiver.accept(Optional.empty()));
+      for (Consumer<Optional<ConnectionEvent>> receiver : receivers.values()) {
+        boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.empty()));
+      }
     }
   }
 

@@ -61,6 +61,7 @@ final class Poller {
   private static Poller instance;
 
   private final int epoll;
+  private final MemorySegment events = Arena.global().allocate(CAPACITY * EVENT_SIZE, Long.BYTES);
   private final ReentrantLock lock = new ReentrantLock();
   private final Map<Integer, List<Waiter>> waiters = new HashMap<>();
 
@@ -72,20 +73,32 @@ final class Poller {
   static synchronized Poller get() {
     if (instance == null) {
       Poller poller = new Poller(Libc.epoll_create1());
-      Thread.ofPlatform().daemon().name("verbena-poller").start(poller::run);
+      Thread.ofPlatform()
+          .daemon()
+          .name("verbena-poller")
+          .start(() -> ServiceLoop.run(poller::step, poller::wakeEverybody));
       instance = poller;
     }
     return instance;
   }
 
-  private void run() {
-    MemorySegment events = Arena.global().allocate(CAPACITY * EVENT_SIZE, Long.BYTES);
-    while (true) {
-      int count = Libc.epoll_wait(epoll, events.address(), CAPACITY);
-      for (int i = 0; i < count; i++) {
-        wakeAll((int) events.get(ValueLayout.JAVA_LONG_UNALIGNED, i * EVENT_SIZE + DATA));
-      }
+  private void step() {
+    int count = Libc.epoll_wait(epoll, events.address(), CAPACITY);
+    for (int i = 0; i < count; i++) {
+      wakeAll((int) events.get(ValueLayout.JAVA_LONG_UNALIGNED, i * EVENT_SIZE + DATA));
     }
+  }
+
+  /** Wakes all waiters after a failure, which may have lost reports. */
+  private void wakeEverybody() {
+    List<Integer> descriptors;
+    lock.lock();
+    try {
+      descriptors = List.copyOf(waiters.keySet());
+    } finally {
+      lock.unlock();
+    }
+    descriptors.forEach(this::wakeAll);
   }
 
   /**
@@ -101,7 +114,9 @@ final class Poller {
       lock.unlock();
     }
     if (all != null) {
-      all.forEach(Waiter::wake);
+      for (Waiter waiter : all) {
+        boolean _ = ServiceLoop.attempt(waiter::wake); // It may start a thread, which can fail.
+      }
     }
   }
 

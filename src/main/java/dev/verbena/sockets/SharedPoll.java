@@ -1,8 +1,8 @@
 package dev.verbena.sockets;
 
-import dev.verbena.VerbsException;
 import dev.verbena.internal.EventFile;
 import dev.verbena.internal.Rpoll;
+import dev.verbena.internal.ServiceLoop;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,7 +59,10 @@ final class SharedPoll {
   static synchronized SharedPoll get() throws IOException {
     if (instance == null) {
       SharedPoll started = new SharedPoll(Failures.or(EventFile::open));
-      Thread.ofPlatform().daemon().name("verbena-rpoll").start(started::run);
+      Thread.ofPlatform()
+          .daemon()
+          .name("verbena-rpoll")
+          .start(() -> ServiceLoop.run(started::step, started::wakeAll));
       instance = started;
     }
     return instance;
@@ -123,29 +126,35 @@ final class SharedPoll {
     }
   }
 
-  private void run() {
-    while (true) {
-      try {
-        prepare();
-        rpoll.await();
-        wakeReady();
-        if (rpoll.events(0) != 0) {
-          int _ = interrupt.take();
-          isInterrupted.set(false);
-        }
-      } catch (VerbsException | OutOfMemoryError e) {
-        polled.forEach(Waiter::wake); // They fail, or wait again.
-      } finally {
-        for (Waiter waiter : polled) {
-          waiter.rsocket.leavePoll();
-        }
+  private void step() {
+    try {
+      prepare();
+      rpoll.await();
+      wakeReady();
+      if (rpoll.events(0) != 0) {
+        int _ = interrupt.take();
+        isInterrupted.set(false);
       }
+    } finally {
+      for (Waiter waiter : polled) {
+        waiter.rsocket.leavePoll();
+      }
+      polled.clear();
+    }
+  }
+
+  private void wakeAll() {
+    lock.lock();
+    try {
+      waiters.forEach(Waiter::wake); // They fail, or wait again.
+      waiters.clear();
+    } finally {
+      lock.unlock();
     }
   }
 
   private void prepare() {
     rpoll.clear();
-    polled.clear();
     rpoll.add(interrupt.descriptor(), Rpoll.POLLIN);
     // Rsockets are locked before this, not after it.
     List<Waiter> all;

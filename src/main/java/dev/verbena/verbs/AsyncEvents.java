@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.ServiceLoop;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_async_event;
 import java.lang.foreign.Arena;
@@ -188,8 +189,10 @@ public final class AsyncEvents {
         }
         try {
           listener.accept(event);
-        } catch (RuntimeException e) {
-          thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+        } catch (Throwable t) {
+          boolean _ =
+              ServiceLoop.attempt(
+                  () -> thread.getUncaughtExceptionHandler().uncaughtException(thread, t));
         }
       }
     }
