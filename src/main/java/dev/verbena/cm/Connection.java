@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.LeakReport;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.Port;
 import dev.verbena.verbs.PortState;
@@ -88,6 +89,7 @@ public final class Connection implements AutoCloseable {
   private final boolean endsAreMarked;
   private final ReentrantLock receiving = new ReentrantLock();
   private final ReentrantLock sending = new ReentrantLock();
+  private final LeakReport leak;
   private volatile boolean closed;
 
   /** Whether the peer has closed its {@code Connection}. */
@@ -113,6 +115,8 @@ public final class Connection implements AutoCloseable {
         peer.messageSize().isPresent()
             && endpoint.id().context().device().transportType() != TransportType.IWARP;
     endpoint.disconnectAfter(outbox::hasOutstanding, COMPLETION_TIME);
+    this.leak = new LeakReport(toString());
+    leak.watch(this);
   }
 
   /**
@@ -966,6 +970,7 @@ public final class Connection implements AutoCloseable {
     boolean nobodySends = acquire(sending, deadline);
     try {
       endpoint.close();
+      leak.closed();
     } finally {
       if (nobodySends) {
         sending.unlock();

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Providers;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
@@ -46,10 +47,13 @@ public final class Listener implements AutoCloseable {
   private final ReentrantLock handingOver = new ReentrantLock();
 
   private final Acceptor acceptor = new Acceptor(this);
+  private final LeakReport leak;
 
   private Listener(EventChannel channel, ConnectionId id) {
     this.channel = channel;
     this.id = id;
+    this.leak = new LeakReport(toString());
+    leak.watch(this);
   }
 
   /**
@@ -182,6 +186,7 @@ public final class Listener implements AutoCloseable {
   public void close() {
     channel.close();
     acceptor.close();
+    leak.closed();
   }
 
   @Override

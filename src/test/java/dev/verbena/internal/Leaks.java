@@ -1,4 +1,4 @@
-package dev.verbena.verbs;
+package dev.verbena.internal;
 
 /** A program that forgets to close something. It knows no test library. */
 final class Leaks {

@@ -1,4 +1,4 @@
-package dev.verbena.verbs;
+package dev.verbena.internal;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -14,6 +14,7 @@ class LeakReportTest {
     assertTrue(output.contains("WARNING: what was forgotten was never closed"), output);
     assertFalse(output.contains("what was closed was"), output);
     assertFalse(output.contains("created here"), output);
+    assertTrue(output.contains("-Ddev.verbena.leaks=trace adds where"), output);
   }
 
   @Test

@@ -1,4 +1,4 @@
-package dev.verbena.verbs;
+package dev.verbena.internal;
 
 import java.lang.ref.Cleaner;
 
@@ -8,7 +8,7 @@ import java.lang.ref.Cleaner;
  *
  * <p>{@code -Ddev.verbena.leaks=trace} adds the stack trace of its creation.
  */
-final class LeakReport implements Runnable {
+public final class LeakReport implements Runnable {
   private static final System.Logger LOG = System.getLogger("dev.verbena");
   private static final boolean TRACE = "trace".equals(System.getProperty("dev.verbena.leaks"));
 
@@ -17,7 +17,7 @@ final class LeakReport implements Runnable {
   private volatile boolean closed;
 
   /** Prepares the report of an object. */
-  LeakReport(String description) {
+  public LeakReport(String description) {
     this.description = description;
     this.origin = TRACE ? new Exception("created here") : null;
   }
@@ -28,20 +28,25 @@ final class LeakReport implements Runnable {
   }
 
   /** Watches an object for unreachability. */
-  <T> T watch(T object) {
+  public <T> T watch(T object) {
     Holder.CLEANER.register(object, this);
     return object;
   }
 
   /** Cancels the report: the object was closed. */
-  void closed() {
+  public void closed() {
     closed = true;
   }
 
   @Override
   public void run() {
     if (!closed) {
-      LOG.log(System.Logger.Level.WARNING, description + " was never closed", origin);
+      LOG.log(
+          System.Logger.Level.WARNING,
+          description
+              + " was never closed"
+              + (TRACE ? "" : "; -Ddev.verbena.leaks=trace adds where it was created"),
+          origin);
     }
   }
 }

@@ -1,0 +1,65 @@
+package dev.verbena.cm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.soft.SoftHosts;
+import dev.verbena.testing.LoggedMessages;
+import java.lang.ref.Reference;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.concurrent.FutureTask;
+import java.util.logging.Level;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Connections and listeners that a program forgets to close are reported. */
+@Timeout(300)
+class DroppedTest {
+  private static final int CONNECTIONS = 3;
+  private static final String ADVICE =
+      " was never closed; -Ddev.verbena.leaks=trace adds where it was created";
+
+  @Test
+  void whatWasNeverClosedIsReported() throws Exception {
+    SoftHosts hosts = SoftHosts.create(); // Not closed: it would report the same as an exception.
+    try (LoggedMessages connections =
+            new LoggedMessages("dev.verbena", Level.WARNING, "connection of");
+        LoggedMessages listeners =
+            new LoggedMessages("dev.verbena", Level.WARNING, "listener on")) {
+      TreeSet<String> expected =
+          hosts.call(() -> forget(new InetSocketAddress(hosts.serverAddress(), 7000)));
+      while (connections.all().size() < expected.size() || listeners.all().isEmpty()) {
+        System.gc();
+        Thread.onSpinWait();
+      }
+      assertEquals(expected, new TreeSet<>(connections.all()));
+      assertEquals(1, listeners.all().size(), "what was closed was reported");
+    }
+    Reference.reachabilityFence(hosts);
+  }
+
+  /** Returns the messages about what is forgotten; what is closed is not. */
+  private static TreeSet<String> forget(InetSocketAddress address) throws Exception {
+    TreeSet<String> expected = new TreeSet<>();
+    Listener.open(new InetSocketAddress(address.getAddress(), 7001)).close();
+    Listener listener = Listener.open(address);
+    List<Connection> all = new ArrayList<>();
+    for (int i = 0; i < CONNECTIONS; i++) {
+      var accepting = new FutureTask<>(() -> Connection.accept(listener));
+      Thread.ofVirtual().start(accepting);
+      Connection client = Connection.connect(address);
+      Connection server = accepting.get();
+      if (i == 0) {
+        client.close();
+        server.close();
+      } else {
+        all.add(client);
+        all.add(server);
+      }
+    }
+    all.forEach(connection -> expected.add("WARNING: " + connection + ADVICE));
+    return expected;
+  }
+}
