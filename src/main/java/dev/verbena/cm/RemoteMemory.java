@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.verbs.MemoryRegion;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 
@@ -28,8 +29,10 @@ public record RemoteMemory(long address, long length, int rkey) {
    *
    * @param region a region registered for remote access
    * @return the description
+   * @throws IllegalStateException if the region is closed
    */
   public static RemoteMemory of(MemoryRegion region) {
+    MemorySegment _ = region.segment(); // Throws if it is closed.
     return new RemoteMemory(region.start(), region.length(), region.rkey());
   }
 

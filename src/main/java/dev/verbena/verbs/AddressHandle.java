@@ -6,6 +6,7 @@ import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 /**
  * An address handle (AH): the destination of datagrams and the path to it ({@code struct ibv_ah}).
@@ -22,8 +23,8 @@ import java.util.List;
 public final class AddressHandle extends Resource {
   private final ProtectionDomain domain;
 
-  private AddressHandle(ProtectionDomain domain, long address) {
-    super(address, () -> domain.verbs().ibv_destroy_ah(address));
+  private AddressHandle(ProtectionDomain domain, long address, Runnable release) {
+    super(address, release);
     this.domain = domain;
   }
 
@@ -31,11 +32,7 @@ public final class AddressHandle extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_ah_attr.allocate(arena);
       path.writeTo(attr);
-      return make(
-          List.of(domain),
-          () ->
-              new AddressHandle(
-                  domain, domain.verbs().ibv_create_ah(domain.address(), attr.address())));
+      return create(domain, () -> domain.verbs().ibv_create_ah(domain.address(), attr.address()));
     } catch (VerbsException e) {
       throw explained(e, path, domain.context());
     }
@@ -52,15 +49,18 @@ public final class AddressHandle extends Resource {
       long completion = ReceivedDatagram.completion(arena, completions, index).address();
       long route = ReceivedDatagram.route(arena, buffer).address();
       byte number = (byte) port.number();
-      return make(
-          List.of(domain),
-          () ->
-              new AddressHandle(
-                  domain,
-                  domain
-                      .verbs()
-                      .ibv_create_ah_from_wc(domain.address(), completion, route, number)));
+      return create(
+          domain,
+          () -> domain.verbs().ibv_create_ah_from_wc(domain.address(), completion, route, number));
     }
+  }
+
+  private static AddressHandle create(ProtectionDomain domain, LongSupplier creation) {
+    return make(
+        List.of(domain),
+        creation,
+        domain.verbs()::ibv_destroy_ah,
+        (address, release) -> new AddressHandle(domain, address, release));
   }
 
   private static VerbsException explained(VerbsException e, AddressVector path, Context context) {

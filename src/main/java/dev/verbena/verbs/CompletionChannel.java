@@ -55,11 +55,9 @@ public final class CompletionChannel extends Resource {
   static CompletionChannel create(Context context) {
     return make(
         List.of(context),
-        () -> {
-          long address = context.verbs().ibv_create_comp_channel(context.address());
-          Runnable release = () -> context.verbs().ibv_destroy_comp_channel(address);
-          return owned(release, () -> new CompletionChannel(context, address, release));
-        });
+        () -> context.verbs().ibv_create_comp_channel(context.address()),
+        context.verbs()::ibv_destroy_comp_channel,
+        (address, release) -> new CompletionChannel(context, address, release));
   }
 
   /**

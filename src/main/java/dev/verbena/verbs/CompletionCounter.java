@@ -22,8 +22,8 @@ public final class CompletionCounter extends Resource {
   private final Context context;
   private final Type type;
 
-  private CompletionCounter(Context context, Type type, long address) {
-    super(address, () -> context.verbs().ibv_destroy_comp_cntr(address));
+  private CompletionCounter(Context context, Type type, long address, Runnable release) {
+    super(address, release);
     this.context = context;
     this.type = type;
   }
@@ -80,11 +80,9 @@ public final class CompletionCounter extends Resource {
       ibv_comp_cntr_init_attr.type(attr, type.code());
       return make(
           List.of(context),
-          () ->
-              new CompletionCounter(
-                  context,
-                  type,
-                  context.verbs().ibv_create_comp_cntr(context.address(), attr.address())));
+          () -> context.verbs().ibv_create_comp_cntr(context.address(), attr.address()),
+          context.verbs()::ibv_destroy_comp_cntr,
+          (address, release) -> new CompletionCounter(context, type, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " does not support completion counters of type " + type)

@@ -21,6 +21,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 
 /**
@@ -80,13 +82,14 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   /**
    * A queue that was created by a C function, and how it is destroyed.
    *
+   * @param destruction destroys the queue
    * @param requested the number of entries it was created for; 0 if another owner created it
    */
   record Made(
       Context context,
       CompletionChannel channel,
       long address,
-      boolean owned,
+      Runnable destruction,
       boolean warns,
       int requested,
       CompletionEvents events) {
@@ -95,14 +98,14 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
         Context context,
         CompletionChannel channel,
         long address,
-        boolean owned,
+        Runnable destruction,
         boolean warns,
         int requested) {
       this(
           context,
           channel,
           address,
-          owned,
+          destruction,
           warns,
           requested,
           new CompletionEvents(context.verbs(), address));
@@ -110,9 +113,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
     void release() {
       events.acknowledge();
-      if (owned) {
-        context.verbs().ibv_destroy_cq(address);
-      }
+      destruction.run();
+      forget();
+    }
+
+    void forget() {
       if (channel != null) {
         channel.remove(events);
       }
@@ -215,12 +220,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      */
     public CompletionQueue create() {
       boolean plain = flags == 0 && domain == null;
-      return make(
-          parents(),
-          () -> {
-            Made made = made(plain ? createPlain() : createExtended(0));
-            return owned(made::release, () -> new CompletionQueue(made));
-          });
+      return create(() -> plain ? createPlain() : createExtended(0), CompletionQueue::new);
     }
 
     /**
@@ -232,11 +232,25 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     public ExtendedCompletionQueue createExtended(CompletionField... fields) {
       Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
       wanted.addAll(List.of(fields));
+      return create(
+          () -> createExtended(Flags.mask(wanted)),
+          made -> new ExtendedCompletionQueue(made, wanted));
+    }
+
+    private <Q extends CompletionQueue> Q create(
+        LongSupplier creation, Function<Made, Q> constructor) {
       return make(
           parents(),
-          () -> {
-            Made made = made(createExtended(Flags.mask(wanted)));
-            return owned(made::release, () -> new ExtendedCompletionQueue(made, wanted));
+          creation,
+          context.verbs()::ibv_destroy_cq,
+          (address, release) -> {
+            Made made = made(address, release);
+            try {
+              return constructor.apply(made);
+            } catch (Throwable t) {
+              made.forget();
+              throw t;
+            }
           });
     }
 
@@ -278,9 +292,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       }
     }
 
-    private Made made(long address) {
+    private Made made(long address, Runnable release) {
       boolean overrunIsSaid = (flags & rdma_h.IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN()) == 0;
-      return new Made(context, channel, address, true, warns && overrunIsSaid, entries);
+      return new Made(context, channel, address, release, warns && overrunIsSaid, entries);
     }
 
     private VerbsException explained(VerbsException e) {
@@ -311,7 +325,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     long address = Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
     return make(
         List.of(context),
-        () -> new CompletionQueue(new Made(context, null, address, false, false, 0)));
+        () -> new CompletionQueue(new Made(context, null, address, () -> {}, false, 0)));
   }
 
   /**
@@ -338,7 +352,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     Context context = channel.context();
     return make(
         List.of(context, channel),
-        () -> new CompletionQueue(new Made(context, channel, address, false, false, 0)));
+        () -> new CompletionQueue(new Made(context, channel, address, () -> {}, false, 0)));
   }
 
   /**

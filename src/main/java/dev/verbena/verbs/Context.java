@@ -20,6 +20,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongFunction;
+import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -47,20 +49,26 @@ public final class Context extends Resource {
   private final MemorySegment struct;
   private final AsyncEvents asyncEvents;
 
-  /** A context that Verbena opened, and closes. */
-  static Context opened(Provider provider, Device device, long address) {
-    LeakReport leak = new LeakReport("context of " + device);
-    Context context =
-        new Context(
-            provider,
-            device,
-            address,
-            () -> {
-              provider.verbs().ibv_close_device(address);
-              leak.closed();
-            });
-    context.asyncEvents.logUnhandled();
-    return leak.watch(context);
+  /** Returns a context that Verbena opens, and closes. */
+  static Context open(Provider provider, LongSupplier opening, LongFunction<Device> device) {
+    return owned(
+        opening,
+        provider.verbs()::ibv_close_device,
+        (address, release) -> {
+          Device opened = device.apply(address);
+          LeakReport leak = new LeakReport("context of " + opened);
+          Context context =
+              new Context(
+                  provider,
+                  opened,
+                  address,
+                  () -> {
+                    release.run();
+                    leak.closed();
+                  });
+          context.asyncEvents.logUnhandled();
+          return leak.watch(context);
+        });
   }
 
   @SuppressWarnings("this-escape") // The events only keep the reference.
@@ -100,8 +108,10 @@ public final class Context extends Resource {
   }
 
   static Context imported(Provider provider, int descriptor) {
-    long address = provider.verbs().ibv_import_device(descriptor);
-    return opened(provider, deviceOf(provider, address), address);
+    return open(
+        provider,
+        () -> provider.verbs().ibv_import_device(descriptor),
+        address -> deviceOf(provider, address));
   }
 
   private static Device deviceOf(Provider provider, long address) {
@@ -222,7 +232,11 @@ public final class Context extends Resource {
    * @return the domain, to be closed
    */
   public ProtectionDomain allocateProtectionDomain() {
-    return make(List.of(this), () -> new ProtectionDomain(this, verbs().ibv_alloc_pd(address())));
+    return make(
+        List.of(this),
+        () -> verbs().ibv_alloc_pd(address()),
+        verbs()::ibv_dealloc_pd,
+        (address, release) -> new ProtectionDomain(this, address, release));
   }
 
   /**

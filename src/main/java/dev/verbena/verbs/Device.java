@@ -222,7 +222,7 @@ public final class Device {
       for (long entry = list; Memory.getLong(entry) != 0; entry += Long.BYTES) {
         long device = Memory.getLong(entry);
         if (Memory.string(verbs.ibv_get_device_name(device)).equals(name)) {
-          return Context.opened(provider, this, verbs.ibv_open_device(device));
+          return Context.open(provider, () -> verbs.ibv_open_device(device), address -> this);
         }
       }
     } finally {

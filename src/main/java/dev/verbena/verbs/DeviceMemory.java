@@ -49,10 +49,9 @@ public final class DeviceMemory extends Resource {
       ibv_alloc_dm_attr.log_align_req(attr, Long.numberOfTrailingZeros(alignment));
       return make(
           List.of(context),
-          () -> {
-            long dm = context.verbs().ibv_alloc_dm(context.address(), attr.address());
-            return new DeviceMemory(context, dm, () -> context.verbs().ibv_free_dm(dm), length);
-          });
+          () -> context.verbs().ibv_alloc_dm(context.address(), attr.address()),
+          context.verbs()::ibv_free_dm,
+          (address, release) -> new DeviceMemory(context, address, release, length));
     } catch (VerbsException e) {
       if (e.isUnsupported()) {
         throw e.explained(context.device() + " has no device memory");
@@ -70,10 +69,9 @@ public final class DeviceMemory extends Resource {
     }
     return make(
         List.of(context),
-        () -> {
-          long dm = context.verbs().ibv_import_dm(context.address(), handle);
-          return new DeviceMemory(context, dm, () -> context.verbs().ibv_unimport_dm(dm), length);
-        });
+        () -> context.verbs().ibv_import_dm(context.address(), handle),
+        context.verbs()::ibv_unimport_dm,
+        (address, release) -> new DeviceMemory(context, address, release, length));
   }
 
   /**
@@ -138,16 +136,17 @@ public final class DeviceMemory extends Resource {
     Objects.checkFromIndexSize(offset, size, length);
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ZERO_BASED, access);
     AccessRules.check(flags);
-    return make(
+    return MemoryRegion.register(
         List.of(domain, this),
-        () -> {
-          long mr =
-              context
-                  .verbs()
-                  .ibv_reg_dm_mr(
-                      domain.address(), address(), offset, size, (int) Flags.mask(flags));
-          return new MemoryRegion(domain, mr, MemorySegment.NULL, 0, size, Set.copyOf(flags));
-        });
+        domain,
+        () ->
+            context
+                .verbs()
+                .ibv_reg_dm_mr(domain.address(), address(), offset, size, (int) Flags.mask(flags)),
+        KeptMemory.none(),
+        0,
+        size,
+        Set.copyOf(flags));
   }
 
   /**

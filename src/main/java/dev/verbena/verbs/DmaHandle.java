@@ -16,8 +16,8 @@ import java.util.Objects;
 public final class DmaHandle extends Resource {
   private final Context context;
 
-  private DmaHandle(Context context, long address) {
-    super(address, () -> context.verbs().ibv_dealloc_dmah(address));
+  private DmaHandle(Context context, long address, Runnable release) {
+    super(address, release);
     this.context = context;
   }
 
@@ -110,9 +110,9 @@ public final class DmaHandle extends Resource {
         ibv_dmah_init_attr.tph_mem_type(attr, (byte) type.code());
         return make(
             List.of(context),
-            () ->
-                new DmaHandle(
-                    context, context.verbs().ibv_alloc_dmah(context.address(), attr.address())));
+            () -> context.verbs().ibv_alloc_dmah(context.address(), attr.address()),
+            context.verbs()::ibv_dealloc_dmah,
+            (address, release) -> new DmaHandle(context, address, release));
       }
     }
   }

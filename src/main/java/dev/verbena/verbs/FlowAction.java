@@ -13,8 +13,8 @@ import java.util.List;
 public final class FlowAction extends Resource {
   private final Context context;
 
-  private FlowAction(Context context, long address) {
-    super(address, () -> context.verbs().ibv_destroy_flow_action(address));
+  private FlowAction(Context context, long address, Runnable release) {
+    super(address, release);
     this.context = context;
   }
 
@@ -23,9 +23,9 @@ public final class FlowAction extends Resource {
       long attr = esp.allocate(arena, true).address();
       return make(
           List.of(context),
-          () ->
-              new FlowAction(
-                  context, context.verbs().ibv_create_flow_action_esp(context.address(), attr)));
+          () -> context.verbs().ibv_create_flow_action_esp(context.address(), attr),
+          context.verbs()::ibv_destroy_flow_action,
+          (address, release) -> new FlowAction(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " does not support ESP flow actions")

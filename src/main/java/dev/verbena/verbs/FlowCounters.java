@@ -21,8 +21,8 @@ public final class FlowCounters extends Resource {
 
   private final Context context;
 
-  private FlowCounters(Context context, long address) {
-    super(address, () -> context.verbs().ibv_destroy_counters(address));
+  private FlowCounters(Context context, long address, Runnable release) {
+    super(address, release);
     this.context = context;
   }
 
@@ -50,9 +50,9 @@ public final class FlowCounters extends Resource {
       long attr = ibv_counters_init_attr.allocate(arena).address();
       return make(
           List.of(context),
-          () ->
-              new FlowCounters(
-                  context, context.verbs().ibv_create_counters(context.address(), attr)));
+          () -> context.verbs().ibv_create_counters(context.address(), attr),
+          context.verbs()::ibv_destroy_counters,
+          (address, release) -> new FlowCounters(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " does not support flow counters")

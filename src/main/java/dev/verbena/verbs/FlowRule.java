@@ -35,8 +35,8 @@ import java.util.function.Consumer;
 public final class FlowRule extends Resource {
   private final QueuePair queuePair;
 
-  private FlowRule(QueuePair queuePair, long address) {
-    super(address, () -> queuePair.domain().verbs().ibv_destroy_flow(address));
+  private FlowRule(QueuePair queuePair, long address, Runnable release) {
+    super(address, release);
     this.queuePair = queuePair;
   }
 
@@ -223,13 +223,9 @@ public final class FlowRule extends Resource {
         }
         return make(
             parents,
-            () ->
-                new FlowRule(
-                    queuePair,
-                    queuePair
-                        .domain()
-                        .verbs()
-                        .ibv_create_flow(queuePair.address(), attr.address())));
+            () -> queuePair.domain().verbs().ibv_create_flow(queuePair.address(), attr.address()),
+            queuePair.domain().verbs()::ibv_destroy_flow,
+            (address, release) -> new FlowRule(queuePair, address, release));
       } catch (VerbsException e) {
         throw explained(e);
       }

@@ -6,38 +6,75 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Keeps the memory of a region reachable until the region is deregistered.
+ * The memory of a region, which is not freed before the region is deregistered: the device may
+ * write to it until then.
  *
- * <p>Memory of an automatic arena, of a direct buffer or of a mapped buffer is freed when it is
- * unreachable. A region that is not closed and becomes unreachable together with its context must
- * not free memory that the device may still write to.
+ * <p>Memory of an automatic arena, of a direct buffer or of a mapped buffer, which is freed when it
+ * is unreachable, is kept reachable, also if the region and its context are not.
  */
 final class KeptMemory {
-  private static final Set<KeptMemory> KEPT = ConcurrentHashMap.newKeySet();
+  /** What refers to memory that is kept reachable. */
+  private static final Set<Object> KEPT = ConcurrentHashMap.newKeySet();
 
   private MemorySegment memory;
 
-  /** Keeps memory until {@link #release}. */
-  KeptMemory(MemorySegment memory) {
-    replace(memory);
+  /** Frees the memory, or lets others free it; null after that. */
+  private Runnable end;
+
+  private KeptMemory(MemorySegment memory, Runnable end) {
+    this.memory = memory;
+    this.end = end;
   }
 
-  /** Keeps other memory instead. */
-  void replace(MemorySegment replacement) {
-    memory = replacement;
-    // Memory of an arena that has to be closed is not freed before. It must not be kept: the arena
-    // may refer to the region, by closedWith, and so to the context, whose leak would never be
-    // reported.
-    if (Memory.isClosable(replacement.scope())) {
-      KEPT.remove(this);
-    } else {
-      KEPT.add(this);
-    }
+  /** Returns memory of a program, which is kept from now on. */
+  static KeptMemory of(MemorySegment memory) {
+    MemorySegment.Scope scope = memory.scope();
+    return Memory.isClosable(scope) ? notKept(memory) : new KeptMemory(memory, reachable(memory));
+  }
+
+  private static Runnable reachable(MemorySegment memory) {
+    Object[] reference = {memory}; // Equal to itself alone.
+    KEPT.add(reference);
+    return () -> KEPT.remove(reference);
+  }
+
+  /**
+   * Returns memory that something else keeps: it is freed by an object that closes the region
+   * first. It must not be kept reachable: an arena refers to the region that is closed with it, and
+   * so to the context, which then would never be reported as leaked.
+   */
+  static KeptMemory notKept(MemorySegment memory) {
+    return new KeptMemory(memory, () -> {});
+  }
+
+  /** Returns no memory of this process. */
+  static KeptMemory none() {
+    return notKept(MemorySegment.NULL);
+  }
+
+  /** Returns memory that is freed with its region. */
+  static KeptMemory of(OwnMemory own) {
+    return new KeptMemory(own.segment(), own::free);
+  }
+
+  MemorySegment segment() {
+    return memory;
+  }
+
+  /** Takes over other memory, and releases the own one. */
+  synchronized void replace(KeptMemory replacement) {
+    release();
+    memory = replacement.memory;
+    end = replacement.end;
   }
 
   /** Stops keeping the memory, when the device no longer uses it. */
-  void release() {
-    KEPT.remove(this);
+  synchronized void release() {
+    Runnable action = end;
+    end = null;
+    if (action != null) {
+      action.run();
+    }
   }
 
   @Override

@@ -13,6 +13,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
 
 /**
  * A memory region: memory that is registered with a device ({@code struct ibv_mr}).
@@ -47,80 +49,67 @@ public final class MemoryRegion extends Resource {
   private int lkey;
   private int rkey;
 
-  /** A region that is deregistered by {@code ibv_dereg_mr}. */
-  MemoryRegion(
-      ProtectionDomain domain,
-      long address,
-      MemorySegment memory,
-      long start,
-      long length,
-      Set<AccessFlag> access) {
-    this(domain, address, (OwnMemory) null, memory, start, length, access);
-  }
-
-  /**
-   * A region that is deregistered by another function.
-   *
-   * @param own the memory to free after that; null if the region does not own its memory
-   */
-  MemoryRegion(
-      ProtectionDomain domain,
-      long address,
-      OwnMemory own,
-      MemorySegment memory,
-      long start,
-      long length,
-      Set<AccessFlag> access) {
-    this(
-        domain,
-        address,
-        () -> {
-          deregister(domain.verbs(), address);
-          if (own != null) {
-            own.free();
-          }
-        },
-        memory,
-        start,
-        length,
-        access);
-  }
-
-  private MemoryRegion(
-      ProtectionDomain domain,
-      long address,
-      Runnable release,
-      MemorySegment memory,
-      long start,
-      long length,
-      Set<AccessFlag> access) {
-    this(domain, address, release, new KeptMemory(memory), memory, start, length, access);
-  }
-
   private MemoryRegion(
       ProtectionDomain domain,
       long address,
       Runnable release,
       KeptMemory kept,
-      MemorySegment memory,
       long start,
       long length,
       Set<AccessFlag> access) {
-    super(
-        address,
-        () -> {
-          release.run();
-          kept.release();
-        });
+    super(address, release);
     this.kept = kept;
     this.struct = Memory.at(address, ibv_mr.sizeof());
     this.domain = domain;
-    this.memory = memory;
+    this.memory = kept.segment();
     this.start = start;
     this.length = length;
     grant(access);
     readKeys();
     tellMemory();
+  }
+
+  /**
+   * Creates a region that is deregistered by {@code ibv_dereg_mr}.
+   *
+   * @param registration registers it and returns the C object
+   * @param kept its memory, which is released with it, or now if the registration fails
+   */
+  static MemoryRegion register(
+      List<? extends Resource> parents,
+      ProtectionDomain domain,
+      LongSupplier registration,
+      KeptMemory kept,
+      long start,
+      long length,
+      Set<AccessFlag> access) {
+    LongConsumer deregistration = mr -> deregister(domain.verbs(), mr);
+    return create(parents, domain, registration, deregistration, kept, start, length, access);
+  }
+
+  private static MemoryRegion create(
+      List<? extends Resource> parents,
+      ProtectionDomain domain,
+      LongSupplier registration,
+      LongConsumer deregistration,
+      KeptMemory kept,
+      long start,
+      long length,
+      Set<AccessFlag> access) {
+    try {
+      return make(
+          parents,
+          registration,
+          mr -> {
+            deregistration.accept(mr);
+            kept.release();
+          },
+          (address, release) ->
+              new MemoryRegion(domain, address, release, kept, start, length, access));
+    } catch (Throwable t) {
+      kept.release();
+      throw t;
+    }
   }
 
   private void tellMemory() {
@@ -186,17 +175,17 @@ public final class MemoryRegion extends Resource {
       ProtectionDomain domain, int handle, long start, Set<AccessFlag> access) {
     return make(
         List.of(domain),
-        () -> {
-          long address = domain.verbs().ibv_import_mr(domain.address(), handle);
-          return new MemoryRegion(
-              domain,
-              address,
-              () -> domain.verbs().ibv_unimport_mr(address),
-              MemorySegment.NULL,
-              start,
-              ibv_mr.length(Memory.at(address, ibv_mr.sizeof())),
-              access);
-        });
+        () -> domain.verbs().ibv_import_mr(domain.address(), handle),
+        domain.verbs()::ibv_unimport_mr,
+        (address, release) ->
+            new MemoryRegion(
+                domain,
+                address,
+                release,
+                KeptMemory.none(),
+                start,
+                ibv_mr.length(Memory.at(address, ibv_mr.sizeof())),
+                access));
   }
 
   /**
@@ -217,25 +206,25 @@ public final class MemoryRegion extends Resource {
       Set<AccessFlag> access) {
     AccessRules.checkRegistrable(memory, access);
     long address = Segments.struct(segment, "ibv_mr", ibv_mr.sizeof());
-    return make(
+    return create(
         List.of(domain),
-        () ->
-            new MemoryRegion(
-                domain,
-                address,
-                () -> {},
-                memory,
-                memory.address(),
-                memory.byteSize(),
-                Set.copyOf(access)));
+        domain,
+        () -> address,
+        mr -> {},
+        KeptMemory.of(memory),
+        memory.address(),
+        memory.byteSize(),
+        Set.copyOf(access));
   }
 
   /**
    * Returns the registered memory.
    *
    * @return the segment that was registered; an empty segment if the memory is not of this process
+   * @throws IllegalStateException if the region is closed
    */
   public MemorySegment memory() {
+    requireOpen();
     return memory;
   }
 
@@ -312,8 +301,14 @@ public final class MemoryRegion extends Resource {
    */
   public void reregister(MemorySegment memory) {
     AccessRules.checkRegistrable(memory, access);
-    reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, Set.of());
-    kept.replace(memory);
+    KeptMemory replacement = KeptMemory.of(memory);
+    try {
+      reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, Set.of());
+    } catch (Throwable t) {
+      replacement.release();
+      throw t;
+    }
+    kept.replace(replacement);
     this.memory = memory;
     this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
     this.length = memory.byteSize();

@@ -180,14 +180,23 @@ public final class MemoryRegistration {
     if (dmaBuf == NO_FILE) {
       AccessRules.checkRegistrable(memory, access);
     }
+    KeptMemory kept =
+        own != null
+            ? KeptMemory.of(own)
+            : arena != null || buffer != null ? KeptMemory.notKept(memory) : KeptMemory.of(memory);
     MemoryRegion region;
     VerbsException failure = null;
     Object begun = FlightEvents.beginRegistration();
     try {
       region =
-          Resource.make(
+          MemoryRegion.register(
               Stream.<Resource>of(domain, dmaHandle, buffer).filter(Objects::nonNull).toList(),
-              () -> new MemoryRegion(domain, call(), own, memory, startAddress(), length, access));
+              domain,
+              this::call,
+              kept,
+              startAddress(),
+              length,
+              access);
     } catch (VerbsException e) {
       failure = e;
       throw AccessRules.explained(e, length, access, domain);

@@ -33,8 +33,9 @@ public final class MemoryWindow extends Resource {
   /** The region that a window of type 1 is bound to. */
   private MemoryRegion region;
 
-  private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, long address) {
-    super(address, () -> domain.verbs().ibv_dealloc_mw(address));
+  private MemoryWindow(
+      ProtectionDomain domain, MemoryWindowType type, long address, Runnable release) {
+    super(address, release);
     this.domain = domain;
     this.type = type;
     this.struct = Memory.at(address, ibv_mw.sizeof());
@@ -44,9 +45,9 @@ public final class MemoryWindow extends Resource {
     try {
       return make(
           List.of(domain),
-          () ->
-              new MemoryWindow(
-                  domain, type, domain.verbs().ibv_alloc_mw(domain.address(), type.code())));
+          () -> domain.verbs().ibv_alloc_mw(domain.address(), type.code()),
+          domain.verbs()::ibv_dealloc_mw,
+          (address, release) -> new MemoryWindow(domain, type, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(domain.context().device() + " does not support memory windows of this type")

@@ -85,25 +85,21 @@ public final class ParentDomain extends ProtectionDomain {
      * @return the domain, to be closed
      */
     public ParentDomain create() {
-      return make(
-          Stream.<Resource>of(base, threadDomain).filter(Objects::nonNull).toList(), this::made);
-    }
-
-    private ParentDomain made() {
       Arena upcalls = Arena.ofShared();
       try {
-        long pd = allocate(upcalls);
-        return new ParentDomain(
-            base,
-            threadDomain,
-            pd,
-            () -> {
+        return make(
+            Stream.<Resource>of(base, threadDomain).filter(Objects::nonNull).toList(),
+            () -> allocate(upcalls),
+            pd -> {
               base.verbs().ibv_dealloc_pd(pd);
               upcalls.close();
-            });
-      } catch (RuntimeException e) {
-        upcalls.close();
-        throw e;
+            },
+            (address, release) -> new ParentDomain(base, threadDomain, address, release));
+      } catch (Throwable t) {
+        if (upcalls.scope().isAlive()) {
+          upcalls.close();
+        }
+        throw t;
       }
     }
 

@@ -28,10 +28,6 @@ import java.util.function.LongSupplier;
 public sealed class ProtectionDomain extends Resource permits ParentDomain {
   private final Context context;
 
-  ProtectionDomain(Context context, long address) {
-    this(context, address, () -> context.verbs().ibv_dealloc_pd(address));
-  }
-
   /** A domain that is released by another function. */
   ProtectionDomain(Context context, long address, Runnable release) {
     super(address, release);
@@ -41,10 +37,9 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   static ProtectionDomain imported(Context context, int handle) {
     return make(
         List.of(context),
-        () -> {
-          long pd = context.verbs().ibv_import_pd(context.address(), handle);
-          return new ProtectionDomain(context, pd, () -> context.verbs().ibv_unimport_pd(pd));
-        });
+        () -> context.verbs().ibv_import_pd(context.address(), handle),
+        context.verbs()::ibv_unimport_pd,
+        (address, release) -> new ProtectionDomain(context, address, release));
   }
 
   /**
@@ -89,9 +84,9 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     OwnMemory own = new OwnMemory(size);
     try {
       return MemoryRegistration.ofOwn(this, own).access(access).register();
-    } catch (RuntimeException e) {
+    } catch (Throwable t) {
       own.free();
-      throw e;
+      throw t;
     }
   }
 
@@ -185,16 +180,14 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
 
   /** Returns a region that starts at address 0 and has unlimited length. */
   private MemoryRegion withoutMemory(Set<AccessFlag> access, LongSupplier registration) {
-    return make(
+    return MemoryRegion.register(
         List.of(this),
-        () ->
-            new MemoryRegion(
-                this,
-                registration.getAsLong(),
-                MemorySegment.NULL,
-                0,
-                Long.MAX_VALUE,
-                Set.copyOf(access)));
+        this,
+        registration,
+        KeptMemory.none(),
+        0,
+        Long.MAX_VALUE,
+        Set.copyOf(access));
   }
 
   /**

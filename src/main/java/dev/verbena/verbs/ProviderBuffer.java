@@ -20,13 +20,8 @@ public final class ProviderBuffer extends Resource {
   private final MemorySegment memory;
 
   private ProviderBuffer(
-      ProtectionDomain domain, long address, MemorySegment memory, Arena lifetime) {
-    super(
-        address,
-        () -> {
-          lifetime.close();
-          domain.verbs().ibv_free_buf(address);
-        });
+      ProtectionDomain domain, long address, Runnable release, MemorySegment memory) {
+    super(address, release);
     this.domain = domain;
     this.memory = memory;
   }
@@ -37,17 +32,20 @@ public final class ProviderBuffer extends Resource {
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment buffer = arena.allocate(ValueLayout.JAVA_LONG);
+      Arena lifetime = Arena.ofShared();
+      long[] memory = new long[1];
       return make(
           List.of(domain),
           () -> {
-            long memory = domain.verbs().ibv_alloc_buf(domain.address(), size, buffer.address());
-            Arena lifetime = Arena.ofShared();
-            return new ProviderBuffer(
-                domain,
-                buffer.get(ValueLayout.JAVA_LONG, 0),
-                Memory.at(memory, size, lifetime),
-                lifetime);
-          });
+            memory[0] = domain.verbs().ibv_alloc_buf(domain.address(), size, buffer.address());
+            return buffer.get(ValueLayout.JAVA_LONG, 0);
+          },
+          address -> {
+            lifetime.close();
+            domain.verbs().ibv_free_buf(address);
+          },
+          (address, release) ->
+              new ProviderBuffer(domain, address, release, Memory.at(memory[0], size, lifetime)));
     }
   }
 
@@ -85,16 +83,18 @@ public final class ProviderBuffer extends Resource {
     AccessRules.check(flags);
     AccessRules.checkRegistrable(part, flags);
     long start = flags.contains(AccessFlag.ZERO_BASED) ? 0 : part.address();
-    return make(
+    return MemoryRegion.register(
         List.of(domain, this),
-        () -> {
-          long mr =
-              domain
-                  .verbs()
-                  .ibv_reg_buf_mr(
-                      domain.address(), address(), part.address(), size, (int) Flags.mask(flags));
-          return new MemoryRegion(domain, mr, part, start, size, flags);
-        });
+        domain,
+        () ->
+            domain
+                .verbs()
+                .ibv_reg_buf_mr(
+                    domain.address(), address(), part.address(), size, (int) Flags.mask(flags)),
+        KeptMemory.notKept(part),
+        start,
+        size,
+        flags);
   }
 
   /**

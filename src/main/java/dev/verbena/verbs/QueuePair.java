@@ -82,15 +82,23 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       Runnable release,
       Resource... parents) {
     long address = Segments.object(segment, "ibv_qp");
+    boolean[] isAdopted = {false};
     try {
       return make(
           List.of(parents),
-          () ->
+          () -> {
+            isAdopted[0] = true;
+            return address;
+          },
+          qp -> release.run(),
+          (qp, destruction) ->
               new QueuePair(
-                  new Made(domain.context(), domain, address, capacity, Set.of(), false, release)));
-    } catch (IllegalStateException e) {
-      release.run(); // A parent is already closed.
-      throw e;
+                  new Made(domain.context(), domain, qp, capacity, Set.of(), false, destruction)));
+    } catch (Throwable t) {
+      if (!isAdopted[0]) { // For example, a parent is closed already.
+        release.run();
+      }
+      throw t;
     }
   }
 
@@ -172,18 +180,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       ibv_qp_open_attr.qp_type(attr, QueuePairType.XRC_RECV.code());
       return make(
           List.of(xrcDomain),
-          () -> {
-            long qp = context.verbs().ibv_open_qp(context.address(), attr.address());
-            return new QueuePair(
-                new Made(
-                    context,
-                    null,
-                    qp,
-                    QueuePairCapacity.NONE,
-                    Set.of(),
-                    false,
-                    () -> context.verbs().ibv_destroy_qp(qp)));
-          });
+          () -> context.verbs().ibv_open_qp(context.address(), attr.address()),
+          context.verbs()::ibv_destroy_qp,
+          (address, release) ->
+              new QueuePair(
+                  new Made(
+                      context, null, address, QueuePairCapacity.NONE, Set.of(), false, release)));
     }
   }
 

@@ -212,10 +212,9 @@ public final class QueuePairBuilder {
       writeTo(attr, arena);
       return Resource.make(
           parents(),
-          () -> {
-            long qp = context.verbs().ibv_create_qp_ex(context.address(), attr.address());
-            return made(attr, qp, () -> context.verbs().ibv_destroy_qp(qp));
-          });
+          () -> context.verbs().ibv_create_qp_ex(context.address(), attr.address()),
+          context.verbs()::ibv_destroy_qp,
+          (address, release) -> made(attr, address, release));
     } catch (VerbsException e) {
       throw CapacityFailure.explain(e, context, type, capacity);
     }
@@ -240,7 +239,10 @@ public final class QueuePairBuilder {
       List<Resource> owners = new ArrayList<>(parents());
       owners.add(owner);
       return Resource.make(
-          owners, () -> made(attr, Segments.object(maker.create(attr), "ibv_qp"), maker::destroy));
+          owners,
+          () -> Segments.object(maker.create(attr), "ibv_qp"),
+          qp -> maker.destroy(),
+          (address, release) -> made(attr, address, release));
     }
   }
 
@@ -257,18 +259,9 @@ public final class QueuePairBuilder {
           expect(ofReceives, null, -receives);
         };
     QueuePair queuePair =
-        Resource.owned(
-            release,
-            () ->
-                new QueuePair(
-                    new QueuePair.Made(
-                        context,
-                        domain,
-                        address,
-                        real,
-                        sendOperations,
-                        table != null,
-                        releaseAndForget)));
+        new QueuePair(
+            new QueuePair.Made(
+                context, domain, address, real, sendOperations, table != null, releaseAndForget));
     expect(ofSends, queuePair, sends);
     expect(ofReceives, queuePair, receives);
     return queuePair;

@@ -20,8 +20,9 @@ public final class ReceiveIndirectionTable extends Resource {
   private final Context context;
   private final List<WorkQueue> queues;
 
-  private ReceiveIndirectionTable(Context context, List<WorkQueue> queues, long address) {
-    super(address, () -> context.verbs().ibv_destroy_rwq_ind_table(address));
+  private ReceiveIndirectionTable(
+      Context context, List<WorkQueue> queues, long address, Runnable release) {
+    super(address, release);
     this.context = context;
     this.queues = queues;
   }
@@ -45,11 +46,10 @@ public final class ReceiveIndirectionTable extends Resource {
       ibv_rwq_ind_table_init_attr.ind_tbl(attr, entries);
       return make(
           queues.stream().distinct().toList(),
-          () ->
-              new ReceiveIndirectionTable(
-                  context,
-                  List.copyOf(queues),
-                  context.verbs().ibv_create_rwq_ind_table(context.address(), attr.address())));
+          () -> context.verbs().ibv_create_rwq_ind_table(context.address(), attr.address()),
+          context.verbs()::ibv_destroy_rwq_ind_table,
+          (address, release) ->
+              new ReceiveIndirectionTable(context, List.copyOf(queues), address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " does not support receive side scaling (RSS)")

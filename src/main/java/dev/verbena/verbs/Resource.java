@@ -12,6 +12,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -120,10 +122,17 @@ public abstract class Resource implements AutoCloseable {
         underWay.push(parent);
         held++;
       }
+      StackSpace.require();
       R made = maker.get();
       Resource child = made;
-      child.parents = List.copyOf(parents);
-      child.parents.forEach(parent -> parent.add(child));
+      try {
+        child.parents = List.copyOf(parents);
+        child.parents.forEach(parent -> parent.add(child));
+      } catch (Throwable t) {
+        child.parents.forEach(parent -> parent.detach(child));
+        destroy(child.release, t);
+        throw t;
+      }
       return made;
     } finally {
       for (Resource parent : parents.subList(0, held)) {
@@ -133,23 +142,72 @@ public abstract class Resource implements AutoCloseable {
     }
   }
 
+  /** The constructor of the owner of a C object, which does not throw after it was published. */
+  interface Constructor<R> {
+    /**
+     * Returns the owner of a C object.
+     *
+     * @param address the address of the C object
+     * @param release destroys the C object; throws an exception if that fails
+     */
+    R make(long address, Runnable release);
+  }
+
+  /** Destroys a C object. */
+  private static final class Release implements Runnable {
+    private final LongConsumer destruction;
+    private long address;
+
+    Release(LongConsumer destruction) {
+      this.destruction = destruction;
+    }
+
+    @Override
+    public void run() {
+      destruction.accept(address);
+    }
+  }
+
   /**
-   * Calls the constructor of an object that C has created, and destroys that if the constructor
-   * fails, for example because no native memory is left.
+   * Creates a C object and its owner on others, as {@link #make(List, Supplier)} does. If the
+   * constructor of the owner fails, for example because no memory is left, the C object is
+   * destroyed.
    *
-   * @param release destroys the C object
-   * @param constructor returns its owner
+   * @param <R> the type of the owner
+   * @param parents the objects that must be closed after the new one
+   * @param creation creates the C object and returns its address
+   * @param destruction destroys the C object; throws an exception if that fails
+   * @param constructor returns the owner
+   * @return the owner
+   * @throws IllegalStateException if a parent is closed; nothing is created
    */
-  static <R extends Resource> R owned(Runnable release, Supplier<R> constructor) {
+  static <R extends Resource> R make(
+      List<? extends Resource> parents,
+      LongSupplier creation,
+      LongConsumer destruction,
+      Constructor<R> constructor) {
+    return make(parents, () -> owned(creation, destruction, constructor));
+  }
+
+  /** Creates a C object and its owner, which belongs to no other. */
+  static <R extends Resource> R owned(
+      LongSupplier creation, LongConsumer destruction, Constructor<R> constructor) {
+    StackSpace.require();
+    Release release = new Release(destruction);
+    release.address = creation.getAsLong();
     try {
-      return constructor.get();
+      return constructor.make(release.address, release);
     } catch (Throwable t) {
-      try {
-        release.run();
-      } catch (RuntimeException e) {
-        t.addSuppressed(e);
-      }
+      destroy(release, t);
       throw t;
+    }
+  }
+
+  private static void destroy(Runnable release, Throwable cause) {
+    try {
+      release.run();
+    } catch (Throwable t) {
+      cause.addSuppressed(t);
     }
   }
 
@@ -357,6 +415,7 @@ public abstract class Resource implements AutoCloseable {
                 .formatted(this, inner.equals(this) ? "it" : inner));
       }
     }
+    StackSpace.require();
     if (!beginClosing(limit)) {
       return;
     }

@@ -163,10 +163,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
         MemorySegment init = attributes(arena);
         return make(
             parents(null),
-            () -> {
-              long srq = context.verbs().ibv_create_srq_ex(context.address(), init.address());
-              return made(init, srq, () -> context.verbs().ibv_destroy_srq(srq));
-            });
+            () -> context.verbs().ibv_create_srq_ex(context.address(), init.address()),
+            context.verbs()::ibv_destroy_srq,
+            (address, release) -> made(init, address, release));
       } catch (VerbsException e) {
         throw explained(e);
       }
@@ -186,7 +185,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
         MemorySegment init = attributes(arena);
         return make(
             parents(owner),
-            () -> made(init, Segments.object(maker.create(init), "ibv_srq"), maker::destroy));
+            () -> Segments.object(maker.create(init), "ibv_srq"),
+            srq -> maker.destroy(),
+            (address, release) -> made(init, address, release));
       } catch (VerbsException e) {
         throw explained(e);
       }

@@ -15,8 +15,8 @@ import java.util.List;
 public final class ThreadDomain extends Resource {
   private final Context context;
 
-  private ThreadDomain(Context context, long address) {
-    super(address, () -> context.verbs().ibv_dealloc_td(address));
+  private ThreadDomain(Context context, long address, Runnable release) {
+    super(address, release);
     this.context = context;
   }
 
@@ -25,7 +25,9 @@ public final class ThreadDomain extends Resource {
       long attr = ibv_td_init_attr.allocate(arena).address();
       return make(
           List.of(context),
-          () -> new ThreadDomain(context, context.verbs().ibv_alloc_td(context.address(), attr)));
+          () -> context.verbs().ibv_alloc_td(context.address(), attr),
+          context.verbs()::ibv_dealloc_td,
+          (address, release) -> new ThreadDomain(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? e.explained(context.device() + " does not support thread domains")

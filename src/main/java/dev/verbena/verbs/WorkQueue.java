@@ -33,9 +33,10 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       ProtectionDomain domain,
       CompletionQueue completions,
       long address,
+      Runnable release,
       int maxRequests,
       int maxSges) {
-    super(address, () -> domain.verbs().ibv_destroy_wq(address));
+    super(address, release);
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
@@ -130,20 +131,25 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
           ibv_wq_init_attr.comp_mask(attr, rdma_h.IBV_WQ_INIT_ATTR_FLAGS());
           ibv_wq_init_attr.create_flags(attr, (int) Flags.mask(flags));
         }
-        return make(List.of(domain, completions), () -> made(attr));
+        return make(
+            List.of(domain, completions),
+            () -> domain.verbs().ibv_create_wq(domain.context().address(), attr.address()),
+            domain.verbs()::ibv_destroy_wq,
+            (address, release) ->
+                // The provider writes the actual values back.
+                new WorkQueue(
+                    domain,
+                    completions,
+                    address,
+                    release,
+                    ibv_wq_init_attr.max_wr(attr),
+                    ibv_wq_init_attr.max_sge(attr)));
       } catch (VerbsException e) {
         throw e.isUnsupported()
             ? e.explained(
                 domain.context().device() + " does not support work queues, or not with " + flags)
             : e;
       }
-    }
-
-    private WorkQueue made(MemorySegment attr) {
-      long wq = domain.verbs().ibv_create_wq(domain.context().address(), attr.address());
-      // The provider writes the actual values back.
-      return new WorkQueue(
-          domain, completions, wq, ibv_wq_init_attr.max_wr(attr), ibv_wq_init_attr.max_sge(attr));
     }
   }
 

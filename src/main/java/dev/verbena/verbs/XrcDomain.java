@@ -18,8 +18,8 @@ import java.util.Set;
 public final class XrcDomain extends Resource {
   private final Context context;
 
-  private XrcDomain(Context context, long address) {
-    super(address, () -> context.verbs().ibv_close_xrcd(address));
+  private XrcDomain(Context context, long address, Runnable release) {
+    super(address, release);
     this.context = context;
   }
 
@@ -32,9 +32,9 @@ public final class XrcDomain extends Resource {
       ibv_xrcd_init_attr.oflags(attr, (int) Flags.mask(flags));
       return make(
           List.of(context),
-          () ->
-              new XrcDomain(
-                  context, context.verbs().ibv_open_xrcd(context.address(), attr.address())));
+          () -> context.verbs().ibv_open_xrcd(context.address(), attr.address()),
+          context.verbs()::ibv_close_xrcd,
+          (address, release) -> new XrcDomain(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(context.device() + " does not support XRC") : e;
     }

@@ -63,7 +63,7 @@ class FormattingTest {
 
   @SuppressWarnings("try") // The arena is closed too early, which is the point.
   private WindowBinding bindingWithoutMemory() {
-    Arena gone = Arena.ofShared();
+    Arena gone = Arena.ofConfined();
     WindowBinding of = new WindowBinding(region(gone.allocate(8)), 0, 8, Set.of());
     gone.close();
     return of;

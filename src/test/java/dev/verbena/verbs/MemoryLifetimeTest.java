@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.cm.RemoteMemory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -23,7 +24,7 @@ import org.junit.jupiter.api.Test;
 
 /** How long memory lives that a device may write to. */
 class MemoryLifetimeTest extends FakeDeviceFixture {
-  private final AtomicReference<MemoryRegion> deregistering = new AtomicReference<>();
+  private final AtomicReference<MemorySegment> deregistering = new AtomicReference<>();
   private boolean aliveAtDeregistration;
   private boolean refuses;
 
@@ -33,8 +34,8 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   public void ibv_dereg_mr(long mr) {
-    MemoryRegion region = deregistering.get();
-    aliveAtDeregistration = region == null || region.memory().scope().isAlive();
+    MemorySegment memory = deregistering.get();
+    aliveAtDeregistration = memory == null || memory.scope().isAlive();
     if (refuses) {
       throw new VerbsException("ibv_dereg_mr", Errno.EBUSY);
     }
@@ -155,6 +156,15 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   @Test
+  void aClosedRegionHasNoMemory() {
+    MemoryRegion region = pd.registerMemory(arena.allocate(64));
+    assertEquals(64, region.memory().byteSize());
+    region.close();
+    assertThrows(IllegalStateException.class, region::memory);
+    assertThrows(IllegalStateException.class, () -> RemoteMemory.of(region));
+  }
+
+  @Test
   void allocatedMemoryIsWholePages() {
     MemoryRegion region = pd.allocateMemory(5000, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
     MemorySegment memory = region.memory();
@@ -164,7 +174,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     assertEquals(5000, arguments[1]);
     assertEquals(1 | 4, arguments[2]);
     assertEquals(-1, memory.mismatch(arena.allocate(5000)), "zeroed");
-    deregistering.set(region);
+    deregistering.set(memory);
     refuses = true;
     assertThrows(VerbsException.class, region::close);
     assertTrue(region.isOpen() && memory.scope().isAlive());

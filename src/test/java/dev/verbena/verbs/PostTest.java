@@ -502,7 +502,7 @@ class PostTest {
   @Test
   @SuppressWarnings("try") // The arena is closed too early, which is the point.
   void theMemoryOfARegionMustStillBeThere() {
-    Arena gone = Arena.ofShared();
+    Arena gone = Arena.ofConfined();
     MemoryRegion other = domain.registerMemory(gone.allocate(64), AccessFlag.LOCAL_WRITE);
     gone.close();
     SendRequest send = new SendList(1, 1).send(0);

@@ -48,7 +48,7 @@ class PostedRegionsTest {
 
   @Test
   void listWithFreedMemoryThrows() {
-    Arena closed = Arena.ofShared();
+    Arena closed = Arena.ofConfined();
     MemoryRegion region = region(closed, AccessFlag.LOCAL_WRITE);
     ReceiveList list = new ReceiveList(2, 1);
     list.local(0, region, 0, 8);
@@ -67,7 +67,7 @@ class PostedRegionsTest {
     list.local(0, region(arena, AccessFlag.LOCAL_WRITE), 0, 8);
     assertEquals(1, queuePair.post(list));
     for (int i = 0; i < 10; i++) {
-      Arena closed = Arena.ofShared();
+      Arena closed = Arena.ofConfined();
       MemoryRegion region = region(closed, AccessFlag.LOCAL_WRITE);
       list.local(0, region, 0, 8);
       assertEquals(1, queuePair.post(list));
@@ -83,7 +83,7 @@ class PostedRegionsTest {
     ReceiveList list = new ReceiveList(1, 8);
     Arena[] arenas = new Arena[8];
     for (int i = 0; i < arenas.length; i++) {
-      arenas[i] = Arena.ofShared();
+      arenas[i] = Arena.ofConfined();
       list.local(0, i, region(arenas[i], AccessFlag.LOCAL_WRITE), 0, 8);
     }
     assertEquals(1, queuePair.post(list));

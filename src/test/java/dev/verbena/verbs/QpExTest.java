@@ -13,6 +13,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 
 /**
  * Requests that are built one by one, as rdma-core's test_qpex.py builds them: the region of {@code
@@ -549,6 +551,40 @@ class QpExTest {
       }
       assertEquals(room, pair.b.queuePair.post(list));
       assertEquals(0, pair.b.queuePair.post(list, room, 1));
+    }
+  }
+
+  /** The provider may hold the lock of the send queue for the thread. */
+  @DeviceTest
+  void closeEndsBesideThePostingOfAVirtualThreadThatSleeps() throws Exception {
+    CountDownLatch open = new CountDownLatch(1);
+    CountDownLatch sleeping = new CountDownLatch(1);
+    try (Pair pair = ud(SendOperation.SEND)) {
+      QueuePair closed = pair.a.queuePair;
+      FutureTask<Void> opener =
+          new FutureTask<>(
+              () -> {
+                try (Posting _ = closed.startPosting()) {
+                  open.countDown();
+                  sleeping.await();
+                }
+                return null;
+              });
+      Thread sleeper = Thread.ofVirtual().start(opener);
+      open.await();
+      try {
+        for (Resource object : List.of(closed, pair.a.context)) {
+          String message = assertThrows(IllegalStateException.class, object::close).getMessage();
+          assertEquals(
+              closed + " cannot be closed: its posting is open in thread #" + sleeper.threadId(),
+              message);
+          assertTrue(object.isOpen());
+        }
+      } finally {
+        sleeping.countDown();
+      }
+      opener.get();
+      closed.close();
     }
   }
 

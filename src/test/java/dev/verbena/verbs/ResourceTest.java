@@ -261,6 +261,93 @@ class ResourceTest {
   }
 
   @Test
+  void anObjectWhoseOwnerCannotBeMadeIsDestroyed() {
+    Thing context = thing("context");
+    var error = new OutOfMemoryError("for the owner");
+    var busy = new VerbsException("ibv_destroy_cq", Errno.EBUSY);
+    for (boolean refuses : List.of(false, true)) {
+      assertSame(
+          error,
+          assertThrows(
+              OutOfMemoryError.class,
+              () ->
+                  Resource.make(
+                      List.of(context),
+                      () -> 17,
+                      address -> {
+                        released.add("object " + address);
+                        if (refuses) {
+                          throw busy;
+                        }
+                      },
+                      (address, release) -> {
+                        throw error;
+                      })));
+    }
+    assertEquals(List.of("object 17", "object 17"), released);
+    assertEquals(List.of(busy), List.of(error.getSuppressed()));
+    context.close();
+  }
+
+  /** Creates objects at each depth of a stack that is full, until some could be created. */
+  private static final class NearTheEndOfTheStack {
+    private final Thing context;
+    private final AtomicInteger created = new AtomicInteger();
+    private final List<Thing> owned = new ArrayList<>();
+    private int refused;
+
+    NearTheEndOfTheStack(Thing context) {
+      this.context = context;
+    }
+
+    void create() {
+      Thing made =
+          Resource.make(
+              List.of(context),
+              created::incrementAndGet,
+              address -> created.decrementAndGet(),
+              (address, release) -> new Thing("thing " + address, release));
+      owned.add(made);
+    }
+
+    @SuppressWarnings("InfiniteRecursion") // Until the stack is full.
+    void descend() {
+      try {
+        descend();
+      } catch (StackOverflowError e) {
+        refused++;
+      }
+      if (owned.size() > 10) {
+        return;
+      }
+      try {
+        create();
+      } catch (StackOverflowError e) {
+        refused++;
+      }
+    }
+  }
+
+  @Test
+  void aFullStackLeavesNothingBehind() throws InterruptedException {
+    Thing context = thing("context");
+    var stack = new NearTheEndOfTheStack(context);
+    stack.create(); // Initializes classes.
+    for (int round = 0; round < 5; round++) {
+      Thread deep = new Thread(null, stack::descend, "deep", 512 << 10);
+      deep.start();
+      deep.join();
+      assertTrue(stack.owned.size() > 10);
+      assertEquals(stack.owned.size(), stack.created.get(), "objects that nothing owns");
+      stack.owned.forEach(Resource::close);
+      assertEquals(0, stack.created.get());
+      stack.owned.clear();
+    }
+    assertTrue(stack.refused > 0, stack.refused + " times the stack was full");
+    context.close();
+  }
+
+  @Test
   void ofManyThreadsThatCloseOneReleasesAndTheOthersWait() throws InterruptedException {
     AtomicInteger releases = new AtomicInteger();
     CountDownLatch inside = new CountDownLatch(1);

@@ -1,0 +1,46 @@
+package dev.verbena.verbs;
+
+/**
+ * A check that the stack of this thread has space for a call of C and for what follows it in Java.
+ * A {@link StackOverflowError} after C has created or destroyed an object, and before Java has
+ * stored that, would leak the object or destroy it twice. So it is thrown before.
+ */
+final class StackSpace {
+  /** Each takes 150 bytes of the stack in code of C2 and 400 when interpreted: 30 KB or more. */
+  private static final int LEVELS = 200;
+
+  private static final long[] VALUES = new long[16];
+
+  private StackSpace() {}
+
+  /**
+   * Throws the error if the stack is nearly full.
+   *
+   * @throws StackOverflowError if it is
+   */
+  static void require() {
+    long _ = descend(LEVELS, VALUES);
+  }
+
+  /** Calls itself. The values that are used after the call are on the stack during it. */
+  private static long descend(int levels, long[] v) {
+    long a = v[0];
+    long b = v[1];
+    long c = v[2];
+    long d = v[3];
+    long e = v[4];
+    long f = v[5];
+    long g = v[6];
+    long h = v[7];
+    long i = v[8];
+    long j = v[9];
+    long k = v[10];
+    long l = v[11];
+    long m = v[12];
+    long n = v[13];
+    long o = v[14];
+    long below = levels == 0 ? 0 : descend(levels - 1, v);
+    v[15] = below;
+    return below ^ a ^ b ^ c ^ d ^ e ^ f ^ g ^ h ^ i ^ j ^ k ^ l ^ m ^ n ^ o;
+  }
+}
