@@ -22,7 +22,8 @@ import java.util.Map;
  * <p>librdmacm frees the context of a removed device some time after its last identifier was
  * closed. To keep a {@link Context} valid, this class holds it until the process ends; calls on it
  * then fail as for any removed device. If the kernel waits for all users before it removes a
- * device, as for Soft-RoCE, the removal completes when the process ends.
+ * device, as for Soft-RoCE, the removal completes when the process ends. The contexts of a software
+ * network are closed with it.
  */
 public final class Contexts {
   /**
@@ -32,6 +33,10 @@ public final class Contexts {
 
   /** A context, and what opened it. */
   private record Held(Context context, Provider provider) {}
+
+  static {
+    Providers.whenClosed(Contexts::release);
+  }
 
   private Contexts() {}
 
@@ -67,10 +72,30 @@ public final class Contexts {
             (key, known) ->
                 known != null && known.context.isOpen()
                     ? known
-                    : new Held(
-                        VerbsAccess.get().context(MemorySegment.ofAddress(address)),
-                        Providers.ofContext(address)))
+                    : open(MemorySegment.ofAddress(address)))
         .context;
+  }
+
+  private static Held open(MemorySegment segment) {
+    Provider provider = Providers.ofContext(segment.address());
+    if (Providers.isClosed(provider)) {
+      throw new IllegalStateException("the software network is closed");
+    }
+    return new Held(VerbsAccess.get().context(segment), provider);
+  }
+
+  /** Closes the contexts of a software network, which closes its devices. */
+  private static void release(Provider network) {
+    List<Context> contexts = new ArrayList<>();
+    synchronized (Contexts.class) {
+      for (Held held : HELD.values()) {
+        if (held.provider.equals(network)) {
+          contexts.add(held.context);
+        }
+      }
+      HELD.values().removeIf(held -> held.provider.equals(network));
+    }
+    contexts.forEach(Context::close);
   }
 
   /** Returns the context of an identifier. */
@@ -80,12 +105,10 @@ public final class Contexts {
     }
     return HELD.containsKey(segment.address())
         ? held(segment.address())
-        : VerbsAccess.get()
-            .context(segment); // The device was removed, and librdmacm does not list it any more.
+        : open(segment).context; // The device was removed, and librdmacm does not list it any more.
   }
 
   private static void holdAll(Librdmacm rdmacm) {
-    HELD.values().removeIf(held -> Providers.isClosed(held.provider));
     try {
       List<Context> _ = list(rdmacm);
     } catch (VerbsException e) {

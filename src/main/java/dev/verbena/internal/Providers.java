@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,7 +34,14 @@ public final class Providers {
   private static final Set<Provider> CLOSED =
       Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
+  private static final List<Consumer<Provider>> WHEN_CLOSED = new CopyOnWriteArrayList<>();
+
   private Providers() {}
+
+  /** Calls an action with the provider of each software network that is closed from now on. */
+  public static void whenClosed(Consumer<Provider> action) {
+    WHEN_CLOSED.add(action);
+  }
 
   /** Adds the provider of a software network that was opened. */
   public static void add(Provider network) {
@@ -44,6 +52,7 @@ public final class Providers {
   public static void remove(Provider network) {
     CLOSED.add(network);
     NETWORKS.remove(network);
+    WHEN_CLOSED.forEach(action -> action.accept(network));
   }
 
   /** Returns whether the provider is that of a software network which was closed. */

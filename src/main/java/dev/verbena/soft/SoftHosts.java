@@ -12,7 +12,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 
 /**
@@ -159,14 +159,41 @@ public final class SoftHosts implements AutoCloseable {
                 Endpoint request = listener.take();
                 return Connection.accept(request, settings);
               });
-      Thread.ofVirtual().name("accept").start(accepting);
-      client = created(Connection.connect(SERVER, settings.from(CLIENT)));
-      server = created(accepting.get());
-    } catch (ExecutionException e) {
-      client = null;
-      throw e;
+      Thread acceptor = Thread.ofVirtual().name("accept").start(accepting);
+      Connection connected = null;
+      try {
+        connected = Connection.connect(SERVER, settings.from(CLIENT));
+        server = created(accepting.get());
+        client = created(connected);
+      } finally {
+        if (client == null) {
+          acceptor.interrupt();
+          closeAccepted(acceptor, accepting);
+          if (connected != null) {
+            connected.close();
+          }
+        }
+      }
     }
     return null;
+  }
+
+  /** Closes the server's end of a connection that is not used, if there is one. */
+  private static void closeAccepted(Thread acceptor, FutureTask<Connection> accepting) {
+    boolean interrupted = false;
+    while (acceptor.isAlive()) {
+      try {
+        acceptor.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (accepting.state() == Future.State.SUCCESS) {
+      accepting.resultNow().close();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /**

@@ -646,9 +646,12 @@ public final class SoftNetwork implements AutoCloseable {
               return open;
             });
     if (first) {
-      Providers.remove(provider);
-      engine.close();
-      provider.manager().close();
+      try {
+        Providers.remove(provider);
+      } finally {
+        engine.close();
+        provider.manager().close();
+      }
     }
   }
 

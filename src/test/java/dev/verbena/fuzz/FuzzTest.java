@@ -72,6 +72,7 @@ class FuzzTest {
   @CsvSource({
     "crash, 'SIGSEGV', 'Planted$Crash.read('",
     "hang, 'HANG of thread', 'Planted$Hang.forEver'",
+    "hang, 'fuzz-1\" virtual', 'fuzz-3\" virtual'",
     "internal, 'never to be thrown: ArithmeticException', 'Planted$Internal.overflow('",
     "leak, 'left open', 'protection domain=1'"
   })

@@ -3,8 +3,10 @@ package dev.verbena.soft;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,6 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.Contexts;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
@@ -52,13 +55,51 @@ class SoftHostsTest {
     exchange();
   }
 
+  /** Each round interrupts at another moment of the time that connecting takes. */
+  @Test
+  void anInterruptWhileTheHostsConnectLeavesNothingOpen() throws Exception {
+    int rounds = 100;
+    long duration = interrupted(Long.MAX_VALUE);
+    for (int round = 0; round < rounds; round++) {
+      duration = Math.max(duration, interrupted(duration * round / rounds));
+    }
+  }
+
+  /** Interrupts a thread that connects after some time, and returns how long connecting took. */
+  private static long interrupted(long nanos) throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      Thread connecting =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      var _ = hosts.client();
+                    } catch (InterruptedException | RuntimeException e) {
+                      // Nothing is open then: closing the hosts shows it.
+                    }
+                  });
+      long start = System.nanoTime();
+      while (System.nanoTime() - start < nanos && connecting.isAlive()) {
+        Thread.onSpinWait();
+      }
+      long duration = System.nanoTime() - start;
+      connecting.interrupt();
+      connecting.join();
+      assertNotNull(hosts.server());
+      return duration;
+    }
+  }
+
   /** RDMA CM opens the devices itself; each context has a file descriptor. */
   @Test
   void closedHostsLeaveNoObjectBehind() throws Exception {
     SoftHosts hosts = SoftHosts.create();
     hosts.client().send(bytes("question"));
+    List<Context> ofRdmaCm = hosts.call(Contexts::list);
     hosts.close();
     assertEquals(List.of(), Registry.of(hosts.network()));
+    // Otherwise a thread goes on waiting for events on a file descriptor that is closed.
+    ofRdmaCm.forEach(context -> assertFalse(context.isOpen(), context::toString));
   }
 
   @Test
