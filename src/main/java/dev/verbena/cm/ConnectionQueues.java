@@ -209,7 +209,9 @@ public final class ConnectionQueues {
     id.callClosing(
         identifier -> {
           id.groups().leaveAll();
-          id.rdmacm().rdma_destroy_qp(identifier.address());
+          if (rdma_cm_id.qp(identifier).address() != 0) { // A failed adoption destroys it itself.
+            id.rdmacm().rdma_destroy_qp(identifier.address());
+          }
           home.restore(identifier);
         });
   }

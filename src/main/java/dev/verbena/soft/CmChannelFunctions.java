@@ -84,7 +84,7 @@ final class CmChannelFunctions {
       }
       CmEvent polled = manager.locked(() -> take(channel));
       if (polled != null) {
-        next = process(polled);
+        next = processOrAcknowledge(polled);
       }
     }
     taken.put(next.memory.address(), next);
@@ -102,6 +102,18 @@ final class CmChannelFunctions {
       }
     }
     return event;
+  }
+
+  /** Destroying the identifier would wait for an event that the program did not get. */
+  private Taken processOrAcknowledge(CmEvent event) {
+    CmHandle handle = event.id().handle;
+    try {
+      return process(event);
+    } catch (Throwable t) {
+      handle.acknowledge(
+          event.parameters() instanceof CmEvent.Group joined ? joined.membership() : null);
+      throw t;
+    }
   }
 
   /** Processes an event as librdmacm does; returns null if the program does not receive it. */

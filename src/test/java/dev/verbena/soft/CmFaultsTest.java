@@ -209,6 +209,18 @@ class CmFaultsTest {
     id.close();
   }
 
+  @Test
+  void anIdentifierWhoseEventCannotBeProcessedIsClosed() throws Exception {
+    ConnectionId client = active.createId(PortSpace.TCP);
+    network.faults().fail("ibv_alloc_pd", 1, Errno.ENOMEM);
+    client.resolveAddress(
+        null, new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 7471), LONG);
+    VerbsException e = assertThrows(VerbsException.class, () -> active.poll(LONG));
+    assertEquals(Errno.ENOMEM, e.errno());
+    Thread closing = Thread.ofPlatform().daemon().start(client::close);
+    Await.until("the identifier is closed", () -> !closing.isAlive());
+  }
+
   /** The completion queues have no owner yet when another thread begins to close. */
   @Test
   void closingAnIdentifierWhileItGetsAQueuePairLeavesNothing() throws Exception {
