@@ -3,23 +3,19 @@ package dev.verbena.soft;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.CmMessage.Drep;
 import dev.verbena.soft.CmMessage.Dreq;
-import dev.verbena.soft.CmMessage.Mra;
+import dev.verbena.soft.CmMessage.OfConnection;
 import dev.verbena.soft.CmMessage.Path;
 import dev.verbena.soft.CmMessage.Rej;
-import dev.verbena.soft.CmMessage.Rep;
 import dev.verbena.soft.CmMessage.Req;
-import dev.verbena.soft.CmMessage.Rtu;
 import dev.verbena.soft.CmMessage.SidrRep;
 import dev.verbena.soft.CmMessage.SidrReq;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * The communication manager of a device ({@code ib_cm} in the kernel): sends and receives the
@@ -27,19 +23,34 @@ import java.util.concurrent.ThreadLocalRandom;
  * under the network's lock.
  */
 final class CmAgent implements ManagementHandler {
-  /** A received message, with the port that received it. */
-  private record Arrival(SoftPort port, Gids from, CmDatagram datagram) {}
+  /** A received message, with the port and the GID that received it, and the GID that sent it. */
+  private record Arrival(SoftPort port, Gids own, Gids from, CmDatagram datagram) {}
 
-  /** A number that a peer chose, and the GUID of the peer's device. */
-  private record PeerKey(long guid, int number) {}
+  /**
+   * A communication ID or queue pair number of a peer, the GUID of the peer's device and the
+   * address of the peer: what a message says does not concern the connections of another address.
+   */
+  private record PeerKey(Gids address, long guid, int number) {}
 
   private static final int HOP_LIMIT = 64;
+
+  /** The status of a SIDR REP that rejects a request. */
+  private static final int SIDR_REJECT = 2;
 
   /**
    * The maximum number of received messages that wait. Further ones are dropped, and their senders
    * repeat them.
    */
   private static final int MAX_ARRIVALS = 1024;
+
+  /** Of communication IDs and transactions: peers cannot guess them from those that they know. */
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  /** Places for requests that are neither established nor given up. */
+  final CmQuota requests = new CmQuota();
+
+  /** Places for exchanges that are kept in TIMEWAIT. */
+  final CmQuota timewait = new CmQuota();
 
   private final CmManager manager;
   private final SoftDevice device;
@@ -48,12 +59,10 @@ final class CmAgent implements ManagementHandler {
   private final Map<PeerKey, CmExchange> byPeer = new HashMap<>();
   private final Map<PeerKey, CmExchange> byQueuePair = new HashMap<>();
   private final Map<Integer, CmLookup> lookups = new HashMap<>();
-  private final List<CmLookup> questions = new ArrayList<>();
+  private final Map<PeerKey, CmLookup> questions = new HashMap<>();
   private final ArrayDeque<Arrival> arrivals = new ArrayDeque<>();
   private final MemorySegment buffer =
       Arena.ofAuto().allocate(ManagementHandler.LENGTH, Long.BYTES);
-  private int nextId = ThreadLocalRandom.current().nextInt();
-  private long nextTransaction = ThreadLocalRandom.current().nextLong();
 
   /** Handles received messages later, since they are delivered during the work of their sender. */
   private final Task task =
@@ -100,12 +109,17 @@ final class CmAgent implements ManagementHandler {
     return device.guid;
   }
 
+  /** A communication ID other than 0 that nothing has. */
   int newId() {
-    return nextId++;
+    int id;
+    do {
+      id = RANDOM.nextInt();
+    } while (id == 0 || exchanges.containsKey(id) || lookups.containsKey(id));
+    return id;
   }
 
   long newTransaction() {
-    return nextTransaction++;
+    return RANDOM.nextLong();
   }
 
   // What is known
@@ -116,19 +130,27 @@ final class CmAgent implements ManagementHandler {
 
   /** Registers an exchange by its peer, which is known now. */
   void addPeer(CmExchange exchange) {
-    byPeer.put(new PeerKey(exchange.peerGuid, exchange.peerId), exchange);
-    byQueuePair.put(new PeerKey(exchange.peerGuid, exchange.peerQueuePair), exchange);
+    byPeer.put(peer(exchange), exchange);
+    byQueuePair.put(queuePair(exchange), exchange);
   }
 
   void remove(CmExchange exchange) {
     exchanges.remove(exchange.id, exchange);
-    byPeer.remove(new PeerKey(exchange.peerGuid, exchange.peerId), exchange);
-    byQueuePair.remove(new PeerKey(exchange.peerGuid, exchange.peerQueuePair), exchange);
+    byPeer.remove(peer(exchange), exchange);
+    byQueuePair.remove(queuePair(exchange), exchange);
+  }
+
+  private static PeerKey peer(CmExchange exchange) {
+    return new PeerKey(exchange.destination(), exchange.peerGuid, exchange.peerId);
+  }
+
+  private static PeerKey queuePair(CmExchange exchange) {
+    return new PeerKey(exchange.destination(), exchange.peerGuid, exchange.peerQueuePair);
   }
 
   /** Whether a queue pair of a peer still belongs to another connection, at least in TIMEWAIT. */
-  boolean isStale(long guid, int queuePair) {
-    return byQueuePair.containsKey(new PeerKey(guid, queuePair));
+  boolean isStale(Gids peer, long guid, int queuePair) {
+    return byQueuePair.containsKey(new PeerKey(peer, guid, queuePair));
   }
 
   void add(CmLookup lookup) {
@@ -137,7 +159,13 @@ final class CmAgent implements ManagementHandler {
 
   void remove(CmLookup lookup) {
     lookups.remove(lookup.id, lookup);
-    questions.remove(lookup);
+    if (questions.remove(question(lookup.peer(), lookup.id), lookup)) {
+      requests.release(lookup.peer());
+    }
+  }
+
+  private static PeerKey question(Gids peer, int id) {
+    return new PeerKey(peer, 0, id);
   }
 
   // Sending
@@ -158,103 +186,84 @@ final class CmAgent implements ManagementHandler {
   // Receiving
 
   @Override
-  public void received(SoftPort port, Gids from, long datagram) {
+  public void received(SoftPort port, Gids own, Gids from, long datagram) {
     CmDatagram read = CmDatagram.read(datagram);
     if (read != null && arrivals.size() < MAX_ARRIVALS) {
-      arrivals.add(new Arrival(port, from, read));
+      arrivals.add(new Arrival(port, own, from, read));
       engine.request(task);
     }
   }
 
   private void handle(Arrival arrival) {
-    CmDatagram datagram = arrival.datagram();
-    switch (datagram.message()) {
+    switch (arrival.datagram().message()) {
       case Req req -> request(arrival, req);
-      case Rep rep -> {
-        CmExchange exchange = exchanges.get(rep.peerId());
+      case OfConnection message -> {
+        CmExchange exchange = exchange(arrival.from(), message);
         if (exchange != null) {
-          exchange.received(datagram, rep);
-        }
-      }
-      case Rtu rtu -> {
-        CmExchange exchange = exchanges.get(rtu.peerId());
-        if (exchange != null) {
-          exchange.received(rtu);
-        }
-      }
-      case Rej rej -> {
-        CmExchange exchange = rejected(rej);
-        if (exchange != null) {
-          exchange.received(rej);
-        }
-      }
-      case Mra mra -> {
-        CmExchange exchange = exchanges.get(mra.peerId());
-        if (exchange != null) {
-          exchange.received(mra);
-        }
-      }
-      case Dreq dreq -> {
-        CmExchange exchange = exchanges.get(dreq.peerId());
-        if (exchange != null) {
-          exchange.received(datagram, dreq);
-        } else {
+          exchange.received(arrival.datagram(), message);
+        } else if (message instanceof Dreq dreq) {
           answer(arrival, new Drep(dreq.peerId(), dreq.id()));
-        }
-      }
-      case Drep drep -> {
-        CmExchange exchange = exchanges.get(drep.peerId());
-        if (exchange != null) {
-          exchange.received(drep);
         }
       }
       case SidrReq req -> lookup(arrival, req);
       case SidrRep rep -> {
         CmLookup lookup = lookups.get(rep.id());
-        if (lookup != null) {
+        if (lookup != null && lookup.peer().equals(arrival.from())) {
           lookup.received(rep);
         }
       }
     }
   }
 
-  /** A peer may reject before it has received the communication ID of this end. */
-  private CmExchange rejected(Rej rej) {
-    if (rej.reason() == CmExchange.REASON_TIMEOUT && rej.info().length >= Long.BYTES) {
-      return byPeer.get(new PeerKey(ByteBuffer.wrap(rej.info()).getLong(), rej.id()));
+  /** The exchange that a message from an address is about; null if that is not its peer's. */
+  private CmExchange exchange(Gids from, OfConnection message) {
+    if (message instanceof Rej rej
+        && rej.reason() == CmExchange.REASON_TIMEOUT
+        && rej.info().length >= Long.BYTES) {
+      // A peer may reject before it has received the communication ID of this end.
+      return byPeer.get(new PeerKey(from, ByteBuffer.wrap(rej.info()).getLong(), rej.id()));
     }
-    return exchanges.get(rej.peerId());
+    CmExchange exchange = exchanges.get(message.peerId());
+    return exchange != null && exchange.isFrom(from, message.id()) ? exchange : null;
   }
 
   private void answer(Arrival arrival, CmMessage message) {
-    Gids own = arrival.port().gids.get(manager.gidIndex(arrival.port(), arrival.from()));
     send(
         arrival.port(),
-        own,
+        arrival.own(),
         arrival.from(),
         new CmDatagram(arrival.datagram().transaction(), 0, message));
   }
 
   private void request(Arrival arrival, Req req) {
-    CmExchange known = byPeer.get(new PeerKey(req.offer().guid(), req.id()));
+    CmHeader header = CmHeader.read(req.data());
+    if (!isAddressed(arrival, req.path(), header)) {
+      reject(arrival, req, CmExchange.REASON_INVALID_GID);
+      return;
+    }
+    CmExchange known = byPeer.get(new PeerKey(arrival.from(), req.offer().guid(), req.id()));
     if (known != null) {
       known.requestedAgain();
       return;
     }
-    CmExchange stale = byQueuePair.get(new PeerKey(req.offer().guid(), req.offer().queuePair()));
+    CmExchange stale =
+        byQueuePair.get(new PeerKey(arrival.from(), req.offer().guid(), req.offer().queuePair()));
     if (stale != null) {
       reject(arrival, req, CmExchange.REASON_STALE);
       stale.disconnect(); // The peer has forgotten it.
       return;
     }
-    CmHeader header = CmHeader.read(req.data());
     CmId listener = header == null ? null : listener(arrival, req.service(), header);
     if (listener == null || listener.isDatagram()) {
       reject(arrival, req, CmExchange.REASON_NO_SERVICE);
       return;
     }
+    if (!requests.take(arrival.from())) {
+      return; // The peer sends it again.
+    }
     CmId made = listener.requested(header, arrival.port());
     if (made == null) {
+      requests.release(arrival.from());
       reject(arrival, req, CmExchange.REASON_CONSUMER);
       return;
     }
@@ -262,6 +271,20 @@ final class CmAgent implements ManagementHandler {
     add(exchange);
     addPeer(exchange);
     made.connectionRequested(exchange, listener, req, arrival.datagram().modifier());
+  }
+
+  /**
+   * Whether the addresses in a request are those that it was sent from and to. Answers go to the
+   * address in the request: its sender could have them sent to anybody.
+   */
+  private static boolean isAddressed(Arrival arrival, Path path, CmHeader header) {
+    return path.source().equals(arrival.from())
+        && path.destination().equals(arrival.own())
+        && (header == null || isFrom(arrival, header));
+  }
+
+  private static boolean isFrom(Arrival arrival, CmHeader header) {
+    return Gids.of(header.source().getAddress()).equals(arrival.from());
   }
 
   private void reject(Arrival arrival, Req req, int reason) {
@@ -276,24 +299,36 @@ final class CmAgent implements ManagementHandler {
   }
 
   private void lookup(Arrival arrival, SidrReq req) {
-    if (questions.stream().anyMatch(known -> known.isOf(req.id(), arrival.from()))) {
+    PeerKey question = question(arrival.from(), req.id());
+    if (questions.containsKey(question)) {
       return; // The program has not answered it yet.
     }
     CmHeader header = CmHeader.read(req.data());
-    CmId listener = header == null ? null : listener(arrival, req.service(), header);
-    CmId made =
-        listener == null || !listener.isDatagram()
-            ? null
-            : listener.requested(header, arrival.port());
-    if (made == null) {
-      int status = listener == null ? CmId.unsupported() : 2;
-      answer(arrival, new SidrRep(req.id(), status, 0, req.service(), 0, new byte[SidrRep.DATA]));
+    if (header == null || !isFrom(arrival, header)) {
+      refuse(arrival, req, SIDR_REJECT);
       return;
     }
-    Path path =
-        new Path(Gids.of(header.destination()), arrival.from(), 0, 0, HOP_LIMIT, 0, times().ack());
+    CmId listener = listener(arrival, req.service(), header);
+    if (listener == null) {
+      refuse(arrival, req, CmId.unsupported());
+      return;
+    }
+    if (!requests.take(arrival.from())) {
+      return; // The peer sends it again.
+    }
+    CmId made = listener.isDatagram() ? listener.requested(header, arrival.port()) : null;
+    if (made == null) {
+      requests.release(arrival.from());
+      refuse(arrival, req, SIDR_REJECT);
+      return;
+    }
+    Path path = new Path(arrival.own(), arrival.from(), 0, 0, HOP_LIMIT, 0, times().ack());
     CmLookup lookup = CmLookup.passive(this, made, arrival.port(), path, arrival.datagram());
-    questions.add(lookup);
+    questions.put(question, lookup);
     made.lookupRequested(lookup, listener, req.data());
+  }
+
+  private void refuse(Arrival arrival, SidrReq req, int status) {
+    answer(arrival, new SidrRep(req.id(), status, 0, req.service(), 0, new byte[SidrRep.DATA]));
   }
 }

@@ -38,6 +38,7 @@ final class CmExchange {
   static final int REASON_TIMEOUT = 4;
   static final int REASON_NO_SERVICE = 8;
   static final int REASON_STALE = 10;
+  static final int REASON_INVALID_GID = 12;
   static final int REASON_CONSUMER = 28;
   static final int REASON_VENDOR_OPTION = 35;
 
@@ -84,6 +85,15 @@ final class CmExchange {
 
   private int triesLeft;
 
+  /** Whether the peer has postponed its answer to the message, since that was last sent. */
+  private boolean isPostponed;
+
+  /** Whether it counts as a request that is neither established nor given up. */
+  private boolean isHalfOpen;
+
+  /** Whether it counts among those that are kept in TIMEWAIT. */
+  private boolean isKept;
+
   /** How long to wait for an answer, and how often to send again: set by the active end. */
   private int response;
 
@@ -98,10 +108,14 @@ final class CmExchange {
     @Override
     void expired() {
       if (state == State.TIMEWAIT) {
+        if (isKept) {
+          agent.timewait.release(destination());
+        }
         agent.remove(CmExchange.this);
         state = State.IDLE;
         tell(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, CmEvent.NOTHING);
       } else if (triesLeft-- > 0) {
+        isPostponed = false;
         agent.send(CmExchange.this, last);
         await(response);
       } else {
@@ -126,15 +140,18 @@ final class CmExchange {
     return new CmExchange(agent, owner, port, path);
   }
 
-  /** The passive end, made by a request. */
+  /** The passive end, made by a request, for which {@link CmAgent#requests} has a place. */
   static CmExchange passive(CmAgent agent, CmId owner, SoftPort port, CmDatagram request) {
     Req req = (Req) request.message();
-    CmExchange exchange = new CmExchange(agent, owner, port, req.path().reversed());
+    Path path = req.path().reversed();
+    CmExchange exchange =
+        new CmExchange(agent, owner, port, path.withAckTimeout(CmTimers.ack(path.ackTimeout())));
+    exchange.isHalfOpen = true;
     exchange.transaction = request.transaction();
     exchange.peerId = req.id();
     exchange.peerGuid = req.offer().guid();
     exchange.retryCount = req.retryCount();
-    exchange.response = Math.min(req.localTimeout(), CmTimers.MAX_RESPONSE);
+    exchange.response = CmTimers.response(req.localTimeout());
     exchange.maxRetries = req.maxRetries();
     exchange.rnrRetryCount = req.offer().rnrRetryCount();
     exchange.mtu = req.mtu();
@@ -158,6 +175,11 @@ final class CmExchange {
 
   Gids destination() {
     return path.destination();
+  }
+
+  /** Whether a message is from the peer: from its address, with its number if that is known. */
+  boolean isFrom(Gids address, int number) {
+    return destination().equals(address) && (state == State.REQ_SENT || peerId == number);
   }
 
   // What the program asks for
@@ -255,6 +277,7 @@ final class CmExchange {
   /** Ends the exchange in whatever state it is, without further events. */
   void destroy() {
     owner = null;
+    settle();
     switch (state) {
       case REQ_SENT -> {
         byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.guid()).array();
@@ -292,16 +315,28 @@ final class CmExchange {
     }
   }
 
-  void received(CmDatagram datagram, Rep rep) {
-    if (state == State.ESTABLISHED && rep.id() == peerId) {
+  /** Handles a message that {@link #isFrom} the peer. */
+  void received(CmDatagram datagram, CmMessage.OfConnection message) {
+    switch (message) {
+      case Rep rep -> replied(datagram, rep);
+      case Rtu _ -> ready();
+      case Rej rej -> rejected(rej);
+      case Mra mra -> postponed(mra);
+      case Dreq dreq -> disconnected(datagram, dreq);
+      case Drep _ -> disconnected();
+    }
+  }
+
+  private void replied(CmDatagram datagram, Rep rep) {
+    if (state == State.ESTABLISHED) {
       send(new Rtu(id, peerId));
-    } else if (state == State.REP_RECEIVED && rep.id() == peerId) {
+    } else if (state == State.REP_RECEIVED) {
       send(new Mra(id, peerId, ABOUT_REP, CmTimers.SERVICE));
     } else if (state == State.REQ_SENT) {
       timer.stop();
       peerId = rep.id();
       peerGuid = rep.offer().guid();
-      if (agent.isStale(peerGuid, rep.offer().queuePair())) {
+      if (agent.isStale(destination(), peerGuid, rep.offer().queuePair())) {
         send(new Rej(id, peerId, ABOUT_REP, REASON_STALE, NOTHING, NOTHING));
         forget();
         tell(rdma_h.RDMA_CM_EVENT_REJECTED(), REASON_STALE, CmEvent.NOTHING);
@@ -318,30 +353,33 @@ final class CmExchange {
     }
   }
 
-  void received(Rtu rtu) {
-    if (state == State.REP_SENT && rtu.id() == peerId) {
+  private void ready() {
+    if (state == State.REP_SENT) {
       established();
     }
   }
 
   private void established() {
     timer.stop();
+    settle();
     state = State.ESTABLISHED;
     tell(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), 0, CmEvent.NOTHING);
   }
 
-  void received(Mra mra) {
+  private void postponed(Mra mra) {
     boolean waiting =
         (state == State.REQ_SENT && mra.received() == ABOUT_REQ)
             || (state == State.REP_SENT && mra.received() == ABOUT_REP);
-    if (waiting) {
-      await(mra.serviceTimeout());
+    if (waiting && !isPostponed) {
+      isPostponed = true; // Once each time, or it would be for ever.
+      await(CmTimers.service(mra.serviceTimeout()));
     }
   }
 
-  void received(Rej rej) {
+  private void rejected(Rej rej) {
     switch (state) {
-      case REQ_SENT, REQ_RECEIVED, REP_SENT, REP_RECEIVED -> {
+      case REQ_RECEIVED -> forget(); // The peer knows nothing of this end's queue pair.
+      case REQ_SENT, REP_SENT, REP_RECEIVED -> {
         timer.stop();
         if (rej.reason() == REASON_STALE) {
           enterTimewait();
@@ -357,8 +395,8 @@ final class CmExchange {
     tell(rdma_h.RDMA_CM_EVENT_REJECTED(), rej.reason(), CmEvent.Connection.of(rej.data()));
   }
 
-  void received(CmDatagram datagram, Dreq dreq) {
-    if (dreq.id() != peerId) {
+  private void disconnected(CmDatagram datagram, Dreq dreq) {
+    if (dreq.queuePair() != ownQueuePair) {
       return;
     }
     switch (state) {
@@ -377,8 +415,8 @@ final class CmExchange {
     return new Drep(id, peerId);
   }
 
-  void received(Drep drep) {
-    if (drep.id() == peerId && (state == State.DREQ_SENT || state == State.DREQ_RECEIVED)) {
+  private void disconnected() {
+    if (state == State.DREQ_SENT || state == State.DREQ_RECEIVED) {
       enterTimewait();
       tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), 0, CmEvent.NOTHING);
     }
@@ -393,6 +431,7 @@ final class CmExchange {
   private void sendUntilAnswered(CmDatagram datagram) {
     last = datagram;
     triesLeft = maxRetries;
+    isPostponed = false;
     agent.send(this, datagram);
     await(response);
   }
@@ -412,9 +451,23 @@ final class CmExchange {
     }
   }
 
+  /** Waits until no packets of the connection can be under way; not if too many do. */
   private void enterTimewait() {
     state = State.TIMEWAIT;
-    await(path.ackTimeout());
+    isKept = agent.timewait.take(destination());
+    if (isKept) {
+      await(CmTimers.timewait(path.ackTimeout()));
+    } else {
+      timer.start(agent.now());
+    }
+  }
+
+  /** It is established or given up: another request may take its place. */
+  private void settle() {
+    if (isHalfOpen) {
+      isHalfOpen = false;
+      agent.requests.release(destination());
+    }
   }
 
   private void forget() {

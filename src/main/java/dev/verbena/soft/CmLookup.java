@@ -75,9 +75,9 @@ final class CmLookup {
     return path;
   }
 
-  /** Whether its request came from a GID. */
-  boolean isOf(int number, Gids from) {
-    return id == number && path.destination().equals(from);
+  /** The address of the other end. */
+  Gids peer() {
+    return path.destination();
   }
 
   private void send() {

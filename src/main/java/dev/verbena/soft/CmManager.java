@@ -104,16 +104,6 @@ final class CmManager {
         .orElse(null);
   }
 
-  /** The index of the GID of a port that is like another one: of IPv4, or of IPv6. */
-  int gidIndex(SoftPort port, Gids like) {
-    for (int i = port.firstAddress; i < port.gids.size(); i++) {
-      if (port.gids.get(i).isIpv4() == like.isIpv4()) {
-        return i;
-      }
-    }
-    return 0;
-  }
-
   /** Whether other networks may have addresses that this one does not have. */
   boolean isLinked() {
     return network.isLinked();

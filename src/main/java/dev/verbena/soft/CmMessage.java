@@ -8,6 +8,15 @@ sealed interface CmMessage {
   /** The length of a message without the header of the management datagram. */
   int LENGTH = 232;
 
+  /** A message about a connection: both ends have given it a number. */
+  sealed interface OfConnection extends CmMessage {
+    /** The number of the sender; 0 if it has given none. */
+    int id();
+
+    /** The number of the receiver; 0 if the sender does not know it. */
+    int peerId();
+  }
+
   /** What one end offers: part of a request and of its reply. */
   record Offer(
       long guid,
@@ -35,6 +44,11 @@ sealed interface CmMessage {
       Gids peers = source;
       return new Path(own, peers, flowLabel, trafficClass, hopLimit, serviceLevel, ackTimeout);
     }
+
+    Path withAckTimeout(int timeout) {
+      return new Path(
+          source, destination, flowLabel, trafficClass, hopLimit, serviceLevel, timeout);
+    }
   }
 
   /** REQ: asks for a connection. */
@@ -56,28 +70,28 @@ sealed interface CmMessage {
 
   /** REP: accepts a request. */
   record Rep(int id, int peerId, int queueKey, int ackDelay, Offer offer, byte[] data)
-      implements CmMessage {
+      implements OfConnection {
     static final int DATA = 196;
   }
 
   /** RTU: ready to use, answers a REP. */
-  record Rtu(int id, int peerId) implements CmMessage {}
+  record Rtu(int id, int peerId) implements OfConnection {}
 
   /** REJ: rejects a REQ (0), a REP (1), or neither (2). */
   record Rej(int id, int peerId, int rejected, int reason, byte[] info, byte[] data)
-      implements CmMessage {
+      implements OfConnection {
     static final int INFO = 72;
     static final int DATA = 148;
   }
 
   /** MRA: announces that the answer to a REQ (0) or a REP (1) takes longer. */
-  record Mra(int id, int peerId, int received, int serviceTimeout) implements CmMessage {}
+  record Mra(int id, int peerId, int received, int serviceTimeout) implements OfConnection {}
 
   /** DREQ: asks to end a connection. */
-  record Dreq(int id, int peerId, int queuePair) implements CmMessage {}
+  record Dreq(int id, int peerId, int queuePair) implements OfConnection {}
 
   /** DREP: answers a DREQ. */
-  record Drep(int id, int peerId) implements CmMessage {}
+  record Drep(int id, int peerId) implements OfConnection {}
 
   /** SIDR REQ: asks for the queue pair of a datagram service. */
   record SidrReq(int id, long service, byte[] data) implements CmMessage {

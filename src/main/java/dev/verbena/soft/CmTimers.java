@@ -17,11 +17,37 @@ record CmTimers(int response, int ack) {
   /** How often a message is sent again. */
   static final int RETRIES = 15;
 
-  /** The longest time that an MRA of the peer extends the wait for an answer: 17 s. */
-  static final int MAX_RESPONSE = 22;
+  /** The longest time until a message is sent again, whatever a peer asks for: 17 s. */
+  private static final int MAX_RESPONSE = 22;
+
+  /** The longest local ACK timeout, whatever a peer asks for: 17 s. */
+  private static final int MAX_ACK = 22;
+
+  /** The longest time in TIMEWAIT: 4.3 s. */
+  private static final int MAX_TIMEWAIT = 20;
 
   /** How long a program may take to answer a request, after an MRA: 69 s. */
   static final int SERVICE = 24;
+
+  /** The time until a message is sent again to a peer that has asked for one. */
+  static int response(int asked) {
+    return Math.clamp(asked, LOCAL.response, MAX_RESPONSE);
+  }
+
+  /** The local ACK timeout for a peer that has asked for one; 0 would be for ever. */
+  static int ack(int asked) {
+    return asked == 0 ? MAX_ACK : Math.min(asked, MAX_ACK);
+  }
+
+  /** The time in TIMEWAIT of a queue pair with a local ACK timeout. */
+  static int timewait(int ack) {
+    return Math.min(ack, MAX_TIMEWAIT);
+  }
+
+  /** The time that a peer postpones its answer by, if it asks for one. */
+  static int service(int asked) {
+    return Math.min(asked, SERVICE);
+  }
 
   /** A time in nanoseconds. */
   static long nanos(int exponent) {

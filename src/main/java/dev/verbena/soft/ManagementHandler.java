@@ -12,8 +12,9 @@ interface ManagementHandler {
    * Handles a datagram, under the network's lock.
    *
    * @param port the port where it arrived
+   * @param own the GID of the port that it was sent to
    * @param from the GID of the sender
    * @param datagram the address of {@value #LENGTH} bytes, valid during the call
    */
-  void received(SoftPort port, Gids from, long datagram);
+  void received(SoftPort port, Gids own, Gids from, long datagram);
 }

@@ -149,7 +149,7 @@ public final class SoftNetwork implements AutoCloseable {
    * @return a network, to be closed
    * @throws dev.verbena.VerbsException EADDRINUSE if another software device or the kernel's
    *     Soft-RoCE has the UDP port in this network namespace, EADDRNOTAVAIL if the address is not
-   *     local
+   *     local, EMFILE if this process has no more file descriptors
    * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
    * @throws IllegalCallerException if the JVM denies native access
    */
@@ -164,7 +164,7 @@ public final class SoftNetwork implements AutoCloseable {
    * @param address a local IP address and the UDP port
    * @return a network, to be closed
    * @throws dev.verbena.VerbsException EADDRINUSE if the port is in use, EADDRNOTAVAIL if the
-   *     address is not local
+   *     address is not local, EMFILE if this process has no more file descriptors
    * @throws IllegalArgumentException if the address is a wildcard or multicast address, or the port
    *     is 0
    * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
@@ -580,7 +580,11 @@ public final class SoftNetwork implements AutoCloseable {
     if (handler != null
         && packet.queueKey == ManagementHandler.QUEUE_KEY
         && packet.length == ManagementHandler.LENGTH) {
-      handler.received(port, new Gids(packet.sourceGidHigh, packet.sourceGidLow), packet.payload);
+      handler.received(
+          port,
+          new Gids(packet.destinationGidHigh, packet.destinationGidLow),
+          new Gids(packet.sourceGidHigh, packet.sourceGidLow),
+          packet.payload);
     }
   }
 

@@ -11,6 +11,10 @@ final class TimerQueue {
     return size == 0;
   }
 
+  int size() {
+    return size;
+  }
+
   /** The earliest deadline; there must be one. */
   long earliest() {
     return heap[0].deadline;
