@@ -89,7 +89,8 @@ public final class UdpSocket implements AutoCloseable {
   /**
    * Opens a socket that is bound to an address.
    *
-   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or what else {@code bind(2)} reports
+   * @throws VerbsException EMFILE if this process has no more file descriptors, EADDRINUSE,
+   *     EADDRNOTAVAIL or what else {@code bind(2)} reports
    */
   public static UdpSocket open(InetSocketAddress local) {
     return open(local, false);
@@ -99,7 +100,8 @@ public final class UdpSocket implements AutoCloseable {
    * Opens a socket that is bound to an address.
    *
    * @param shared whether other sockets may be bound to the same address, that of a multicast group
-   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or what else {@code bind(2)} reports
+   * @throws VerbsException EMFILE if this process has no more file descriptors, EADDRINUSE,
+   *     EADDRNOTAVAIL or what else {@code bind(2)} reports
    */
   public static UdpSocket open(InetSocketAddress local, boolean shared) {
     boolean ipv6 = local.getAddress() instanceof Inet6Address;
@@ -108,7 +110,7 @@ public final class UdpSocket implements AutoCloseable {
       int family = ipv6 ? SocketAddresses.AF_INET6 : SocketAddresses.AF_INET;
       int descriptor = (int) SOCKET.invokeExact(capture, family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
       if (descriptor < 0) {
-        throw new VerbsException("socket", errno(capture));
+        throw ErrorConvention.MINUS_ONE.failure("socket", descriptor, errno(capture));
       }
       UdpSocket socket = new UdpSocket(descriptor);
       try {

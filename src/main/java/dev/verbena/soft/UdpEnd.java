@@ -2,6 +2,7 @@ package dev.verbena.soft;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.EventFile;
 import dev.verbena.internal.UdpSocket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
@@ -87,9 +88,9 @@ final class UdpEnd implements AutoCloseable {
                   + "the same other port at both ends";
           case Errno.EADDRNOTAVAIL ->
               local.getAddress().getHostAddress() + " is not an address of this host: see ip addr";
-          default -> local.toString();
+          default -> null;
         };
-    return new VerbsException("bind", e.errno(), why);
+    return why == null ? e : new VerbsException("bind", e.errno(), why);
   }
 
   private static int pathMtu(InetAddress address) {
@@ -99,6 +100,7 @@ final class UdpEnd implements AutoCloseable {
       // The loopback interface has all of 127.0.0.0/8.
       bytes = found == null ? Integer.MAX_VALUE : found.getMTU();
     } catch (SocketException e) {
+      EventFile.open().close(); // Throws if no descriptor is left, which the JDK does not tell.
       throw new VerbsException("ioctl", Errno.EIO, "the MTU of " + address + ": " + e.getMessage());
     }
     if (bytes < MIN_MTU + HEADERS) {
