@@ -70,7 +70,7 @@ class HostilePacketsTest {
   }
 
   /** What is sent while READ requests are answered. */
-  private enum Flood {
+  enum Flood {
     /** Packets after a gap. */
     AHEAD,
     /** Packets that can be executed once the responses are sent. */
@@ -148,7 +148,7 @@ class HostilePacketsTest {
         peer.bytesOut() - bytes, out, out * (PATH_MTU + 20));
     assertTrue(out >= (long) rounds * packets, "none was answered: " + out);
     // One answer for each time that the device looks into its socket, which is 64 packets.
-    assertTrue(out <= rounds * packets * (duplicates / 64 + 2L), out + " packets");
+    assertTrue(out <= (long) rounds * packets * (duplicates / 64 + 2), out + " packets");
     assertAlive(false);
   }
 

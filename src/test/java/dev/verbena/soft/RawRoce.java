@@ -154,7 +154,7 @@ final class RawRoce implements AutoCloseable {
         .put((byte) 0x40)
         .putShort((short) -1)
         .putInt(queuePair)
-        .putInt(psn & 0xffffff | 1 << 31);
+        .putInt((psn & 0xffffff) | 1 << 31);
     return buffer;
   }
 
