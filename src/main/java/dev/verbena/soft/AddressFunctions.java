@@ -18,7 +18,7 @@ final class AddressFunctions {
   public long ibv_create_ah(long pd, long attributes) {
     SoftDomain domain = MemoryFunctions.domain("ibv_create_ah", pd);
     AddressVector vector = AddressVector.read("ibv_create_ah", domain.device, attributes);
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () -> {
           CStruct struct =
               CStruct.allocate(ibv_ah.layout())
@@ -31,7 +31,7 @@ final class AddressFunctions {
 
   public void ibv_destroy_ah(long address) {
     SoftAddressHandle handle = Registry.at("ibv_destroy_ah", address, SoftAddressHandle.class);
-    handle.device.network.engine.locked(
+    handle.device.engine.locked(
         () -> {
           handle.domain.users--;
           Registry.removeWithHandle(handle);
@@ -82,8 +82,8 @@ final class AddressFunctions {
     SoftDevice device = Registry.at(function, context, SoftContext.class).device;
     AddressVector vector = AddressVector.read(function, device, attributes);
     SoftPort port =
-        device.network.engine.locked(
-            () -> device.network.port(vector.destination().high(), vector.destination().low()));
+        device.engine.locked(
+            () -> device.fabric.port(vector.destination().high(), vector.destination().low()));
     if (port == null) {
       throw new VerbsException(function, Errno.EHOSTUNREACH, "no port has the GID");
     }

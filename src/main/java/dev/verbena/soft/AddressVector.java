@@ -46,7 +46,6 @@ record AddressVector(
 
   /** Addresses a packet. */
   void address(Packet packet) {
-    packet.source = port;
     packet.sourceGidHigh = source.high();
     packet.sourceGidLow = source.low();
     packet.destinationGidHigh = destination.high();

@@ -35,7 +35,7 @@ final class BufferFunctions {
           function, Errno.EINVAL, "1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
     }
     MemorySegment memory = allocate(function, length, 1L << alignment);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           if (length > owner.device.freeDeviceMemory) {
             throw new VerbsException(function, Errno.ENOMEM, "device memory is used up");
@@ -55,7 +55,7 @@ final class BufferFunctions {
   /** The pointer behind {@code ibv_free_dm}. */
   public int free_dm(long address) {
     SoftBuffer buffer = Registry.at("ibv_free_dm", address, SoftBuffer.class);
-    buffer.device.network.engine.locked(
+    buffer.device.engine.locked(
         () -> {
           buffer.requireUnused("ibv_free_dm");
           buffer.device.freeDeviceMemory += buffer.memory.byteSize();
@@ -94,7 +94,7 @@ final class BufferFunctions {
       throw new VerbsException(
           function, Errno.EINVAL, "outside the memory, or without IBV_ACCESS_ZERO_BASED");
     }
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () ->
             MemoryFunctions.add(
                     function, domain, buffer.memory.address() + offset, length, 0, access, buffer)
@@ -109,7 +109,7 @@ final class BufferFunctions {
       throw new VerbsException("ibv_alloc_buf", Errno.EINVAL, size + " bytes");
     }
     MemorySegment memory = allocate("ibv_alloc_buf", size, PAGE);
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () -> {
           domain.users++;
           CStruct struct =
@@ -121,7 +121,7 @@ final class BufferFunctions {
 
   public void ibv_free_buf(long address) {
     SoftBuffer buffer = Registry.at("ibv_free_buf", address, SoftBuffer.class);
-    buffer.device.network.engine.locked(
+    buffer.device.engine.locked(
         () -> {
           buffer.requireUnused("ibv_free_buf");
           buffer.owner.users--;
@@ -148,7 +148,7 @@ final class BufferFunctions {
       throw new VerbsException(
           function, Errno.EINVAL, "outside the buffer, or not of its protection domain");
     }
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () ->
             MemoryFunctions.add(function, domain, address, length, start, access, buffer)
                 .address());

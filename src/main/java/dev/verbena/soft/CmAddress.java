@@ -9,14 +9,9 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
-import java.nio.ByteBuffer;
-import java.util.Arrays;
 
 /** IP addresses: as {@code sockaddr}, and as GIDs. */
 final class CmAddress {
-  private static final int IPV4 = 4;
-  private static final int IPV6 = 16;
-
   private CmAddress() {}
 
   /**
@@ -51,12 +46,6 @@ final class CmAddress {
   /** The wildcard address of as many bytes. */
   static InetAddress wildcard(int length) {
     return ofBytes(new byte[length]);
-  }
-
-  /** The IP address behind a GID. */
-  static InetAddress of(Gids gid) {
-    byte[] bytes = ByteBuffer.allocate(IPV6).putLong(gid.high()).putLong(gid.low()).array();
-    return ofBytes(gid.isIpv4() ? Arrays.copyOfRange(bytes, IPV6 - IPV4, IPV6) : bytes);
   }
 
   private static InetAddress ofBytes(byte[] bytes) {

@@ -62,7 +62,7 @@ final class CmAgent implements ManagementHandler {
   private final Map<PeerKey, CmLookup> questions = new HashMap<>();
   private final ArrayDeque<Arrival> arrivals = new ArrayDeque<>();
   private final MemorySegment buffer =
-      Arena.ofAuto().allocate(ManagementHandler.LENGTH, Long.BYTES);
+      Arena.ofAuto().allocate(ManagementDatagram.LENGTH, Long.BYTES);
 
   /** Handles received messages later, since they are delivered during the work of their sender. */
   private final Task task =
@@ -89,12 +89,12 @@ final class CmAgent implements ManagementHandler {
   CmAgent(CmManager manager, SoftDevice device) {
     this.manager = manager;
     this.device = device;
-    this.engine = device.network.engine;
+    this.engine = device.engine;
     device.management(this);
   }
 
   TimerQueue timers() {
-    return engine.timers;
+    return engine.timers();
   }
 
   CmTimers times() {
@@ -179,8 +179,13 @@ final class CmAgent implements ManagementHandler {
   }
 
   private void send(SoftPort port, Gids from, Gids to, CmDatagram datagram) {
-    datagram.write(buffer.address());
-    device.network.sendManagement(port, from, to, buffer.address());
+    Packet packet = device.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, 1, 0);
+    new AddressVector(port, from, to, 0, 64, 0, 0).address(packet);
+    packet.queueKey = ManagementDatagram.QUEUE_KEY;
+    packet.sourceNumber = 1;
+    packet.length = ManagementDatagram.LENGTH;
+    datagram.write(packet.payload);
+    device.fabric.send(port, packet);
   }
 
   // Receiving

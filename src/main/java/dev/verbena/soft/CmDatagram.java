@@ -20,7 +20,7 @@ import java.nio.ByteBuffer;
  * which holds the options of enhanced connection establishment (ECE), and a message.
  */
 record CmDatagram(long transaction, int modifier, CmMessage message) {
-  private static final int HEADER = ManagementHandler.LENGTH - CmMessage.LENGTH;
+  private static final int HEADER = ManagementDatagram.LENGTH - CmMessage.LENGTH;
   private static final int VERSION = 1;
   private static final int CLASS = 7;
   private static final int CLASS_VERSION = 2;
@@ -40,7 +40,7 @@ record CmDatagram(long transaction, int modifier, CmMessage message) {
 
   /** The bytes, as they are sent. */
   void write(long address) {
-    ByteBuffer datagram = ByteBuffer.allocate(ManagementHandler.LENGTH);
+    ByteBuffer datagram = ByteBuffer.allocate(ManagementDatagram.LENGTH);
     ByteBuffer body = datagram.slice(HEADER, CmMessage.LENGTH);
     datagram
         .put(0, (byte) VERSION)
@@ -50,7 +50,7 @@ record CmDatagram(long transaction, int modifier, CmMessage message) {
         .putLong(8, transaction)
         .putShort(16, (short) writeMessage(body))
         .putInt(20, modifier);
-    Memory.at(address, ManagementHandler.LENGTH).copyFrom(MemorySegment.ofArray(datagram.array()));
+    Memory.at(address, ManagementDatagram.LENGTH).copyFrom(MemorySegment.ofArray(datagram.array()));
   }
 
   private int writeMessage(ByteBuffer to) {
@@ -142,8 +142,8 @@ record CmDatagram(long transaction, int modifier, CmMessage message) {
 
   /** Reads what was received; null if it is not a message of the communication manager. */
   static CmDatagram read(long address) {
-    ByteBuffer datagram = ByteBuffer.allocate(ManagementHandler.LENGTH);
-    MemorySegment.ofArray(datagram.array()).copyFrom(Memory.at(address, ManagementHandler.LENGTH));
+    ByteBuffer datagram = ByteBuffer.allocate(ManagementDatagram.LENGTH);
+    MemorySegment.ofArray(datagram.array()).copyFrom(Memory.at(address, ManagementDatagram.LENGTH));
     if (datagram.get(0) != VERSION
         || datagram.get(1) != CLASS
         || datagram.get(2) != CLASS_VERSION

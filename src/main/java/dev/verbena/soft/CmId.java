@@ -275,7 +275,7 @@ final class CmId {
 
   void connect(CmEvent.Connection asked) {
     require("rdma_connect", State.ROUTE_RESOLVED);
-    CmHeader header = new CmHeader(source, CmAddress.of(path.destination()));
+    CmHeader header = new CmHeader(source, path.destination().address());
     CmAgent agent = manager.agent(port.device);
     if (isDatagram()) {
       byte[] data = header.with(asked.data(), SidrReq.DATA);

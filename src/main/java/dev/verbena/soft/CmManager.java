@@ -18,7 +18,8 @@ final class CmManager {
   /** As in the kernel. */
   static final int MAX_BACKLOG = 1024;
 
-  private final SoftNetwork network;
+  private final Topology network;
+  private final Engine engine;
   private final Verbs verbs;
   private final CmPorts ports = new CmPorts(this);
   private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
@@ -30,8 +31,9 @@ final class CmManager {
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
   private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
 
-  CmManager(SoftNetwork network, Verbs verbs) {
+  CmManager(Topology network, Engine engine, Verbs verbs) {
     this.network = network;
+    this.engine = engine;
     this.verbs = verbs;
   }
 
@@ -42,19 +44,19 @@ final class CmManager {
   // The network
 
   <T> T locked(Supplier<T> call) {
-    return network.engine.locked(call);
+    return engine.locked(call);
   }
 
   void locked(Runnable call) {
-    network.engine.locked(call);
+    engine.locked(call);
   }
 
   TimerQueue timers() {
-    return network.engine.timers;
+    return engine.timers();
   }
 
   long now() {
-    return network.engine.now();
+    return engine.now();
   }
 
   CmPorts ports() {
@@ -91,14 +93,14 @@ final class CmManager {
     InetAddress own = address(port, peer.getAddress().length);
     return !isLinked()
         || peer.isMulticastAddress()
-        || (own != null && network.link.reaches(Gids.of(own), peer));
+        || (own != null && network.hasRoute(Gids.of(own), peer));
   }
 
   /** The first IP address of a port that has so many bytes, or null. */
   InetAddress address(SoftPort port, int length) {
     return port.gids.stream()
         .skip(port.firstAddress)
-        .map(CmAddress::of)
+        .map(Gids::address)
         .filter(address -> address.getAddress().length == length)
         .findFirst()
         .orElse(null);
@@ -127,7 +129,7 @@ final class CmManager {
     if (to == null) {
       return from.isActive();
     }
-    return from.isActive() && to.isActive() && !network.faults().separates(from.device, to.device);
+    return from.isActive() && network.reaches(from, to);
   }
 
   /** The communication manager of a device. Called under the network's lock. */

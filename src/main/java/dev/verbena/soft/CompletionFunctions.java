@@ -20,7 +20,7 @@ final class CompletionFunctions {
         CStruct.allocate(ibv_comp_channel.layout())
             .putLong("context", context)
             .putInt("fd", file.descriptor());
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           owner.users++;
           return Registry.add(new SoftChannel(owner, struct, file)).address();
@@ -29,7 +29,7 @@ final class CompletionFunctions {
 
   public void ibv_destroy_comp_channel(long address) {
     SoftChannel channel = Registry.at("ibv_destroy_comp_channel", address, SoftChannel.class);
-    channel.device.network.engine.locked(
+    channel.device.engine.locked(
         () -> {
           channel.requireUnused("ibv_destroy_comp_channel");
           Registry.remove(channel);
@@ -91,7 +91,7 @@ final class CompletionFunctions {
         .putLong("channel", channelAddress)
         .putLong("cq_context", cqContext)
         .putInt("cqe", entries);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           owner.users++;
           if (channel != null) {
@@ -141,14 +141,14 @@ final class CompletionFunctions {
 
   public void ibv_destroy_cq(long address) {
     SoftCompletionQueue queue = Registry.at("ibv_destroy_cq", address, SoftCompletionQueue.class);
-    queue.device.network.engine.locked(
+    queue.device.engine.locked(
         () -> {
           queue.requireUnused("ibv_destroy_cq");
           queue.close();
         });
     // Events are acknowledged by the address of the queue, which must be known until then.
     queue.awaitAcknowledgements();
-    queue.device.network.engine.locked(
+    queue.device.engine.locked(
         () -> {
           Registry.removeWithHandle(queue);
           queue.context.users--;

@@ -46,7 +46,7 @@ final class ContextFunctions {
 
   public void ibv_close_device(long address) {
     SoftContext context = context("ibv_close_device", address);
-    context.device.network.engine.locked(
+    context.device.engine.locked(
         () -> {
           context.requireUnused("ibv_close_device");
           context.device.contexts.remove(context);

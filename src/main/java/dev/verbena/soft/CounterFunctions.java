@@ -34,7 +34,7 @@ final class CounterFunctions {
         || (type != rdma_h.IBV_COMP_CNTR_TYPE_WRS() && type != rdma_h.IBV_COMP_CNTR_TYPE_BYTES())) {
       throw new VerbsException(function, Errno.EINVAL, "type " + type + ", or flags");
     }
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           owner.users++;
           CStruct struct = CStruct.allocate(ibv_comp_cntr.layout()).putLong("context", context);
@@ -47,7 +47,7 @@ final class CounterFunctions {
 
   public void ibv_destroy_comp_cntr(long address) {
     SoftCompletionCounter counter = counter("ibv_destroy_comp_cntr", address);
-    counter.device.network.engine.locked(
+    counter.device.engine.locked(
         () -> {
           counter.requireUnused("ibv_destroy_comp_cntr");
           counter.context.users--;
@@ -57,7 +57,7 @@ final class CounterFunctions {
 
   private static void with(String function, long address, Consumer<SoftCompletionCounter> action) {
     SoftCompletionCounter counter = counter(function, address);
-    counter.device.network.engine.locked(() -> action.accept(counter));
+    counter.device.engine.locked(() -> action.accept(counter));
   }
 
   public void ibv_set_comp_cntr(long address, long value) {

@@ -45,7 +45,7 @@ final class DatagramTransport extends UnconnectedTransport {
       return rdma_h.IBV_WC_LOC_PROT_ERR();
     }
     boolean immediate = request.opcode == rdma_h.IBV_WR_SEND_WITH_IMM();
-    Packet packet = engine.packets.take();
+    Packet packet = packets.take();
     packet.reset(
         Opcode.UD | (immediate ? Opcode.SEND_ONLY_IMM : Opcode.SEND_ONLY),
         request.remoteQueuePair & Psn.MASK,
@@ -58,11 +58,11 @@ final class DatagramTransport extends UnconnectedTransport {
     packet.sourceNumber = queuePair.number;
     packet.length = (int) length;
     if (!request.gather(queuePair.domain, 0, packet.payload, packet.length)) {
-      engine.packets.release(packet);
+      packets.release(packet);
       return rdma_h.IBV_WC_LOC_PROT_ERR();
     }
     request.handle.vector.address(packet);
-    queuePair.device.network.send(packet);
+    queuePair.device.fabric.send(request.handle.vector.port(), packet);
     return rdma_h.IBV_WC_SUCCESS();
   }
 

@@ -19,17 +19,19 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** The device list of a network, and opening its devices. */
 final class DeviceFunctions {
-  private final SoftNetwork network;
+  private final Topology network;
+  private final Engine engine;
 
   /** The lists that are in use, by their addresses. */
   private final Map<Long, MemorySegment> lists = new ConcurrentHashMap<>();
 
-  DeviceFunctions(SoftNetwork network) {
+  DeviceFunctions(Topology network, Engine engine) {
     this.network = network;
+    this.engine = engine;
   }
 
   public long ibv_get_device_list(long numDevices) {
-    List<SoftDevice> devices = network.engine.locked(() -> List.copyOf(network.devices()));
+    List<SoftDevice> devices = engine.locked(() -> List.copyOf(network.devices()));
     MemorySegment list = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, devices.size() + 1L);
     for (int i = 0; i < devices.size(); i++) {
       list.setAtIndex(ValueLayout.JAVA_LONG, i, devices.get(i).struct.address());
@@ -46,7 +48,7 @@ final class DeviceFunctions {
   }
 
   private SoftDevice device(String function, long address) {
-    return network.engine.locked(
+    return engine.locked(
         () ->
             network.devices().stream()
                 .filter(device -> device.struct.address() == address)
@@ -64,7 +66,7 @@ final class DeviceFunctions {
 
   public int ibv_get_device_index(long device) {
     SoftDevice found = device("ibv_get_device_index", device);
-    return network.engine.locked(() -> network.devices().indexOf(found));
+    return engine.locked(() -> network.devices().indexOf(found));
   }
 
   public long ibv_open_device(long address) {
@@ -91,7 +93,7 @@ final class DeviceFunctions {
       }
     }
     SoftContext opened = Registry.add(new SoftContext(device, outer, context, events));
-    network.engine.locked(() -> device.contexts.add(opened));
+    engine.locked(() -> device.contexts.add(opened));
     return opened.address();
   }
 

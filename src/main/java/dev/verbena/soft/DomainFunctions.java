@@ -12,7 +12,7 @@ final class DomainFunctions {
   /** The pointer behind {@code ibv_alloc_td}. */
   public long alloc_td(long context, long attributes) {
     SoftContext owner = Registry.at("ibv_alloc_td", context, SoftContext.class);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           owner.users++;
           CStruct struct = CStruct.allocate(ibv_td.layout()).putLong("context", context);
@@ -23,7 +23,7 @@ final class DomainFunctions {
   /** The pointer behind {@code ibv_dealloc_td}. */
   public int dealloc_td(long address) {
     SoftThreadDomain domain = Registry.at("ibv_dealloc_td", address, SoftThreadDomain.class);
-    domain.device.network.engine.locked(
+    domain.device.engine.locked(
         () -> {
           domain.requireUnused("ibv_dealloc_td");
           domain.context.users--;
@@ -51,7 +51,7 @@ final class DomainFunctions {
         attr.getLong("td") == 0
             ? null
             : Registry.at(function, attr.getLong("td"), SoftThreadDomain.class);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           owner.users++;
           parent.users++;

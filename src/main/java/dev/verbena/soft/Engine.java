@@ -16,7 +16,7 @@ import java.util.function.Supplier;
  * completion queues without pause, its threads run the turns, so that a message need not wait for
  * another thread to be scheduled; the network's thread only checks whether they still poll.
  */
-final class Engine implements AutoCloseable {
+final class Engine implements Scheduler, AutoCloseable {
   private static final FailureLog FAILURES =
       new FailureLog(Engine.class, "internal error of the software device");
 
@@ -51,8 +51,7 @@ final class Engine implements AutoCloseable {
     }
   }
 
-  final TimerQueue timers = new TimerQueue();
-  final PacketPool packets = new PacketPool();
+  private final TimerQueue timers = new TimerQueue();
 
   /** Fair, since the engine takes it again as soon as it has given it back. */
   private final ReentrantLock lock = new ReentrantLock(true);
@@ -133,9 +132,14 @@ final class Engine implements AutoCloseable {
     return failing > 0;
   }
 
-  /** The time of the current turn, in nanoseconds. */
-  long now() {
+  @Override
+  public long now() {
     return now;
+  }
+
+  @Override
+  public TimerQueue timers() {
+    return timers;
   }
 
   /** Calls under the lock. */
@@ -170,11 +174,8 @@ final class Engine implements AutoCloseable {
     }
   }
 
-  /**
-   * Requests that a task is run in the next turn. Any thread may call this; it neither waits nor
-   * allocates.
-   */
-  void request(Task task) {
+  @Override
+  public void request(Task task) {
     if (lock.isHeldByCurrentThread()) {
       append(task); // Even if another thread is about to request it, which may not run for long.
     } else if (task.request()) {

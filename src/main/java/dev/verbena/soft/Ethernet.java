@@ -5,22 +5,20 @@ package dev.verbena.soft;
  * any other frame to all ports but the one that sent it.
  */
 final class Ethernet {
-  private final SoftNetwork network;
+  private final Topology network;
   private final EthernetFrame frame = new EthernetFrame();
 
-  Ethernet(SoftNetwork network) {
+  Ethernet(Topology network) {
     this.network = network;
   }
 
   /** Delivers the frame that a packet carries. Called under the network's lock. */
-  void forward(Packet packet) {
+  void forward(SoftPort from, Packet packet) {
     frame.at(packet.payload, packet.length);
     SoftPort only = portOf(frame.destination());
     for (SoftDevice device : network.devices()) {
       for (SoftPort port : device.ports) {
-        if (port != packet.source
-            && (only == null || only == port)
-            && network.reaches(packet, port)) {
+        if (port != from && (only == null || only == port) && network.reaches(from, port)) {
           deliver(packet, port);
         }
       }

@@ -169,7 +169,7 @@ final class ExtendedPosting {
     }
     sends.pending = 0;
     sends.posting.unlock();
-    queuePair.device.network.engine.request(queuePair.task);
+    queuePair.device.engine.request(queuePair.task);
     return errno;
   }
 
@@ -287,7 +287,7 @@ final class ExtendedPosting {
     try {
       request.window = Posting.window(mw);
       request.bindKey = key;
-      WindowFunctions.readBindInfo(request, info);
+      request.readBindInfo(info);
     } catch (VerbsException e) {
       fail(queue(address), e.errno());
     }
@@ -347,7 +347,7 @@ final class ExtendedPosting {
     if (length < 0 || request.inlineLength + length > sends.maxInline) {
       fail(sends, Errno.EINVAL);
     } else {
-      long _ = Posting.copy(data, request.inlineBuffer + request.inlineLength, (int) length);
+      long _ = ScatterList.copy(data, request.inlineBuffer + request.inlineLength, (int) length);
       request.inlineLength += (int) length;
     }
   }

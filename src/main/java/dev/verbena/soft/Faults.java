@@ -1,9 +1,7 @@
 package dev.verbena.soft;
 
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
@@ -23,7 +21,7 @@ public final class Faults {
 
   private final SoftNetwork network;
   private final Set<Set<SoftDevice>> partitions = new HashSet<>();
-  private final Map<String, FailingCall> calls = new HashMap<>();
+  private final FailingCalls failingCalls = new FailingCalls();
   private Random random;
   private long seed;
   private double loss;
@@ -31,17 +29,6 @@ public final class Faults {
   private double reordering;
   private double corruption;
   private long delayNanos;
-
-  /** The n-th call of a function that fails. */
-  private static final class FailingCall {
-    private final int errno;
-    private int left;
-
-    FailingCall(int left, int errno) {
-      this.left = left;
-      this.errno = errno;
-    }
-  }
 
   Faults(SoftNetwork network) {
     this.network = network;
@@ -203,7 +190,8 @@ public final class Faults {
    * @return this
    */
   public Faults freeQueues() {
-    network.engine.locked(() -> network.devices().forEach(device -> device.queuesFull = false));
+    network.engine.locked(
+        () -> network.fabric.devices().forEach(device -> device.queuesFull = false));
     return this;
   }
 
@@ -232,9 +220,7 @@ public final class Faults {
     if (call < 1) {
       throw new IllegalArgumentException("calls are counted from 1: " + call);
     }
-    synchronized (calls) {
-      calls.put(function, new FailingCall(call, errno));
-    }
+    failingCalls.add(function, call, errno);
     return this;
   }
 
@@ -244,9 +230,7 @@ public final class Faults {
    * @return this
    */
   public Faults none() {
-    synchronized (calls) {
-      calls.clear();
-    }
+    failingCalls.clear();
     network.engine.locked(
         () -> {
           loss = 0;
@@ -267,16 +251,8 @@ public final class Faults {
     return probability;
   }
 
-  /** The errno with which a call of a function is to fail, or 0. */
-  int failure(String function) {
-    synchronized (calls) {
-      FailingCall failing = calls.get(function);
-      if (failing == null || --failing.left > 0) {
-        return 0;
-      }
-      calls.remove(function);
-      return failing.errno;
-    }
+  FailingCalls failingCalls() {
+    return failingCalls;
   }
 
   boolean separates(SoftDevice a, SoftDevice b) {

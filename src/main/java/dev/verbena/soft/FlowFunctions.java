@@ -45,7 +45,7 @@ final class FlowFunctions {
       throw new VerbsException(function, Errno.EINVAL, "type " + type);
     }
     Rule rule = Rule.read(attributes, attr.getShort("size"), attr.getByte("num_of_specs"));
-    return queuePair.device.network.engine.locked(
+    return queuePair.device.engine.locked(
         () -> {
           CStruct struct =
               CStruct.allocate(ibv_flow.layout()).putLong("context", queuePair.context.address());
@@ -117,7 +117,7 @@ final class FlowFunctions {
   /** The pointer behind {@code ibv_destroy_flow}. */
   public int ibv_destroy_flow(long address) {
     SoftFlow flow = Registry.at("ibv_destroy_flow", address, SoftFlow.class);
-    flow.device.network.engine.locked(
+    flow.device.engine.locked(
         () -> {
           flow.port.flows.remove(flow);
           flow.queuePair.users--;
@@ -134,7 +134,7 @@ final class FlowFunctions {
   /** The pointer behind {@code ibv_create_counters}. */
   public long create_counters(long context, long attributes) {
     SoftContext owner = Registry.at("ibv_create_counters", context, SoftContext.class);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           owner.users++;
           CStruct struct =
@@ -146,7 +146,7 @@ final class FlowFunctions {
   /** The pointer behind {@code ibv_destroy_counters}. */
   public int destroy_counters(long address) {
     SoftFlowCounters counters = counters("ibv_destroy_counters", address);
-    counters.device.network.engine.locked(
+    counters.device.engine.locked(
         () -> {
           counters.requireUnused("ibv_destroy_counters");
           counters.context.users--;
@@ -168,7 +168,7 @@ final class FlowFunctions {
             && description != rdma_h.IBV_COUNTER_BYTES())) {
       return Errno.EINVAL;
     }
-    return counters.device.network.engine.locked(
+    return counters.device.engine.locked(
         () -> {
           if (counters.users > 0) {
             return Errno.EBUSY;
@@ -181,7 +181,7 @@ final class FlowFunctions {
   /** The pointer behind {@code ibv_read_counters}. */
   public int read_counters(long address, long values, int count, int flags) {
     SoftFlowCounters counters = counters("ibv_read_counters", address);
-    counters.device.network.engine.locked(
+    counters.device.engine.locked(
         () -> {
           for (int i = 0; i < count; i++) {
             Memory.putLong(values + (long) i * Long.BYTES, counters.read(i));

@@ -8,11 +8,11 @@ import java.util.List;
 /** The flow rules of a port. Used under the network's lock. */
 final class FlowTable {
   /** Rules of type NORMAL, by priority; of one priority, the oldest first. */
-  private final List<SoftFlow> normal = new ArrayList<>();
+  private final List<FlowEntry> normal = new ArrayList<>();
 
-  private final List<SoftFlow> multicastDefaults = new ArrayList<>();
-  private final List<SoftFlow> defaults = new ArrayList<>();
-  private final List<SoftFlow> sniffers = new ArrayList<>();
+  private final List<FlowEntry> multicastDefaults = new ArrayList<>();
+  private final List<FlowEntry> defaults = new ArrayList<>();
+  private final List<FlowEntry> sniffers = new ArrayList<>();
   private final byte[] scratch = new byte[EthernetFrame.MAX_FIELDS];
 
   /**
@@ -20,7 +20,7 @@ final class FlowTable {
    */
   private long frames;
 
-  private List<SoftFlow> list(int type) {
+  private List<FlowEntry> list(int type) {
     return type == rdma_h.IBV_FLOW_ATTR_NORMAL()
         ? normal
         : type == rdma_h.IBV_FLOW_ATTR_ALL_DEFAULT()
@@ -28,13 +28,13 @@ final class FlowTable {
             : type == rdma_h.IBV_FLOW_ATTR_MC_DEFAULT() ? multicastDefaults : sniffers;
   }
 
-  void add(SoftFlow flow) {
-    list(flow.type).add(flow);
-    normal.sort(Comparator.comparingInt(f -> f.priority));
+  void add(FlowEntry flow) {
+    list(flow.type()).add(flow);
+    normal.sort(Comparator.comparingInt(FlowEntry::priority));
   }
 
-  void remove(SoftFlow flow) {
-    list(flow.type).remove(flow);
+  void remove(FlowEntry flow) {
+    list(flow.type()).remove(flow);
   }
 
   /**
@@ -56,25 +56,25 @@ final class FlowTable {
   private boolean trap(EthernetFrame frame, Packet packet) {
     boolean trapped = false;
     for (int i = 0; i < normal.size(); i++) {
-      SoftFlow flow = normal.get(i);
-      if (trapped && flow.priority != normal.get(i - 1).priority) {
+      FlowEntry flow = normal.get(i);
+      if (trapped && flow.priority() != normal.get(i - 1).priority()) {
         return true;
       }
       if (flow.matches(frame, scratch)) {
         flow.take(frame, packet, frames);
-        trapped |= !flow.doesNotTrap;
+        trapped |= flow.traps();
       }
     }
     return trapped;
   }
 
-  private boolean deliver(List<SoftFlow> flows, EthernetFrame frame, Packet packet) {
+  private boolean deliver(List<FlowEntry> flows, EthernetFrame frame, Packet packet) {
     boolean delivered = false;
     for (int i = 0; i < flows.size(); i++) {
-      SoftFlow flow = flows.get(i);
+      FlowEntry flow = flows.get(i);
       if (flow.matches(frame, scratch)) {
         flow.take(frame, packet, frames);
-        delivered |= !flow.doesNotTrap;
+        delivered |= flow.traps();
       }
     }
     return delivered;

@@ -135,7 +135,7 @@ final class FunctionTable {
   private static void check(String function, long object) {
     SoftDevice device = Registry.deviceOf(object);
     requirePresent(function, device);
-    int errno = device == null ? 0 : device.network.faults().failure(function);
+    int errno = device == null ? 0 : device.failingCalls.failure(function);
     if (errno != 0) {
       throw new VerbsException(function, errno, "a fault that was asked for");
     }
@@ -153,7 +153,7 @@ final class FunctionTable {
   }
 
   /** Calls an exported function. */
-  Object call(SoftNetwork network, String name, Object[] arguments) throws Throwable {
+  Object call(FailingCalls failingCalls, String name, Object[] arguments) throws Throwable {
     MethodHandle function = find(name);
     if (function == null) {
       throw new VerbsException(name, Errno.EOPNOTSUPP, "the software device does not implement it");
@@ -161,7 +161,7 @@ final class FunctionTable {
     if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
       requirePresent(name, Registry.deviceOf(object));
     }
-    int errno = network.faults().failure(name);
+    int errno = failingCalls.failure(name);
     if (errno != 0) {
       throw new VerbsException(name, errno, "a fault that was asked for");
     }

@@ -3,10 +3,14 @@ package dev.verbena.soft;
 import dev.verbena.internal.Memory;
 import java.net.Inet4Address;
 import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /** A GID as two numbers. */
 record Gids(long high, long low) {
+  private static final int IPV4 = 4;
+  private static final int IPV6 = 16;
   private static final long LINK_LOCAL = 0xfe80_0000_0000_0000L;
   private static final long IPV4_MAPPED = 0x0000_ffff_0000_0000L;
 
@@ -16,6 +20,17 @@ record Gids(long high, long low) {
     return address instanceof Inet4Address
         ? new Gids(0, IPV4_MAPPED | Integer.toUnsignedLong(bytes.getInt()))
         : new Gids(bytes.getLong(), bytes.getLong());
+  }
+
+  /** The IP address that this is the GID of. */
+  InetAddress address() {
+    byte[] bytes = ByteBuffer.allocate(IPV6).putLong(high).putLong(low).array();
+    try {
+      return InetAddress.getByAddress(
+          isIpv4() ? Arrays.copyOfRange(bytes, IPV6 - IPV4, IPV6) : bytes);
+    } catch (UnknownHostException e) {
+      throw new AssertionError(e); // An address of 4 or 16 bytes.
+    }
   }
 
   /** The link-local GID of a port with a GUID. */

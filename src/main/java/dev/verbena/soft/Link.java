@@ -29,6 +29,9 @@ interface Link extends AutoCloseable {
   /** Ends the sleep of the network's thread, or its next one. Any thread may call this. */
   void wake(Thread thread);
 
+  /** Whether it connects the network to others, and its devices to each other. */
+  boolean isConnected();
+
   /** Returns the path MTU in bytes, 256 to 4096. */
   int mtu();
 

@@ -2,19 +2,13 @@ package dev.verbena.soft;
 
 /** Receives the management datagrams (MAD) that arrive at queue pair 1 of a device. */
 interface ManagementHandler {
-  /** The length of a management datagram. */
-  int LENGTH = 256;
-
-  /** The Q_Key of queue pair 1. */
-  int QUEUE_KEY = 0x80010000;
-
   /**
    * Handles a datagram, under the network's lock.
    *
    * @param port the port where it arrived
    * @param own the GID of the port that it was sent to
    * @param from the GID of the sender
-   * @param datagram the address of {@value #LENGTH} bytes, valid during the call
+   * @param datagram the address of {@value ManagementDatagram#LENGTH} bytes, valid during the call
    */
   void received(SoftPort port, Gids own, Gids from, long datagram);
 }

@@ -29,7 +29,7 @@ final class MemoryFunctions {
 
   public long ibv_alloc_pd(long context) {
     SoftContext owner = Registry.at("ibv_alloc_pd", context, SoftContext.class);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           CStruct struct = CStruct.allocate(ibv_pd.layout()).putLong("context", context);
           owner.users++;
@@ -39,7 +39,7 @@ final class MemoryFunctions {
 
   public void ibv_dealloc_pd(long address) {
     SoftDomain domain = domain("ibv_dealloc_pd", address);
-    domain.device.network.engine.locked(
+    domain.device.engine.locked(
         () -> {
           domain.requireUnused("ibv_dealloc_pd");
           domain.context.users--;
@@ -69,7 +69,7 @@ final class MemoryFunctions {
       String function, long pd, long address, long length, long iova, int access) {
     SoftDomain domain = domain(function, pd);
     boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () -> add(function, domain, address, length, zeroBased ? 0 : iova, access, null).address());
   }
 
@@ -138,14 +138,13 @@ final class MemoryFunctions {
 
   /** Reads a byte of the first and the last page: hardware pins all pages, and fails here too. */
   private static void checkMapped(String function, SoftDomain domain, long address, long length) {
-    SoftNetwork network = domain.device.network;
-    Packet scratch = network.engine.packets.take();
+    Packet scratch = domain.device.packets.take();
     boolean mapped =
         length == 0
             || (address + length >= address
-                && network.memory.copy(address, scratch.payload, 1)
-                && network.memory.copy(address + length - 1, scratch.payload, 1));
-    network.engine.packets.release(scratch);
+                && domain.device.memory.copy(address, scratch.payload, 1)
+                && domain.device.memory.copy(address + length - 1, scratch.payload, 1));
+    domain.device.packets.release(scratch);
     if (!mapped) {
       throw new VerbsException(function, Errno.EFAULT, "the memory is not mapped");
     }
@@ -153,7 +152,7 @@ final class MemoryFunctions {
 
   public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int newAccess) {
     SoftRegion region = Registry.at("ibv_rereg_mr", mr, SoftRegion.class);
-    return region.device.network.engine.locked(
+    return region.device.engine.locked(
         () -> reregister(region, flags, pd, address, length, newAccess));
   }
 
@@ -189,7 +188,7 @@ final class MemoryFunctions {
 
   public void ibv_dereg_mr(long mr) {
     SoftRegion region = Registry.at("ibv_dereg_mr", mr, SoftRegion.class);
-    region.device.network.engine.locked(
+    region.device.engine.locked(
         () -> {
           region.requireUnused("ibv_dereg_mr");
           dropKeys(region);
@@ -206,7 +205,7 @@ final class MemoryFunctions {
   /** The pointer behind {@code ibv_alloc_null_mr}. */
   public long alloc_null_mr(long pd) {
     SoftDomain domain = domain("ibv_alloc_null_mr", pd);
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () -> {
           CStruct struct =
               CStruct.allocate(ibv_mr.layout())
@@ -250,7 +249,7 @@ final class MemoryFunctions {
         || (flags & ~rdma_h.IBV_ADVISE_MR_FLAG_FLUSH()) != 0) {
       return Errno.EINVAL;
     }
-    return domain.device.network.engine.locked(() -> advise(domain, list, count));
+    return domain.device.engine.locked(() -> advise(domain, list, count));
   }
 
   private static int advise(SoftDomain domain, long list, int count) {

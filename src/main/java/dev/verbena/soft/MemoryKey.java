@@ -14,7 +14,7 @@ import java.lang.ref.WeakReference;
  * <p>Memory of an arena is accessed through its segment, which throws when the arena was closed.
  * All other memory is copied by the kernel, which reports an error where it is no longer mapped.
  */
-final class MemoryKey {
+final class MemoryKey implements HeldMemory {
   final int key;
   final SoftDomain domain;
 
@@ -29,7 +29,7 @@ final class MemoryKey {
   final int access;
 
   /** The queue pair that alone may use it (memory window of type 2), or null. */
-  final SoftQueuePair owner;
+  final SoftObject owner;
 
   /** Whether SEND with invalidate and local invalidate apply to it. */
   final SoftWindow window;
@@ -52,7 +52,7 @@ final class MemoryKey {
       long length,
       long memory,
       int access,
-      SoftQueuePair owner,
+      SoftObject owner,
       SoftWindow window,
       boolean isNull) {
     this.key = key;
@@ -64,7 +64,7 @@ final class MemoryKey {
     this.owner = owner;
     this.window = window;
     this.isNull = isNull;
-    process = domain.device.network.memory;
+    process = domain.device.memory;
   }
 
   /** Whether a range of addresses lies within it. */
@@ -97,7 +97,7 @@ final class MemoryKey {
             && !memorySegment.isReadOnly()
             && !memorySegment.isMapped()
             && !memorySegment.scope().equals(Arena.global().scope())
-            && domain.device.network.engine.canAccess(memorySegment);
+            && domain.device.engine.canAccess(memorySegment);
     segment = safe ? new WeakReference<>(memorySegment) : null;
   }
 
@@ -112,7 +112,8 @@ final class MemoryKey {
   }
 
   /** Whether the memory is accessed through a segment whose arena is open. */
-  boolean isHeld() {
+  @Override
+  public boolean isHeld() {
     MemorySegment held = segment();
     return held != null && held.scope().isAlive();
   }
@@ -192,13 +193,26 @@ final class MemoryKey {
     }
   }
 
+  /**
+   * Writes the payload of a packet to the memory.
+   *
+   * @return false if a part of the memory no longer exists
+   */
+  boolean write(Packet packet, long address) {
+    return packet.from instanceof MemoryKey from
+        ? write(from, packet.fromAddress, address, packet.length)
+            || (from.read(packet.fromAddress, packet.payload, packet.length)
+                && write(packet.payload, address, packet.length))
+        : write(packet.payload, address, packet.length);
+  }
+
   /** Whether it serves local work requests of a domain. */
   boolean isLocalTo(SoftDomain other, int wanted) {
     return window == null && domain.root() == other.root() && allows(wanted);
   }
 
   /** Whether it serves requests that a queue pair received for a domain. */
-  boolean serves(SoftDomain target, SoftQueuePair queuePair, int wanted) {
+  boolean serves(SoftDomain target, SoftObject queuePair, int wanted) {
     return domain.root() == target.root()
         && (owner == null || owner == queuePair)
         && allows(wanted);

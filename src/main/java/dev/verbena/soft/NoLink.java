@@ -34,6 +34,11 @@ final class NoLink implements Link {
   }
 
   @Override
+  public boolean isConnected() {
+    return false;
+  }
+
+  @Override
   public int mtu() {
     return MTU;
   }

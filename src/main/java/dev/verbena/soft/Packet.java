@@ -13,9 +13,6 @@ final class Packet {
   static final int CAPACITY = 9216;
 
   // Routing
-  /** The port that sent it. */
-  SoftPort source;
-
   long sourceGidHigh;
   long sourceGidLow;
   long destinationGidHigh;
@@ -69,7 +66,7 @@ final class Packet {
   int length;
 
   /** The memory of the sender that the payload is still in, at an address; null if it is not. */
-  MemoryKey from;
+  HeldMemory from;
 
   long fromAddress;
 
@@ -103,7 +100,6 @@ final class Packet {
   /** Makes it a copy of another. */
   Packet copyOf(Packet other) {
     reset(other.opcode, other.destination, other.psn);
-    source = other.source;
     sourceGidHigh = other.sourceGidHigh;
     sourceGidLow = other.sourceGidLow;
     destinationGidHigh = other.destinationGidHigh;
@@ -141,15 +137,6 @@ final class Packet {
   /** Whether the payload was to be read from memory that no longer exists. */
   boolean isLost() {
     return from != null && !from.isHeld();
-  }
-
-  /** Writes the payload to memory; false if a part of the memory does not exist. */
-  boolean writeTo(MemoryKey key, long to) {
-    if (from == null) {
-      return key.write(payload, to, length);
-    }
-    return key.write(from, fromAddress, to, length)
-        || (from.read(fromAddress, payload, length) && key.write(payload, to, length));
   }
 
   @Override

@@ -52,7 +52,6 @@ final class PacketPool {
 
   void release(Packet packet) {
     if (count < KEPT) {
-      packet.source = null;
       packet.from = null;
       packet.next = free;
       free = packet;

@@ -74,7 +74,7 @@ final class PacketText {
   }
 
   private static String address(long high, long low) {
-    return CmAddress.of(new Gids(high, low)).getHostAddress();
+    return new Gids(high, low).address().getHostAddress();
   }
 
   private static String name(int opcode) {
@@ -158,7 +158,7 @@ final class PacketText {
     boolean isManagement =
         Opcode.transport(packet.opcode) == Opcode.UD
             && packet.destination == 1
-            && packet.length == ManagementHandler.LENGTH;
+            && packet.length == ManagementDatagram.LENGTH;
     return isManagement ? CmDatagram.read(packet.payload) : null;
   }
 

@@ -65,7 +65,7 @@ final class Posting {
       sends.post(count);
       sends.posting.unlock();
       if (count > 0) {
-        queuePair.device.network.engine.request(queuePair.task);
+        queuePair.device.engine.request(queuePair.task);
       }
     }
     return errno;
@@ -115,7 +115,7 @@ final class Posting {
     } else if (request.opcode == rdma_h.IBV_WR_BIND_MW()) {
       request.window = window(Memory.getLong(wr + BIND_WINDOW));
       request.bindKey = Memory.getInt(wr + BIND_KEY);
-      WindowFunctions.readBindInfo(request, wr + BIND_INFO);
+      request.readBindInfo(wr + BIND_INFO);
     } else {
       request.remoteAddress = Memory.getLong(wr + RDMA_ADDRESS);
       request.remoteKey = Memory.getInt(wr + RDMA_KEY);
@@ -134,7 +134,7 @@ final class Posting {
     if (request.headerLength > sends.maxHeader) {
       return Errno.EINVAL;
     }
-    long _ = copy(header, request.headerBuffer, request.headerLength);
+    long _ = ScatterList.copy(header, request.headerBuffer, request.headerLength);
     return 0;
   }
 
@@ -146,13 +146,6 @@ final class Posting {
     request.elements.copyInline(request.inlineBuffer);
     request.inlineLength = (int) length;
     return true;
-  }
-
-  static long copy(long from, long to, int length) {
-    if (length > 0) {
-      Memory.copy(from, to, length);
-    }
-    return to + length;
   }
 
   /** The address handle whose {@code ibv_ah} is at an address, or null. */

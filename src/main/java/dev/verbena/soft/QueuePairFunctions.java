@@ -40,8 +40,6 @@ final class QueuePairFunctions {
   /** The vendor and the options of enhanced connection establishment (ECE). */
   static final int VENDOR = 0x76_6272;
 
-  static final int CONNECTION_OPTIONS = 0x3;
-
   private static final int OF_RAW_PACKETS =
       rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER()
           | rdma_h.IBV_QP_INIT_ATTR_IND_TABLE()
@@ -161,7 +159,7 @@ final class QueuePairFunctions {
     if (choices.operations() != 0) {
       ExtendedPosting.fill(struct, choices.operations());
     }
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           int number = owner.device.newNumber();
           struct.putInt("qp_base.qp_num", number);
@@ -246,7 +244,7 @@ final class QueuePairFunctions {
 
   public void ibv_destroy_qp(long address) {
     SoftQueuePair queuePair = queuePair("ibv_destroy_qp", address);
-    queuePair.device.network.engine.locked(
+    queuePair.device.engine.locked(
         () -> {
           queuePair.requireUnused("ibv_destroy_qp");
           if (!queuePair.groups.isEmpty()) {
@@ -271,7 +269,7 @@ final class QueuePairFunctions {
   public void ibv_modify_qp(long address, long attributes, int mask) {
     SoftQueuePair queuePair = queuePair("ibv_modify_qp", address);
     CStruct attr = CStruct.at(attributes, ibv_qp_attr.layout());
-    queuePair.device.network.engine.locked(() -> modify(queuePair, attr, mask));
+    queuePair.device.engine.locked(() -> modify(queuePair, attr, mask));
   }
 
   private static void modify(SoftQueuePair queuePair, CStruct attr, int mask) {
@@ -372,9 +370,9 @@ final class QueuePairFunctions {
           Errno.EINVAL,
           "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
     }
-    queuePair.device.network.engine.locked(
+    queuePair.device.engine.locked(
         () -> {
-          queuePair.connectionOptions = options & CONNECTION_OPTIONS;
+          queuePair.connectionOptions = options & SoftQueuePair.CONNECTION_OPTIONS;
         });
   }
 
@@ -386,7 +384,7 @@ final class QueuePairFunctions {
     if (Integer.compareUnsigned(rate, SoftDevice.MAX_RATE) > 0 || attr.getInt("comp_mask") != 0) {
       return Errno.EINVAL;
     }
-    return queuePair.device.network.engine.locked(
+    return queuePair.device.engine.locked(
         () -> {
           if (queuePair.state != rdma_h.IBV_QPS_RTS()) {
             return Errno.EINVAL;
@@ -398,7 +396,7 @@ final class QueuePairFunctions {
 
   public void ibv_query_qp(long address, long attributes, int mask, long initAttr) {
     SoftQueuePair queuePair = queuePair("ibv_query_qp", address);
-    queuePair.device.network.engine.locked(
+    queuePair.device.engine.locked(
         () -> {
           queuePair.attributes.copyTo(attributes);
           queuePair.init.copyTo(initAttr);
@@ -423,24 +421,27 @@ final class QueuePairFunctions {
   public void ibv_attach_mcast(long address, long gid, short lid) {
     SoftQueuePair queuePair = queuePair("ibv_attach_mcast", address);
     Gids group = Gids.read(gid);
-    queuePair.device.network.engine.locked(
+    queuePair.device.engine.locked(
         () -> {
           if (queuePair.type != rdma_h.IBV_QPT_UD() || !group.isMulticast()) {
             throw new VerbsException(
                 "ibv_attach_mcast", Errno.EINVAL, "not a UD queue pair and a multicast group");
           }
-          queuePair.device.attach(queuePair, group);
+          if (queuePair.groups.add(group)) {
+            queuePair.device.attach(queuePair, group);
+          }
         });
   }
 
   public void ibv_detach_mcast(long address, long gid, short lid) {
     SoftQueuePair queuePair = queuePair("ibv_detach_mcast", address);
     Gids group = Gids.read(gid);
-    queuePair.device.network.engine.locked(
+    queuePair.device.engine.locked(
         () -> {
-          if (!queuePair.device.detach(queuePair, group)) {
+          if (!queuePair.groups.remove(group)) {
             throw new VerbsException("ibv_detach_mcast", Errno.EINVAL, "not attached");
           }
+          queuePair.device.detach(queuePair, group);
         });
   }
 
@@ -471,7 +472,7 @@ final class QueuePairFunctions {
     }
     int errno = queuePair.receives.post(wr, badWr);
     if (queuePair.state == rdma_h.IBV_QPS_ERR()) {
-      queuePair.device.network.engine.request(queuePair.task);
+      queuePair.device.engine.request(queuePair.task);
     }
     return errno;
   }

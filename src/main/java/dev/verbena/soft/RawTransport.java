@@ -86,7 +86,7 @@ final class RawTransport extends UnconnectedTransport {
     packet.length = (int) length;
     if (!isReadable(request)
         || !request.gather(queuePair.domain, 0, packet.payload, (int) length)) {
-      engine.packets.release(packet);
+      packets.release(packet);
       return rdma_h.IBV_WC_LOC_PROT_ERR();
     }
     if (request.has(rdma_h.IBV_SEND_IP_CSUM())) {
@@ -101,11 +101,10 @@ final class RawTransport extends UnconnectedTransport {
   }
 
   Packet packet() {
-    return engine.packets.take().reset(Opcode.RAW, 0, 0);
+    return packets.take().reset(Opcode.RAW, 0, 0);
   }
 
   void transmit(Packet packet) {
-    packet.source = port;
-    queuePair.device.network.send(packet);
+    queuePair.device.fabric.send(port, packet);
   }
 }

@@ -76,8 +76,13 @@ final class Registry {
   }
 
   /** Returns the objects of the devices of a network. */
-  static List<SoftObject> of(SoftNetwork network) {
-    return BY_ADDRESS.values().stream().filter(object -> object.device.network == network).toList();
+  static List<SoftObject> of(Fabric network) {
+    return BY_ADDRESS.values().stream().filter(object -> object.device.fabric == network).toList();
+  }
+
+  /** Returns the objects of a device. */
+  static List<SoftObject> of(SoftDevice device) {
+    return BY_ADDRESS.values().stream().filter(object -> object.device == device).toList();
   }
 
   /** The device of the object at an address, or null. */

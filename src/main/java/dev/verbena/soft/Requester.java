@@ -23,8 +23,9 @@ final class Requester {
 
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
-  private final Engine engine;
-  private final SoftNetwork network;
+  private final Scheduler scheduler;
+  private final PacketPool packets;
+  private final Fabric fabric;
   private final Timer retransmission;
   private final Timer rnrTimer;
 
@@ -58,20 +59,21 @@ final class Requester {
   Requester(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    engine = queuePair.device.network.engine;
-    network = queuePair.device.network;
+    scheduler = queuePair.device.engine;
+    packets = queuePair.device.packets;
+    fabric = queuePair.device.fabric;
     retransmission =
-        new Timer(engine.timers) {
+        new Timer(scheduler.timers()) {
           @Override
           void expired() {
             timedOut();
           }
         };
     rnrTimer =
-        new Timer(engine.timers) {
+        new Timer(scheduler.timers()) {
           @Override
           void expired() {
-            engine.request(queuePair.task);
+            scheduler.request(queuePair.task);
           }
         };
   }
@@ -162,7 +164,7 @@ final class Requester {
       advance();
     }
     if (timeoutNanos != 0 && !retransmission.isRunning()) {
-      retransmission.start(engine.now() + timeoutNanos);
+      retransmission.start(scheduler.now() + timeoutNanos);
     }
     return true;
   }
@@ -237,7 +239,7 @@ final class Requester {
   }
 
   private boolean sendPacket(SendRequest request, int psn) {
-    Packet packet = engine.packets.take();
+    Packet packet = packets.take();
     packet.reset(0, queuePair.remoteNumber, psn);
     boolean sent;
     if (request.hasResponse()) {
@@ -251,14 +253,14 @@ final class Requester {
               mtu,
               queuePair.transportBits,
               queuePair.domain,
-              network.deliversAtOnce(queuePair.path));
+              fabric.deliversAtOnce(queuePair.path));
       boolean last = cursorPacket == request.packets - 1;
       packet.ackRequested = last || (cursorPacket + 1) % ACK_INTERVAL == 0;
     }
     if (sent) {
       queuePair.transmit(packet);
     } else {
-      engine.packets.release(packet);
+      packets.release(packet);
     }
     return sent;
   }
@@ -315,7 +317,7 @@ final class Requester {
     } else {
       notAcknowledged(packet);
     }
-    engine.request(queuePair.task);
+    scheduler.request(queuePair.task);
   }
 
   /** The responder has all packets before a PSN; false if responses to some of them are missing. */
@@ -363,7 +365,7 @@ final class Requester {
     askedAgain = false;
     retransmission.stop();
     if (unacknowledged != nextPsn && timeoutNanos != 0) {
-      retransmission.start(engine.now() + timeoutNanos);
+      retransmission.start(scheduler.now() + timeoutNanos);
     }
     skipDone();
     retire();
@@ -472,14 +474,14 @@ final class Requester {
     }
     rewind();
     retransmission.stop(); // Nothing is under way until the RNR timer expires.
-    rnrTimer.start(engine.now() + Syndrome.rnrNanos(syndrome));
+    rnrTimer.start(scheduler.now() + Syndrome.rnrNanos(syndrome));
   }
 
   private void timedOut() {
     if (queuePair.canSend() && unacknowledged != nextPsn) {
       askedAgain = false;
       retry();
-      engine.request(queuePair.task);
+      scheduler.request(queuePair.task);
     }
   }
 
@@ -511,7 +513,7 @@ final class Requester {
     localError = 0;
     retransmission.stop();
     if (timeoutNanos != 0) {
-      retransmission.start(engine.now() + timeoutNanos);
+      retransmission.start(scheduler.now() + timeoutNanos);
     }
   }
 

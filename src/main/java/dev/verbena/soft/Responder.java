@@ -17,7 +17,8 @@ final class Responder {
   private static final int BURST = 32;
 
   private final SoftQueuePair queuePair;
-  private final Engine engine;
+  private final Scheduler scheduler;
+  private final PacketPool packets;
   private final Receiver receiver;
   private final ResponderResources resources = new ResponderResources();
   private final WaitingRequests waiting;
@@ -64,9 +65,10 @@ final class Responder {
 
   Responder(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
-    engine = queuePair.device.network.engine;
+    scheduler = queuePair.device.engine;
+    packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
-    waiting = new WaitingRequests(engine.packets, resources);
+    waiting = new WaitingRequests(packets, resources);
   }
 
   void modified(int mask) {
@@ -127,7 +129,7 @@ final class Responder {
           return false;
         }
         handle(packet);
-        engine.packets.releaseWaiting(packet);
+        packets.releaseWaiting(packet);
       }
     }
     return reading;
@@ -332,7 +334,7 @@ final class Responder {
         || !key.covers(writeAddress, writeLength)) {
       return false;
     }
-    return packet.writeTo(key, writeAddress + written);
+    return key.write(packet, writeAddress + written);
   }
 
   private void read(Packet packet) {
@@ -366,7 +368,7 @@ final class Responder {
     readPsn = packet.psn;
     readMessage = messages;
     readFirst = true;
-    engine.request(queuePair.task);
+    scheduler.request(queuePair.task);
   }
 
   private void readResponse() {
@@ -381,7 +383,7 @@ final class Responder {
     packet.messageNumber = readMessage;
     packet.length = size;
     if (size > 0 && !readPayload(packet, size)) {
-      engine.packets.release(packet);
+      packets.release(packet);
       reading = false;
       sendNak(readPsn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
       return;
@@ -577,9 +579,6 @@ final class Responder {
   /** An answer, which acknowledges all requests before it. */
   private Packet response(int operation, int psn) {
     unacknowledged = false;
-    return engine
-        .packets
-        .take()
-        .reset(queuePair.transportBits | operation, queuePair.remoteNumber, psn);
+    return packets.take().reset(queuePair.transportBits | operation, queuePair.remoteNumber, psn);
   }
 }

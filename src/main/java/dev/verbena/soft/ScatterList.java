@@ -87,6 +87,14 @@ final class ScatterList {
         : null;
   }
 
+  /** Copies bytes, if there are any: the address after the copy. */
+  static long copy(long from, long to, int length) {
+    if (length > 0) {
+      Memory.copy(from, to, length);
+    }
+    return to + length;
+  }
+
   /**
    * Copies inline data: all elements, whatever their keys, to a buffer that is large enough for
    * {@link #length}.
@@ -94,7 +102,7 @@ final class ScatterList {
   void copyInline(long buffer) {
     long at = buffer;
     for (int i = 0; i < count; i++) {
-      at = Posting.copy(addresses[i], at, lengths[i]);
+      at = copy(addresses[i], at, lengths[i]);
     }
   }
 

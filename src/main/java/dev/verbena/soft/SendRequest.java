@@ -182,4 +182,13 @@ final class SendRequest {
     }
     return rdma_h.IBV_WC_SEND();
   }
+
+  /** Reads the part of a memory window bind from a {@code struct ibv_mw_bind_info}. */
+  void readBindInfo(long info) {
+    long mr = Memory.getLong(info);
+    region = mr == 0 ? null : Registry.at("ibv_post_send", mr, SoftRegion.class);
+    bindAddress = Memory.getLong(info + 8);
+    bindLength = Memory.getLong(info + 16);
+    bindAccess = Memory.getInt(info + 24);
+  }
 }

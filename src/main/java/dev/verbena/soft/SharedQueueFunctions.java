@@ -17,12 +17,7 @@ final class SharedQueueFunctions {
   public long ibv_create_srq(long pd, long initAttr) {
     SoftDomain domain = MemoryFunctions.domain("ibv_create_srq", pd);
     CStruct init = CStruct.at(initAttr, ibv_srq_init_attr.layout());
-    return domain
-        .device
-        .network
-        .engine
-        .locked(() -> create("ibv_create_srq", domain, init))
-        .address();
+    return domain.device.engine.locked(() -> create("ibv_create_srq", domain, init)).address();
   }
 
   /** Creates a queue from a {@code struct ibv_srq_init_attr}, or the extended one. */
@@ -50,7 +45,7 @@ final class SharedQueueFunctions {
   public void ibv_modify_srq(long address, long attributes, int mask) {
     SoftSharedQueue queue = queue("ibv_modify_srq", address);
     CStruct attr = CStruct.at(attributes, ibv_srq_attr.layout());
-    queue.device.network.engine.locked(
+    queue.device.engine.locked(
         () -> {
           boolean resize = (mask & rdma_h.IBV_SRQ_MAX_WR()) != 0;
           int capacity = resize ? attr.getInt("max_wr") : queue.requests.capacity();
@@ -71,7 +66,7 @@ final class SharedQueueFunctions {
 
   public void ibv_query_srq(long address, long attributes) {
     SoftSharedQueue queue = queue("ibv_query_srq", address);
-    queue.device.network.engine.locked(
+    queue.device.engine.locked(
         () -> {
           CStruct.at(attributes, ibv_srq_attr.layout())
               .putInt("max_wr", queue.requests.capacity())
@@ -82,12 +77,12 @@ final class SharedQueueFunctions {
 
   public void ibv_destroy_srq(long address) {
     SoftSharedQueue queue = queue("ibv_destroy_srq", address);
-    queue.device.network.engine.locked(
+    queue.device.engine.locked(
         () -> {
           queue.requireUnused("ibv_destroy_srq");
           queue.domain.users--;
           if (queue.number != 0) {
-            queue.device.removeXrcQueue(queue);
+            queue.xrcDomain.root.remove(queue);
             queue.xrcDomain.users--;
           }
           if (queue.completionQueue != null) {

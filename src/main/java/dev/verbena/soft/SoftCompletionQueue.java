@@ -69,7 +69,7 @@ final class SoftCompletionQueue extends SoftObject {
     this.channel = channel;
     ring = new Completion[capacity];
     moderation =
-        new Timer(device.network.engine.timers) {
+        new Timer(device.engine.timers()) {
           @Override
           void expired() {
             announceModerated();
@@ -135,7 +135,7 @@ final class SoftCompletionQueue extends SoftObject {
       int slot = (int) (added++ % ring.length);
       reserved = ring[(int) (added % ring.length)] != null;
       ring[slot].copyOf(completion);
-      long now = device.network.engine.now();
+      long now = device.engine.now();
       ring[slot].timestamp = now;
       ring[slot].wallClock = device.wallClock(now);
       size = (int) (added - polled);
@@ -162,7 +162,7 @@ final class SoftCompletionQueue extends SoftObject {
       return true;
     }
     if (moderateNanos > 0 && !moderation.isRunning()) {
-      moderation.start(device.network.engine.now() + moderateNanos);
+      moderation.start(device.engine.now() + moderateNanos);
     }
     return false;
   }
@@ -209,7 +209,7 @@ final class SoftCompletionQueue extends SoftObject {
       solicitedOnly = onlySolicited && (!armed || solicitedOnly);
       armed = true;
     }
-    device.network.engine.pollerLeaves();
+    device.engine.pollerLeaves();
   }
 
   /**
@@ -218,7 +218,7 @@ final class SoftCompletionQueue extends SoftObject {
    */
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {
-    device.network.engine.turnOfPoller();
+    device.engine.turnOfPoller();
     long now = System.nanoTime();
     if (emptySince == 0) {
       emptySince = now;
@@ -233,7 +233,7 @@ final class SoftCompletionQueue extends SoftObject {
     if (size == 0) {
       foundEmpty();
       if (size == 0) {
-        return device.network.engine.isFailing() ? -Errno.EIO : 0;
+        return device.engine.isFailing() ? -Errno.EIO : 0;
       }
     }
     emptySince = 0;

@@ -2,6 +2,7 @@ package dev.verbena.soft;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.ProcessMemory;
 import dev.verbena.raw.ibv_device;
 import dev.verbena.raw.rdma_h;
 import java.time.Instant;
@@ -9,7 +10,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
 
 /** A software device: its ports, its objects, and the limits that it reports. */
@@ -31,7 +31,15 @@ final class SoftDevice {
 
   private static final int FIRST_NUMBER = 0x11;
 
-  final SoftNetwork network;
+  /** Carries its packets. */
+  final Fabric fabric;
+
+  /** Does its work. */
+  final Engine engine;
+
+  final PacketPool packets;
+  final FailingCalls failingCalls;
+  final ProcessMemory memory = new ProcessMemory();
   final String name;
   final long guid;
   final CStruct struct;
@@ -43,19 +51,13 @@ final class SoftDevice {
   /** The path MTU of the ports, in bytes. */
   final int mtu;
 
-  private final IntMap<SoftQueuePair> queuePairs = new IntMap<>();
-  private final IntMap<SoftSharedQueue> xrcQueues = new IntMap<>();
-  private final Map<Gids, List<SoftQueuePair>> groups = new HashMap<>();
+  private final IntMap<PacketTarget> queuePairs = new IntMap<>();
+  private final Map<Gids, List<PacketTarget>> groups = new HashMap<>();
   private final long clockOffset;
   private int nextNumber;
-  private int nextXrcQueue = 1;
-
-  /** XRC domains that are shared by a file. */
-  final Map<Object, XrcRoot> xrcRoots = new HashMap<>();
+  private int nextSharedQueueNumber = 1;
 
   long freeDeviceMemory = MAX_DEVICE_MEMORY;
-
-  final List<SoftWorkQueue> workQueues = new ArrayList<>();
 
   /** Whether posting reports full queues, by a fault. */
   volatile boolean queuesFull;
@@ -65,14 +67,24 @@ final class SoftDevice {
   /** Receives the management datagrams (MAD) of queue pair 1, or null. */
   private ManagementHandler management;
 
-  SoftDevice(SoftNetwork network, String name, long guid, List<List<Gids>> addresses) {
-    this.network = network;
+  SoftDevice(
+      Fabric fabric,
+      Engine engine,
+      PacketPool packets,
+      FailingCalls failingCalls,
+      String name,
+      long guid,
+      List<List<Gids>> addresses) {
+    this.fabric = fabric;
+    this.engine = engine;
+    this.packets = packets;
+    this.failingCalls = failingCalls;
     this.name = name;
     this.guid = guid;
-    this.mtu = network.link.mtu();
+    this.mtu = fabric.mtu();
     List<SoftPort> made = new ArrayList<>();
     for (List<Gids> gids : addresses) {
-      made.add(new SoftPort(this, made.size() + 1, table(network, guid + made.size(), gids)));
+      made.add(new SoftPort(this, made.size() + 1, table(guid + made.size(), gids)));
     }
     ports = List.copyOf(made);
     struct =
@@ -87,10 +99,10 @@ final class SoftDevice {
   }
 
   /** A GID table: a link-local GID, which only devices of the same network can reach, first. */
-  private static List<Gids> table(SoftNetwork network, long guid, List<Gids> addresses) {
+  private List<Gids> table(long portGuid, List<Gids> addresses) {
     List<Gids> table = new ArrayList<>();
-    if (!network.isLinked()) {
-      table.add(Gids.linkLocal(guid));
+    if (!fabric.isLinked()) {
+      table.add(Gids.linkLocal(portGuid));
     }
     table.addAll(addresses);
     return table;
@@ -128,67 +140,45 @@ final class SoftDevice {
     return nextNumber;
   }
 
-  void add(SoftQueuePair queuePair) {
-    queuePairs.put(queuePair.number, queuePair);
+  void add(PacketTarget queuePair) {
+    queuePairs.put(queuePair.number(), queuePair);
   }
 
-  void remove(SoftQueuePair queuePair) {
-    queuePairs.remove(queuePair.number);
+  void remove(PacketTarget queuePair) {
+    queuePairs.remove(queuePair.number());
   }
 
   /** The queue pair with a number, or null. */
-  SoftQueuePair queuePair(int number) {
+  PacketTarget queuePair(int number) {
     return queuePairs.get(number);
   }
 
-  void forEachQueuePair(Consumer<SoftQueuePair> action) {
-    queuePairs.forEach(action);
-  }
-
-  // XRC shared receive queues
-
-  void addXrcQueue(SoftSharedQueue queue) {
-    queue.number = nextXrcQueue++;
-    xrcQueues.put(queue.number, queue);
-  }
-
-  void removeXrcQueue(SoftSharedQueue queue) {
-    xrcQueues.remove(queue.number);
-  }
-
-  /** The shared receive queue with a number, if it is of a domain; else null. */
-  SoftSharedQueue xrcQueue(SoftXrcDomain domain, int number) {
-    SoftSharedQueue queue = xrcQueues.get(number);
-    return queue != null && queue.xrcDomain.root == domain.root ? queue : null;
+  /** A number for an XRC shared receive queue. */
+  int newSharedQueueNumber() {
+    return nextSharedQueueNumber++;
   }
 
   // Multicast
 
-  void attach(SoftQueuePair queuePair, Gids group) {
-    if (!queuePair.groups.contains(group)) {
-      if (members(group).isEmpty()) {
-        network.link.join(ports.getFirst().gids.getFirst(), group);
-      }
-      queuePair.groups.add(group);
-      groups.computeIfAbsent(group, g -> new ArrayList<>()).add(queuePair);
+  void attach(PacketTarget queuePair, Gids group) {
+    List<PacketTarget> members = groups.computeIfAbsent(group, g -> new ArrayList<>());
+    if (members.isEmpty()) {
+      fabric.join(this, group);
     }
+    members.add(queuePair);
   }
 
-  boolean detach(SoftQueuePair queuePair, Gids group) {
-    if (!queuePair.groups.remove(group)) {
-      return false;
-    }
-    List<SoftQueuePair> members = groups.get(group);
+  void detach(PacketTarget queuePair, Gids group) {
+    List<PacketTarget> members = groups.get(group);
     members.remove(queuePair);
     if (members.isEmpty()) {
       groups.remove(group);
-      network.link.leave(ports.getFirst().gids.getFirst(), group);
+      fabric.leave(this, group);
     }
-    return true;
   }
 
   /** The queue pairs that are attached to a group. */
-  List<SoftQueuePair> members(Gids group) {
+  List<PacketTarget> members(Gids group) {
     return groups.getOrDefault(group, List.of());
   }
 
@@ -203,26 +193,15 @@ final class SoftDevice {
     return management;
   }
 
-  /**
-   * An internal error that is not one of a queue pair: what is outstanding fails, and all contexts
-   * get {@code IBV_EVENT_DEVICE_FATAL}.
-   */
-  void fail() {
-    queuePairs.forEach(SoftQueuePair::fail);
-    workQueues.forEach(SoftWorkQueue::toError);
-    fatal();
-  }
-
-  private void fatal() {
+  /** Raises {@code IBV_EVENT_DEVICE_FATAL} on all contexts. */
+  void fatal() {
     contexts.forEach(context -> context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0));
   }
 
-  /** The device was removed: outstanding requests fail. */
+  /** The device was removed: {@link SoftObject#fail} is called for its objects. */
   void remove() {
     removed = true;
     fatal();
-    queuePairs.forEach(SoftQueuePair::toError);
-    workQueues.forEach(SoftWorkQueue::toError);
   }
 
   boolean isRemoved() {

@@ -8,7 +8,7 @@ final class SoftDomain extends SoftObject {
   final SoftDomain parentOf;
 
   /** The thread domain of a parent domain, or null. */
-  SoftThreadDomain thread;
+  SoftObject thread;
 
   SoftDomain(SoftContext context, CStruct struct, SoftDomain parentOf) {
     super(context.device, struct);

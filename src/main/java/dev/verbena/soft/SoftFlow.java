@@ -3,17 +3,15 @@ package dev.verbena.soft;
 import java.util.List;
 
 /** A flow rule: the frames that it matches, and its actions. */
-final class SoftFlow extends SoftObject {
+final class SoftFlow extends SoftObject implements FlowEntry {
   final SoftQueuePair queuePair;
   final SoftPort port;
 
   /** {@code IBV_FLOW_ATTR_NORMAL}, {@code _ALL_DEFAULT}, {@code _MC_DEFAULT}, {@code _SNIFFER}. */
-  final int type;
+  private final int type;
 
-  final int priority;
-
-  /** Whether rules of a lower priority apply to its frames as well. */
-  final boolean doesNotTrap;
+  private final int priority;
+  private final boolean traps;
 
   private final List<FlowFilter> filters;
   private final Actions actions;
@@ -33,7 +31,7 @@ final class SoftFlow extends SoftObject {
       SoftPort port,
       int type,
       int priority,
-      boolean doesNotTrap,
+      boolean traps,
       List<FlowFilter> filters,
       Actions actions) {
     super(queuePair.device, struct);
@@ -41,16 +39,32 @@ final class SoftFlow extends SoftObject {
     this.port = port;
     this.type = type;
     this.priority = priority;
-    this.doesNotTrap = doesNotTrap;
+    this.traps = traps;
     this.filters = filters;
     this.actions = actions;
+  }
+
+  @Override
+  public int type() {
+    return type;
+  }
+
+  @Override
+  public int priority() {
+    return priority;
+  }
+
+  @Override
+  public boolean traps() {
+    return traps;
   }
 
   SoftFlowCounters counters() {
     return actions.counters;
   }
 
-  boolean matches(EthernetFrame frame, byte[] scratch) {
+  @Override
+  public boolean matches(EthernetFrame frame, byte[] scratch) {
     for (int i = 0; i < filters.size(); i++) {
       if (!filters.get(i).matches(frame, scratch)) {
         return false;
@@ -60,7 +74,8 @@ final class SoftFlow extends SoftObject {
   }
 
   /** Counts and delivers a frame, if this frame was not delivered to the queue pair before. */
-  void take(EthernetFrame frame, Packet packet, long frameNumber) {
+  @Override
+  public void take(EthernetFrame frame, Packet packet, long frameNumber) {
     if (actions.counters != null) {
       actions.counters.count(packet.length);
     }

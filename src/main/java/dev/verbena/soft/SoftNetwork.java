@@ -4,10 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.DeviceLists;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.NativeAccess;
 import dev.verbena.internal.Platform;
-import dev.verbena.internal.ProcessMemory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
@@ -61,53 +59,31 @@ public final class SoftNetwork implements AutoCloseable {
 
   private static final long LOCALLY_ADMINISTERED = 0x0200_0000_0000_0000L;
 
-  final Link link;
   final Engine engine;
-  final ProcessMemory memory = new ProcessMemory();
+  final SoftFabric fabric;
   final SoftProvider provider;
+  private final PacketPool packets = new PacketPool();
   private final Faults faults = new Faults(this);
-  private final Ethernet ethernet = new Ethernet(this);
-  private final List<SoftDevice> devices = new ArrayList<>();
 
   /** Devices that were removed: their structs may still be referred to. */
   private final List<SoftDevice> removed = new ArrayList<>();
 
   private boolean closed;
 
-  /** Receives each packet as text, or null. */
-  private Consumer<String> tracer = Boolean.getBoolean(TRACE) ? System.err::println : null;
-
   /** Whether no more devices can be added. */
   private boolean isComplete;
-
-  // Where packets for a GID go
-  private long[] gidHighs = new long[0];
-  private long[] gidLows = new long[0];
-  private SoftPort[] gidPorts = new SoftPort[0];
-
-  /** A packet that is delayed. */
-  private final class Delayed extends Timer {
-    private final Packet packet;
-
-    Delayed(Packet packet) {
-      super(engine.timers);
-      this.packet = packet;
-    }
-
-    @Override
-    void expired() {
-      arrive(packet);
-    }
-  }
 
   SoftNetwork() {
     this(new NoLink());
   }
 
   private SoftNetwork(Link link) {
-    this.link = link;
     engine = new Engine("verbena-soft-" + COUNT.getAndIncrement(), link, this::internalError);
-    provider = new SoftProvider(this);
+    fabric = new SoftFabric(link, engine, packets, faults);
+    if (Boolean.getBoolean(TRACE)) {
+      fabric.trace(System.err::println);
+    }
+    provider = new SoftProvider(fabric, engine, faults.failingCalls());
   }
 
   /**
@@ -181,7 +157,7 @@ public final class SoftNetwork implements AutoCloseable {
     NativeAccess.require();
     UdpLink link = UdpLink.open(addresses);
     SoftNetwork network = new SoftNetwork(link);
-    link.connect(network);
+    link.connect(network.fabric, network.packets);
     for (int i = 0; i < addresses.size(); i++) {
       SoftDevice _ = network.add(UDP_DEVICE + i, List.of(List.of(addresses.get(i).getAddress())));
     }
@@ -210,11 +186,6 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public static SoftNetwork of(String description) {
     return DescribedDevices.network(description.strip());
-  }
-
-  /** Whether packets from one device to another leave the network. */
-  boolean isLinked() {
-    return link instanceof UdpLink;
   }
 
   /**
@@ -284,13 +255,13 @@ public final class SoftNetwork implements AutoCloseable {
             throw new IllegalStateException(
                 "a network over UDP has one device: create another network for " + name);
           }
-          if (devices.stream().anyMatch(device -> device.name.equals(name))) {
+          if (fabric.devices().stream().anyMatch(device -> device.name.equals(name))) {
             throw new IllegalArgumentException("the network has a device " + name);
           }
           gids.forEach(port -> port.forEach(this::requireUnused));
-          SoftDevice device = new SoftDevice(this, name, guid, gids);
-          devices.add(device);
-          updateRoutes();
+          SoftDevice device =
+              new SoftDevice(fabric, engine, packets, faults.failingCalls(), name, guid, gids);
+          fabric.add(device);
           return device;
         });
   }
@@ -309,7 +280,7 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private void requireUnused(Gids gid) {
-    if (port(gid.high(), gid.low()) != null) {
+    if (fabric.port(gid.high(), gid.low()) != null) {
       throw new IllegalArgumentException("the address is in use: " + gid);
     }
   }
@@ -327,10 +298,10 @@ public final class SoftNetwork implements AutoCloseable {
     engine.locked(
         () -> {
           SoftDevice device = deviceNamed(name);
-          devices.remove(device);
+          fabric.remove(device);
           removed.add(device);
-          updateRoutes();
           device.remove();
+          Registry.of(device).forEach(SoftObject::fail);
         });
   }
 
@@ -359,10 +330,7 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public void trace(Consumer<String> lines) {
     Objects.requireNonNull(lines, "lines");
-    engine.locked(
-        () -> {
-          tracer = lines;
-        });
+    engine.locked(() -> fabric.trace(lines));
   }
 
   /**
@@ -392,7 +360,7 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public Map<String, Integer> openObjects() {
     Map<String, Integer> open = new TreeMap<>();
-    for (SoftObject object : Registry.of(this)) {
+    for (SoftObject object : Registry.of(fabric)) {
       // librdmacm opens devices itself, and keeps them open.
       boolean own = object instanceof SoftContext context && !provider.manager().owns(context);
       if (own || !(object instanceof SoftContext)) {
@@ -406,12 +374,8 @@ public final class SoftNetwork implements AutoCloseable {
     return open;
   }
 
-  List<SoftDevice> devices() {
-    return devices;
-  }
-
   SoftDevice deviceNamed(String name) {
-    return devices.stream()
+    return fabric.devices().stream()
         .filter(device -> device.name.equals(name))
         .findFirst()
         .orElseThrow(() -> new IllegalArgumentException("the network has no device named " + name));
@@ -419,7 +383,10 @@ public final class SoftNetwork implements AutoCloseable {
 
   /** An internal error concerns all devices unless it is that of a queue pair. */
   private void internalError() {
-    devices.forEach(SoftDevice::fail);
+    for (SoftDevice device : fabric.devices()) {
+      Registry.of(device).forEach(SoftObject::fail);
+      device.fatal();
+    }
   }
 
   void portState(String name, int number, boolean up) {
@@ -437,204 +404,6 @@ public final class SoftNetwork implements AutoCloseable {
                 up ? rdma_h.IBV_EVENT_PORT_ACTIVE() : rdma_h.IBV_EVENT_PORT_ERR(), port);
           }
         });
-  }
-
-  private void updateRoutes() {
-    List<SoftPort> ports = new ArrayList<>();
-    List<Gids> gids = new ArrayList<>();
-    for (SoftDevice device : devices) {
-      for (SoftPort port : device.ports) {
-        for (Gids gid : port.gids) {
-          ports.add(port);
-          gids.add(gid);
-        }
-      }
-    }
-    gidHighs = gids.stream().mapToLong(Gids::high).toArray();
-    gidLows = gids.stream().mapToLong(Gids::low).toArray();
-    gidPorts = ports.toArray(SoftPort[]::new);
-  }
-
-  /** The port with a GID, or null. */
-  SoftPort port(long gidHigh, long gidLow) {
-    for (int i = 0; i < gidLows.length; i++) {
-      if (gidLows[i] == gidLow && gidHighs[i] == gidHigh) {
-        return gidPorts[i];
-      }
-    }
-    return null;
-  }
-
-  // Packets. Called under the engine's lock.
-
-  /** Sends a packet, which belongs to the network from now on. */
-  void send(Packet packet) {
-    packet.source.device.counters.sentPackets++;
-    if (!packet.source.isActive() || faults.loses()) {
-      engine.packets.release(packet);
-      return;
-    }
-    if (faults.corrupts()) {
-      packet.corrupt = true;
-    }
-    trace("sent ", packet);
-    if (faults.duplicates()) {
-      launch(engine.packets.take().copyOf(packet));
-    }
-    launch(packet);
-  }
-
-  /**
-   * Whether packets along a path are handed to a queue pair of this network at once: neither held
-   * by a fault nor sent over the link.
-   */
-  boolean deliversAtOnce(AddressVector path) {
-    SoftPort port = port(path.destination().high(), path.destination().low());
-    return !faults.holdPackets() && port != null && !leaves(path.port(), port);
-  }
-
-  private void launch(Packet packet) {
-    long delay = faults.delay();
-    if (delay == 0) {
-      arrive(packet);
-    } else {
-      new Delayed(packet).start(engine.now() + delay);
-    }
-  }
-
-  private void arrive(Packet packet) {
-    if (packet.opcode == Opcode.RAW) {
-      ethernet.forward(packet);
-      engine.packets.release(packet);
-      return;
-    }
-    if (packet.destination == Psn.MASK) {
-      multicast(packet);
-      return;
-    }
-    SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
-    if (port != null && !reaches(packet, port)) {
-      engine.packets.release(packet);
-    } else if (port == null || leaves(packet.source, port)) {
-      link.send(packet);
-      engine.packets.release(packet);
-    } else {
-      deliver(packet, port);
-    }
-  }
-
-  /** Whether packets from one port to another are sent over the link. */
-  private boolean leaves(SoftPort from, SoftPort to) {
-    return isLinked() && from.device != to.device;
-  }
-
-  private void trace(String what, Packet packet) {
-    if (tracer != null) {
-      tracer.accept(what + PacketText.of(packet));
-    }
-  }
-
-  /** Takes a packet that came over the link to a device, which has a GID. */
-  void arrived(Packet packet, Gids at) {
-    trace("received ", packet);
-    SoftPort port = port(at.high(), at.low());
-    if (port == null || !port.isActive()) {
-      engine.packets.release(packet);
-    } else if (packet.destination == Psn.MASK) {
-      deliverToMembers(packet, port.device);
-      engine.packets.release(packet);
-    } else {
-      deliver(packet, port);
-    }
-  }
-
-  boolean reaches(Packet packet, SoftPort port) {
-    return port.isActive()
-        && (packet.source == null || !faults.separates(packet.source.device, port.device));
-  }
-
-  private void deliver(Packet packet, SoftPort port) {
-    DeviceCounters counters = port.device.counters;
-    counters.receivedPackets++;
-    if (packet.corrupt) {
-      counters.corruptPackets++;
-      engine.packets.release(packet);
-      return;
-    }
-    if (packet.destination == 1) {
-      manage(packet, port);
-      engine.packets.release(packet);
-      return;
-    }
-    SoftQueuePair queuePair = port.device.queuePair(packet.destination);
-    if (queuePair == null || !queuePair.accepts(packet)) {
-      counters.droppedPackets++;
-      engine.packets.release(packet);
-    } else {
-      queuePair.deliver(packet);
-    }
-  }
-
-  private static void manage(Packet packet, SoftPort port) {
-    ManagementHandler handler = port.device.management();
-    if (handler != null
-        && packet.queueKey == ManagementHandler.QUEUE_KEY
-        && packet.length == ManagementHandler.LENGTH) {
-      handler.received(
-          port,
-          new Gids(packet.destinationGidHigh, packet.destinationGidLow),
-          new Gids(packet.sourceGidHigh, packet.sourceGidLow),
-          packet.payload);
-    }
-  }
-
-  /**
-   * Sends a management datagram (MAD) from queue pair 1 of a port. Called under the engine's lock.
-   *
-   * @param from the GID of the port to send from
-   * @param datagram the address of {@link ManagementHandler#LENGTH} bytes
-   */
-  void sendManagement(SoftPort port, Gids from, Gids to, long datagram) {
-    Packet packet = engine.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, 1, 0);
-    new AddressVector(port, from, to, 0, 64, 0, 0).address(packet);
-    packet.queueKey = ManagementHandler.QUEUE_KEY;
-    packet.sourceNumber = 1;
-    packet.length = ManagementHandler.LENGTH;
-    Memory.at(packet.payload, ManagementHandler.LENGTH)
-        .copyFrom(Memory.at(datagram, ManagementHandler.LENGTH));
-    send(packet);
-  }
-
-  private void multicast(Packet packet) {
-    link.send(packet);
-    if (isLinked()) {
-      deliverToMembers(packet, packet.source.device);
-    } else {
-      devices.forEach(device -> deliverToMembers(packet, device));
-    }
-    engine.packets.release(packet);
-  }
-
-  private void deliverToMembers(Packet packet, SoftDevice device) {
-    List<SoftQueuePair> members =
-        device.members(new Gids(packet.destinationGidHigh, packet.destinationGidLow));
-    if (members.isEmpty() || device.ports.stream().noneMatch(port -> reaches(packet, port))) {
-      return;
-    }
-    device.counters.receivedPackets++;
-    if (packet.corrupt) {
-      device.counters.corruptPackets++;
-      return;
-    }
-    for (SoftQueuePair member : members) {
-      boolean sender =
-          packet.source != null
-              && member.device == packet.source.device
-              && member.number == packet.sourceNumber;
-      if (!sender && member.accepts(packet)) {
-        member.deliver(engine.packets.take().copyOf(packet));
-      }
-    }
   }
 
   /**
@@ -662,7 +431,8 @@ public final class SoftNetwork implements AutoCloseable {
   @Override
   public String toString() {
     return "software network of "
-        + Arrays.toString(engine.locked(() -> devices.stream().map(d -> d.name).toArray()));
+        + Arrays.toString(
+            engine.locked(() -> fabric.devices().stream().map(d -> d.name).toArray()));
   }
 
   /** The provider of the devices. */

@@ -28,6 +28,9 @@ abstract class SoftObject {
     return words.replaceAll("(?<=.)(?=[A-Z])", " ").toLowerCase(Locale.ROOT);
   }
 
+  /** What is outstanding on the object fails: its device was removed, or failed. */
+  void fail() {}
+
   long address() {
     return struct.address();
   }

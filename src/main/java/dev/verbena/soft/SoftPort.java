@@ -22,7 +22,7 @@ final class SoftPort {
     this.device = device;
     this.number = number;
     this.gids = List.copyOf(gids);
-    this.firstAddress = device.network.isLinked() ? 0 : 1;
+    this.firstAddress = device.fabric.isLinked() ? 0 : 1;
   }
 
   boolean isActive() {

@@ -14,16 +14,20 @@ import java.util.Set;
 
 /** The provider of a network: the functions that libibverbs and librdmacm export, in Java. */
 final class SoftProvider implements Provider {
-  private final SoftNetwork network;
+  private final Topology network;
+  private final Engine engine;
+  private final FailingCalls failingCalls;
   private final Verbs verbs;
   private final Librdmacm rdmacm;
   private final CmManager manager;
   private final Set<String> functions = new HashSet<>();
 
-  SoftProvider(SoftNetwork network) {
+  SoftProvider(Topology network, Engine engine, FailingCalls failingCalls) {
     this.network = network;
-    verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network)));
-    manager = new CmManager(network, verbs);
+    this.engine = engine;
+    this.failingCalls = failingCalls;
+    verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network, engine)));
+    manager = new CmManager(network, engine, verbs);
     rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
   }
 
@@ -57,8 +61,8 @@ final class SoftProvider implements Provider {
             new Class<?>[] {exported},
             (proxy, method, arguments) ->
                 method.getDeclaringClass() == Object.class
-                    ? method.invoke(network, arguments)
-                    : table.call(network, method.getName(), arguments)));
+                    ? method.invoke(this, arguments)
+                    : table.call(failingCalls, method.getName(), arguments)));
   }
 
   /** Returns RDMA CM of the network. */
@@ -79,20 +83,20 @@ final class SoftProvider implements Provider {
   @Override
   public boolean owns(long context) {
     SoftDevice device = Registry.deviceOf(context);
-    return device != null ? device.network == network : manager.opened(context);
+    return device != null ? device.fabric == network : manager.opened(context);
   }
 
   @Override
   public void memoryOf(long region, MemorySegment memory) {
     if (Registry.find(region) instanceof SoftRegion known) {
-      network.engine.locked(() -> known.hold(memory));
+      engine.locked(() -> known.hold(memory));
     }
   }
 
   @Override
   public boolean serves(InetAddress address) {
     Gids gid = Gids.of(address);
-    return network.engine.locked(() -> network.port(gid.high(), gid.low()) != null)
-        || network.link.isNear(address);
+    return engine.locked(() -> network.port(gid.high(), gid.low()) != null)
+        || network.isNear(address);
   }
 }

@@ -11,9 +11,11 @@ import java.util.HashSet;
 import java.util.Set;
 
 /** A queue pair: its state, its queues, and the transport that serves them. */
-final class SoftQueuePair extends SoftObject {
+final class SoftQueuePair extends SoftObject implements PacketTarget {
   private static final long HANDLE = Abi.current().offsetOf(ibv_qp.layout(), "handle");
   private static final int MIGRATE_AFTER = 2;
+
+  static final int CONNECTION_OPTIONS = 0x3;
 
   /** How many packets wait for a turn: many more than a turn of the device delivers. */
   private static final int MAX_INBOX = 8192;
@@ -60,7 +62,7 @@ final class SoftQueuePair extends SoftObject {
   int remoteNumber;
 
   /** The options of enhanced connection establishment (ECE). */
-  int connectionOptions = QueuePairFunctions.CONNECTION_OPTIONS;
+  int connectionOptions = CONNECTION_OPTIONS;
 
   AddressVector path;
   AddressVector alternatePath;
@@ -149,7 +151,7 @@ final class SoftQueuePair extends SoftObject {
         if (canReceive()) {
           transport.receive(packet);
         }
-        device.network.engine.packets.release(packet);
+        device.packets.release(packet);
       }
       if (state == rdma_h.IBV_QPS_ERR() || state == rdma_h.IBV_QPS_SQE()) {
         flush();
@@ -168,6 +170,16 @@ final class SoftQueuePair extends SoftObject {
   @Override
   String handleField() {
     return "qp_base.handle";
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+
+  @Override
+  public boolean isSenderOf(SoftPort from, Packet packet) {
+    return from.device == device && packet.sourceNumber == number;
   }
 
   // State
@@ -212,14 +224,14 @@ final class SoftQueuePair extends SoftObject {
       if (next == rdma_h.IBV_QPS_RTR() && before != next) {
         established = false;
       }
-      device.network.engine.request(task);
+      device.engine.request(task);
     }
   }
 
   private void reset() {
     sends.reset();
     transport.stop();
-    inbox.clear(device.network.engine.packets);
+    inbox.clear(device.packets);
     if (receives != null) {
       receives.clear();
     }
@@ -245,7 +257,7 @@ final class SoftQueuePair extends SoftObject {
     }
   }
 
-  /** Enters the error state because of an internal error, or completes what failed of it. */
+  @Override
   void fail() {
     if (state != rdma_h.IBV_QPS_RESET()) {
       state(rdma_h.IBV_QPS_ERR());
@@ -325,26 +337,28 @@ final class SoftQueuePair extends SoftObject {
   }
 
   /** Adds a packet that arrived. */
-  void deliver(Packet packet) {
+  @Override
+  public void deliver(Packet packet) {
     if (transportBits == Opcode.UC || transportBits == Opcode.UD) {
       transport.receive(packet); // Handled at once: these services send no answers.
-      device.network.engine.packets.release(packet);
+      device.packets.release(packet);
     } else {
       if (isArmed() && !path.leadsTo(packet) && alternatePath.leadsTo(packet)) {
         migrate(); // The peer did.
       }
       if (inbox.size() == MAX_INBOX) {
         device.counters.droppedPackets++;
-        device.network.engine.packets.release(packet);
+        device.packets.release(packet);
         return;
       }
       inbox.add(packet);
-      device.network.engine.request(task);
+      device.engine.request(task);
     }
   }
 
   /** Whether the queue pair takes a packet: its state, its transport, its peer. */
-  boolean accepts(Packet packet) {
+  @Override
+  public boolean accepts(Packet packet) {
     if (!canReceive() || Opcode.transport(packet.opcode) != transportBits) {
       return false;
     }
@@ -356,7 +370,7 @@ final class SoftQueuePair extends SoftObject {
   /** Sends a packet to the peer. */
   void transmit(Packet packet) {
     path.address(packet);
-    device.network.send(packet);
+    device.fabric.send(path.port(), packet);
   }
 
   /** A retransmission was needed: after some of them an armed alternate path is used. */
@@ -382,9 +396,7 @@ final class SoftQueuePair extends SoftObject {
 
   /** The shared receive queue for a message, or null for the queue pair's own queue. */
   SoftSharedQueue sharedQueueFor(int sharedQueueNumber) {
-    return transportBits == Opcode.XRC
-        ? device.xrcQueue(xrcDomain, sharedQueueNumber)
-        : sharedQueue;
+    return transportBits == Opcode.XRC ? xrcDomain.root.queue(sharedQueueNumber) : sharedQueue;
   }
 
   /** The protection domain of a request, or null if it names no shared receive queue (XRC). */
@@ -392,7 +404,7 @@ final class SoftQueuePair extends SoftObject {
     if (domain != null) {
       return domain;
     }
-    SoftSharedQueue queue = device.xrcQueue(xrcDomain, sharedQueueNumber);
+    SoftSharedQueue queue = xrcDomain.root.queue(sharedQueueNumber);
     return queue == null ? null : queue.domain;
   }
 

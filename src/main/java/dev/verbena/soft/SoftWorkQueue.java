@@ -78,8 +78,8 @@ final class SoftWorkQueue extends SoftObject {
     }
   }
 
-  /** Enters the error state because of a failure. */
-  void toError() {
+  @Override
+  void fail() {
     if (state == rdma_h.IBV_WQS_RDY()) {
       modify(rdma_h.IBV_WQS_ERR());
     }

@@ -23,7 +23,7 @@ final class TagFunctions {
           "max_num_tags is 1 to %d, not %d; max_ops at most %d, not %d"
               .formatted(TagList.MAX_TAGS, tags, SoftDevice.MAX_WR, operations));
     }
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () -> {
           SoftSharedQueue queue = SharedQueueFunctions.create(function, domain, attr);
           queue.completionQueue = completions;
@@ -36,7 +36,7 @@ final class TagFunctions {
   /** The pointer behind {@code ibv_post_srq_ops}: operations take effect at once. */
   public int post_srq_ops(long address, long first, long bad) {
     SoftSharedQueue queue = Registry.at("ibv_post_srq_ops", address, SoftSharedQueue.class);
-    return queue.device.network.engine.locked(
+    return queue.device.engine.locked(
         () -> {
           for (long at = first; at != 0; ) {
             MemorySegment operation = Memory.at(at, ibv_ops_wr.sizeof());

@@ -62,7 +62,7 @@ final class TcpSegments {
     if (status == rdma_h.IBV_WC_SUCCESS()) {
       transport.transmit(packet);
     } else {
-      transport.engine.packets.release(packet);
+      transport.packets.release(packet);
     }
     return status;
   }

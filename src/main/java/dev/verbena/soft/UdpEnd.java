@@ -180,7 +180,7 @@ final class UdpEnd implements AutoCloseable {
     if (!group.isIpv4() || !gid.isIpv4()) {
       return false; // rdma_cm has no IPv6 groups over RoCE v2.
     }
-    InetAddress address = CmAddress.of(group);
+    InetAddress address = group.address();
     UdpSocket joined = UdpSocket.open(new InetSocketAddress(address, local.getPort()), true);
     try {
       joined.bufferSize(SOCKET_BUFFER);

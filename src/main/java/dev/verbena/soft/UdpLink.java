@@ -20,7 +20,8 @@ final class UdpLink implements Link {
   private final UdpEnd[] ends;
 
   private final Alarm alarm = new Alarm();
-  private SoftNetwork network;
+  private LinkReceiver receiver;
+  private PacketPool packets;
   private boolean closed;
 
   private UdpLink(List<UdpEnd> ends) {
@@ -46,8 +47,9 @@ final class UdpLink implements Link {
   }
 
   /** Delivers packets to a network from now on. */
-  void connect(SoftNetwork to) {
-    network = to;
+  void connect(LinkReceiver to, PacketPool pool) {
+    receiver = to;
+    packets = pool;
   }
 
   /** The end with a GID, or null. */
@@ -58,6 +60,11 @@ final class UdpLink implements Link {
       }
     }
     return null;
+  }
+
+  @Override
+  public boolean isConnected() {
+    return true;
   }
 
   /** The least of the ends. */
@@ -110,24 +117,21 @@ final class UdpLink implements Link {
             && packet.sourceGidHigh == at.high()
             && packet.destination == Psn.MASK;
     if (isEcho) {
-      network.engine.packets.release(packet); // Its members have it.
+      packets.release(packet); // Its members have it.
     } else {
-      network.arrived(packet, at);
+      receiver.arrived(packet, at);
     }
   }
 
   /** Takes a packet; null if there is no memory for it. */
   Packet takePacket() {
-    return network.engine.packets.takeIfPossible();
+    return packets.takeIfPossible();
   }
 
   /** Drops and counts a datagram that is not a valid packet. */
   void malformed(Packet packet, Gids at) {
-    network.engine.packets.release(packet);
-    SoftPort port = network.port(at.high(), at.low());
-    if (port != null) {
-      port.device.counters.malformedPackets++;
-    }
+    packets.release(packet);
+    receiver.malformed(at);
   }
 
   @Override

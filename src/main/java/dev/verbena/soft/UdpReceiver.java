@@ -36,7 +36,6 @@ final class UdpReceiver {
         messages.reset(i);
         continue; // As if it were lost on the way.
       }
-      packet.source = null;
       packet.destinationGidHigh = destination.high();
       packet.destinationGidLow = destination.low();
       packet.flowLabel = 0;

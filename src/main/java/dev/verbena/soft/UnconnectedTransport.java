@@ -9,13 +9,15 @@ abstract class UnconnectedTransport implements Transport {
   private static final int BURST = 32;
 
   final SoftQueuePair queuePair;
-  final Engine engine;
+  final Scheduler scheduler;
+  final PacketPool packets;
   private final SendQueue sends;
 
   UnconnectedTransport(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    engine = queuePair.device.network.engine;
+    scheduler = queuePair.device.engine;
+    packets = queuePair.device.packets;
   }
 
   /** Sends a message: the completion status. */

@@ -8,7 +8,8 @@ final class UnreliableConnection implements Transport {
 
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
-  private final Engine engine;
+  private final Scheduler scheduler;
+  private final PacketPool packets;
   private final Receiver receiver;
   private int nextPsn;
   private int packet;
@@ -31,7 +32,8 @@ final class UnreliableConnection implements Transport {
   UnreliableConnection(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    engine = queuePair.device.network.engine;
+    scheduler = queuePair.device.engine;
+    packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
   }
 
@@ -92,9 +94,9 @@ final class UnreliableConnection implements Transport {
         return status == 0;
       }
     }
-    Packet next = engine.packets.take().reset(0, queuePair.remoteNumber, nextPsn);
+    Packet next = packets.take().reset(0, queuePair.remoteNumber, nextPsn);
     if (!Segments.fill(next, request, packet, mtu, Opcode.UC, queuePair.domain, false)) {
-      engine.packets.release(next);
+      packets.release(next);
       finish(request, rdma_h.IBV_WC_LOC_PROT_ERR());
       return false;
     }
@@ -211,7 +213,7 @@ final class UnreliableConnection implements Transport {
                 || (key != null
                     && key.serves(queuePair.domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
                     && key.covers(writeAddress, writeLength)
-                    && arrived.writeTo(key, writeAddress + written)));
+                    && key.write(arrived, writeAddress + written)));
     if (!allowed) {
       drop();
       return;

@@ -2,7 +2,6 @@ package dev.verbena.soft;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
@@ -15,7 +14,7 @@ final class WindowFunctions {
     if (type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2()) {
       throw new VerbsException("ibv_alloc_mw", Errno.EINVAL, "type " + type);
     }
-    return domain.device.network.engine.locked(
+    return domain.device.engine.locked(
         () -> {
           CStruct struct =
               CStruct.allocate(ibv_mw.layout())
@@ -31,7 +30,7 @@ final class WindowFunctions {
   /** The pointer behind {@code ibv_dealloc_mw}. */
   public int dealloc_mw(long address) {
     SoftWindow window = Registry.at("ibv_dealloc_mw", address, SoftWindow.class);
-    window.device.network.engine.locked(
+    window.device.engine.locked(
         () -> {
           window.deallocate();
           window.device.keys.release(window.key());
@@ -74,16 +73,7 @@ final class WindowFunctions {
     } finally {
       sends.posting.unlock();
     }
-    queuePair.device.network.engine.request(queuePair.task);
+    queuePair.device.engine.request(queuePair.task);
     return 0;
-  }
-
-  /** Reads the part of a {@code struct ibv_mw_bind_info} at an address. */
-  static void readBindInfo(SendRequest request, long info) {
-    long mr = Memory.getLong(info);
-    request.region = mr == 0 ? null : Registry.at("ibv_post_send", mr, SoftRegion.class);
-    request.bindAddress = Memory.getLong(info + 8);
-    request.bindLength = Memory.getLong(info + 16);
-    request.bindAccess = Memory.getInt(info + 24);
   }
 }

@@ -51,7 +51,7 @@ final class WorkQueueFunctions {
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
     }
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           int number = owner.device.newNumber();
           CStruct struct =
@@ -68,7 +68,6 @@ final class WorkQueueFunctions {
           made.flags(flags);
           domain.users++;
           completions.users++;
-          owner.device.workQueues.add(made);
           return Registry.addWithHandle(made).address();
         });
   }
@@ -77,7 +76,7 @@ final class WorkQueueFunctions {
   public int modify_wq(long address, long attributes) {
     SoftWorkQueue queue = queue("ibv_modify_wq", address);
     CStruct attr = CStruct.at(attributes, ibv_wq_attr.layout());
-    return queue.device.network.engine.locked(() -> modify(queue, attr, attr.getInt("attr_mask")));
+    return queue.device.engine.locked(() -> modify(queue, attr, attr.getInt("attr_mask")));
   }
 
   private static int modify(SoftWorkQueue queue, CStruct attr, int mask) {
@@ -109,13 +108,12 @@ final class WorkQueueFunctions {
   /** The pointer behind {@code ibv_destroy_wq}. */
   public int destroy_wq(long address) {
     SoftWorkQueue queue = queue("ibv_destroy_wq", address);
-    queue.device.network.engine.locked(
+    queue.device.engine.locked(
         () -> {
           queue.requireUnused("ibv_destroy_wq");
           queue.completions.forget(queue);
           queue.completions.users--;
           queue.domain.users--;
-          queue.device.workQueues.remove(queue);
           Registry.removeWithHandle(queue);
         });
     queue.domain.context.events.forget(queue);
@@ -135,7 +133,7 @@ final class WorkQueueFunctions {
     }
     int errno = queue.receives.post(wr, badWr);
     if (queue.state == rdma_h.IBV_WQS_ERR()) {
-      queue.device.network.engine.locked(queue::flush);
+      queue.device.engine.locked(queue::flush);
     }
     return errno;
   }
@@ -154,7 +152,7 @@ final class WorkQueueFunctions {
     for (int i = 0; i < queues.length; i++) {
       queues[i] = queue(function, Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
     }
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           CStruct struct =
               CStruct.allocate(ibv_rwq_ind_table.layout())
@@ -171,7 +169,7 @@ final class WorkQueueFunctions {
   public int destroy_rwq_ind_table(long address) {
     SoftIndirectionTable table =
         Registry.at("ibv_destroy_rwq_ind_table", address, SoftIndirectionTable.class);
-    table.device.network.engine.locked(
+    table.device.engine.locked(
         () -> {
           table.requireUnused("ibv_destroy_rwq_ind_table");
           table.use(-1);

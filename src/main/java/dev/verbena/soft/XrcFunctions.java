@@ -11,11 +11,18 @@ import dev.verbena.raw.rdma_h;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Extended reliable connections (XRC): domains, shared receive queues, opened queue pairs. */
 final class XrcFunctions {
   private static final int O_CREAT = 0x40;
   private static final int O_EXCL = 0x80;
+
+  /** A file that the XRC domains of a device share. */
+  private record SharedFile(SoftDevice device, Object file) {}
+
+  private final Map<SharedFile, XrcRoot> roots = new ConcurrentHashMap<>();
 
   /** The pointer behind {@code ibv_open_xrcd}. */
   public long open_xrcd(long context, long attributes) {
@@ -25,7 +32,7 @@ final class XrcFunctions {
     int descriptor = attr.getInt("fd");
     int flags = attr.getInt("oflags");
     Object file = descriptor < 0 ? null : file(function, descriptor);
-    return owner.device.network.engine.locked(
+    return owner.device.engine.locked(
         () -> {
           XrcRoot root = file == null ? new XrcRoot(null) : shared(owner.device, file, flags);
           root.opened++;
@@ -46,26 +53,27 @@ final class XrcFunctions {
     }
   }
 
-  private static XrcRoot shared(SoftDevice device, Object file, int flags) {
-    XrcRoot root = device.xrcRoots.get(file);
+  private XrcRoot shared(SoftDevice device, Object file, int flags) {
+    SharedFile key = new SharedFile(device, file);
+    XrcRoot root = roots.get(key);
     if (root == null && (flags & O_CREAT) == 0) {
       throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has no XRC domain");
     }
     if (root != null && (flags & O_EXCL) != 0) {
       throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has an XRC domain");
     }
-    return device.xrcRoots.computeIfAbsent(file, XrcRoot::new);
+    return roots.computeIfAbsent(key, k -> new XrcRoot(file));
   }
 
   /** The pointer behind {@code ibv_close_xrcd}. */
   public int close_xrcd(long address) {
     SoftXrcDomain domain = Registry.at("ibv_close_xrcd", address, SoftXrcDomain.class);
-    domain.device.network.engine.locked(
+    domain.device.engine.locked(
         () -> {
           domain.requireUnused("ibv_close_xrcd");
           domain.context.users--;
           if (--domain.root.opened == 0 && domain.root.file != null) {
-            domain.device.xrcRoots.remove(domain.root.file);
+            roots.remove(new SharedFile(domain.device, domain.root.file));
           }
           Registry.remove(domain);
         });
@@ -89,7 +97,6 @@ final class XrcFunctions {
         Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
     return domain
         .device
-        .network
         .engine
         .locked(
             () -> {
@@ -98,7 +105,8 @@ final class XrcFunctions {
               queue.completionQueue = completions;
               xrcDomain.users++;
               completions.users++;
-              domain.device.addXrcQueue(queue);
+              queue.number = domain.device.newSharedQueueNumber();
+              xrcDomain.root.add(queue);
               return queue;
             })
         .address();

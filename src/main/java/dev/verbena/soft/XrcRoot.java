@@ -7,7 +7,22 @@ final class XrcRoot {
 
   int opened;
 
+  private final IntMap<SoftSharedQueue> queues = new IntMap<>();
+
   XrcRoot(Object file) {
     this.file = file;
+  }
+
+  void add(SoftSharedQueue queue) {
+    queues.put(queue.number, queue);
+  }
+
+  void remove(SoftSharedQueue queue) {
+    queues.remove(queue.number);
+  }
+
+  /** The shared receive queue with a number, or null. */
+  SoftSharedQueue queue(int number) {
+    return queues.get(number);
   }
 }

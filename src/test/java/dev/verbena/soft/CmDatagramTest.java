@@ -42,7 +42,7 @@ class CmDatagramTest {
 
   private static byte[] bytes(CmMessage message) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment memory = arena.allocate(ManagementHandler.LENGTH, Long.BYTES);
+      MemorySegment memory = arena.allocate(ManagementDatagram.LENGTH, Long.BYTES);
       new CmDatagram(0x0102_0304_0506_0708L, 9, message).write(memory.address());
       return memory.toArray(ValueLayout.JAVA_BYTE);
     }
@@ -110,6 +110,6 @@ class CmDatagramTest {
     byte[] unknown = bytes(new Rtu(1, 2));
     unknown[17] = 0x55;
     assertNull(read(unknown), "another attribute");
-    assertNull(read(new byte[ManagementHandler.LENGTH]));
+    assertNull(read(new byte[ManagementDatagram.LENGTH]));
   }
 }

@@ -174,7 +174,8 @@ class CmFaultsTest {
     ConnectionId first = client(listener);
     ConnectionId second = client(listener);
     first.connect();
-    while (network.engine.locked(() -> network.devices().get(1).counters.receivedPackets) == 0) {
+    while (network.engine.locked(() -> network.fabric.devices().get(1).counters.receivedPackets)
+        == 0) {
       Thread.onSpinWait();
     }
     second.connect();

@@ -52,9 +52,8 @@ class DeviceBehaviourTest {
     LOGGER.addHandler(log);
     LOGGER.setUseParentHandlers(false);
     try (SoftPair pair = SoftPair.connected()) {
-      SoftDevice device = pair.network.deviceNamed("soft0");
       pair.network.engine.locked(
-          () -> device.queuePair(pair.a.queuePair.number()).path = null); // breaks the device
+          () -> SoftInternals.of(pair.a.queuePair).path = null); // breaks the device
       send(pair);
       assertEquals(CompletionStatus.WR_FLUSH_ERR, pair.completion());
       assertSame(AsyncEventType.DEVICE_FATAL, pair.a.context.asyncEvents().take().type());

@@ -43,6 +43,11 @@ class EngineTest {
     public void send(Packet packet) {}
 
     @Override
+    public boolean isConnected() {
+      return false;
+    }
+
+    @Override
     public void flush() {}
 
     @Override
@@ -91,7 +96,7 @@ class EngineTest {
     CompletableFuture<Integer> expired = new CompletableFuture<>();
     try (Engine engine = new Engine("engine", link, () -> {})) {
       Timer timer =
-          new Timer(engine.timers) {
+          new Timer(engine.timers()) {
             @Override
             void expired() {
               expired.complete(link.received);
@@ -127,7 +132,7 @@ class EngineTest {
     assertTrue(task.request());
     try (Engine engine = new Engine("engine", new Waiting(0), () -> {})) {
       Timer timer =
-          new Timer(engine.timers) {
+          new Timer(engine.timers()) {
             @Override
             void expired() {
               engine.request(task);

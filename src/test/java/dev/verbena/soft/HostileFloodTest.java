@@ -132,7 +132,7 @@ class HostileFloodTest {
   /** The queue pair answers its peer. */
   private void assertServes(SoftPair.End victim) throws IOException {
     SoftQueuePair queuePair =
-        network.engine.locked(() -> network.devices().getFirst().queuePair(number));
+        network.engine.locked(() -> (SoftQueuePair) network.fabric.devices().getFirst().queuePair(number));
     assertTrue(network.engine.locked(queuePair::canReceive), "the queue pair is in state ERR");
     long before = counters().sentPackets;
     peer.read(number, next(), region.start(), region.rkey(), 8);
@@ -160,7 +160,7 @@ class HostileFloodTest {
   }
 
   private DeviceCounters counters() {
-    return network.engine.locked(() -> network.devices().getFirst().counters);
+    return network.engine.locked(() -> network.fabric.devices().getFirst().counters);
   }
 
   private long packetsOut() {
@@ -174,7 +174,7 @@ class HostileFloodTest {
         () ->
             network.engine.locked(
                     () -> {
-                      DeviceCounters counters = network.devices().getFirst().counters;
+                      DeviceCounters counters = network.fabric.devices().getFirst().counters;
                       return counters.receivedPackets + counters.malformedPackets;
                     })
                 >= packetsOut());
@@ -242,7 +242,7 @@ class HostileFloodTest {
 
   private Figures settled() throws IOException, InterruptedException {
     settle();
-    Await.until("the end of TIMEWAIT", () -> network.engine.locked(network.engine.timers::isEmpty));
+    Await.until("the end of TIMEWAIT", () -> network.engine.locked(network.engine.timers()::isEmpty));
     System.gc();
     long processor = Long.MAX_VALUE;
     for (int i = 0; i < 5; i++) { // The compiler of the JVM may still be at work.

@@ -96,13 +96,13 @@ class HostileManagementTest {
     Await.until(
         sent + " packets that are handled",
         () ->
-            network.engine.locked(() -> network.devices().getFirst().counters.receivedPackets)
+            network.engine.locked(() -> network.fabric.devices().getFirst().counters.receivedPackets)
                 >= sent);
     Await.until("an idle network", network.engine::isIdle);
   }
 
   private int timers() {
-    return network.engine.locked(network.engine.timers::size);
+    return network.engine.locked(network.engine.timers()::size);
   }
 
   private void request(RawRoce from, int id, int ackTimeout) throws IOException {
@@ -311,7 +311,7 @@ class HostileManagementTest {
 
   /** How long until the next timer of a network expires. */
   private static long wait(SoftNetwork network) {
-    return network.engine.locked(() -> network.engine.timers.earliest() - network.engine.now());
+    return network.engine.locked(() -> network.engine.timers().earliest() - network.engine.now());
   }
 
   @Test

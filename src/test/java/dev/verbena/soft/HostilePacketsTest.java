@@ -153,7 +153,7 @@ class HostilePacketsTest {
   }
 
   private long sent() {
-    return network.engine.locked(() -> network.devices().getFirst().counters.sentPackets);
+    return network.engine.locked(() -> network.fabric.devices().getFirst().counters.sentPackets);
   }
 
   private static long directMemory() {
@@ -167,7 +167,8 @@ class HostilePacketsTest {
     Await.until(
         packets + " packets that are handled",
         () ->
-            network.engine.locked(() -> network.devices().getFirst().counters.receivedPackets)
+            network.engine.locked(
+                    () -> network.fabric.devices().getFirst().counters.receivedPackets)
                 >= packets);
   }
 
@@ -180,7 +181,8 @@ class HostilePacketsTest {
   /** The next request of the peer is answered. */
   private void assertAlive(boolean ended) throws IOException {
     SoftQueuePair queuePair =
-        network.engine.locked(() -> network.devices().getFirst().queuePair(number));
+        network.engine.locked(
+            () -> (SoftQueuePair) network.fabric.devices().getFirst().queuePair(number));
     if (!ended) {
       assertTrue(network.engine.locked(queuePair::canReceive), "the queue pair is in state ERR");
       long before = sent();

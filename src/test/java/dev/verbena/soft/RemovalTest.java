@@ -126,7 +126,7 @@ class RemovalTest {
       assertEquals(1, pair.b.queuePair.post(receives));
       pair.network.engine.locked(
           () ->
-              new Timer(pair.network.engine.timers) {
+              new Timer(pair.network.engine.timers()) {
                 @Override
                 void expired() {
                   throw new ArithmeticException("planted");

@@ -35,7 +35,7 @@ class ResponderTest {
         });
     pair.network.engine.locked(
         () -> {
-          requester = pair.network.deviceNamed("soft0").queuePair(pair.a.queuePair.number());
+          requester = SoftInternals.of(pair.a.queuePair);
           first = requester.attributes.getInt("sq_psn");
         });
   }
@@ -51,7 +51,7 @@ class ResponderTest {
         () -> {
           Packet packet =
               pair.network
-                  .engine
+                  .deviceNamed("soft0")
                   .packets
                   .take()
                   .reset(Opcode.RC | operation, requester.remoteNumber, Psn.plus(first, at));

@@ -154,7 +154,7 @@ class SoakTest {
 
   private long retransmissions() {
     return network.engine.locked(
-        () -> network.devices().stream().mapToLong(d -> d.counters.retransmissions).sum());
+        () -> network.fabric.devices().stream().mapToLong(d -> d.counters.retransmissions).sum());
   }
 
   /** Goes on until so many messages arrived and were acknowledged. */

@@ -97,7 +97,7 @@ class SoftHostsTest {
     hosts.client().send(bytes("question"));
     List<Context> ofRdmaCm = hosts.call(Contexts::list);
     hosts.close();
-    assertEquals(List.of(), Registry.of(hosts.network()));
+    assertEquals(List.of(), Registry.of(hosts.network().fabric));
     // Otherwise a thread goes on waiting for events on a file descriptor that is closed.
     ofRdmaCm.forEach(context -> assertFalse(context.isOpen(), context::toString));
   }

@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import dev.verbena.internal.Provider;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
-import java.util.ArrayList;
+import dev.verbena.verbs.QueuePair;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -38,10 +38,16 @@ public final class SoftInternals {
     return network.engine.locked(call);
   }
 
+  /** Returns what a queue pair is in its device. */
+  static SoftQueuePair of(QueuePair queuePair) {
+    return SoftQueuePair.at(queuePair.segment().address());
+  }
+
   private List<SoftQueuePair> queuePairs() {
-    List<SoftQueuePair> all = new ArrayList<>();
-    network.devices().forEach(device -> device.forEachQueuePair(all::add));
-    return all;
+    return Registry.of(network.fabric).stream()
+        .filter(SoftQueuePair.class::isInstance)
+        .map(SoftQueuePair.class::cast)
+        .toList();
   }
 
   /** How many receives wait in the own queues of all queue pairs. */
@@ -68,7 +74,7 @@ public final class SoftInternals {
   /** The objects that were not closed, as in {@code 1 protection domain}. */
   public List<String> leftOpen() {
     Map<String, Integer> counts = new TreeMap<>();
-    locked(() -> Registry.of(network))
+    locked(() -> Registry.of(network.fabric))
         .forEach(
             object ->
                 counts.merge(

@@ -264,8 +264,9 @@ class SoftNetworkTest {
   void functionsOfBothLibrariesCanBeMadeToFail(String name) {
     try (SoftNetwork network = SoftNetwork.create()) {
       Faults faults = network.faults();
-      assertEquals(0, faults.fail(name, 2, Errno.EIO).failure(name));
-      assertEquals(Errno.EIO, faults.failure(name));
+      FailingCalls calls = faults.fail(name, 2, Errno.EIO).failingCalls();
+      assertEquals(0, calls.failure(name));
+      assertEquals(Errno.EIO, calls.failure(name));
     }
   }
 

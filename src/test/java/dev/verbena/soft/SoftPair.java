@@ -95,7 +95,7 @@ final class SoftPair implements AutoCloseable {
 
   long retransmissions() {
     return network.engine.locked(
-        () -> network.devices().stream().mapToLong(d -> d.counters.retransmissions).sum());
+        () -> network.fabric.devices().stream().mapToLong(d -> d.counters.retransmissions).sum());
   }
 
   /** Posts a receive of b and a send of a. */

@@ -136,7 +136,7 @@ class UdpFaultyWireTest {
 
     long count(ToLongFunction<DeviceCounters> counter) {
       return network.engine.locked(
-          () -> counter.applyAsLong(network.devices().getFirst().counters));
+          () -> counter.applyAsLong(network.fabric.devices().getFirst().counters));
     }
 
     @Override

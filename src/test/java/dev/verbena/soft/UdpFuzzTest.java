@@ -109,9 +109,7 @@ class UdpFuzzTest {
               AccessFlag.REMOTE_READ,
               AccessFlag.REMOTE_ATOMIC);
       SoftPair.transfer(ends.a, ends.b, 1, 100);
-      SoftQueuePair victim =
-          right.engine.locked(
-              () -> right.devices().getFirst().queuePair(ends.b.queuePair.number()));
+      SoftQueuePair victim = SoftInternals.of(ends.b.queuePair);
       while (sent + before < PACKETS && right.engine.locked(victim::canReceive)) {
         long handled = handled(right);
         for (int i = 0; i < BATCH; i++) {
@@ -137,7 +135,7 @@ class UdpFuzzTest {
   private static long handled(SoftNetwork network) {
     return network.engine.locked(
         () -> {
-          DeviceCounters counters = network.devices().getFirst().counters;
+          DeviceCounters counters = network.fabric.devices().getFirst().counters;
           return counters.receivedPackets + counters.malformedPackets;
         });
   }
@@ -167,7 +165,7 @@ class UdpFuzzTest {
             case 1 -> random.nextInt(GUARD);
             default -> packet.length;
           };
-      packet.queueKey = ManagementHandler.QUEUE_KEY;
+      packet.queueKey = ManagementDatagram.QUEUE_KEY;
       length = RoceCodec.write(packet, address);
     }
     switch (random.nextInt(6)) {
@@ -192,9 +190,9 @@ class UdpFuzzTest {
   /** Makes what was written a management datagram, of the communication manager or not. */
   private int management() {
     packet.reset(Opcode.UD | Opcode.SEND_ONLY, 1, 0);
-    packet.queueKey = ManagementHandler.QUEUE_KEY;
+    packet.queueKey = ManagementDatagram.QUEUE_KEY;
     packet.sourceNumber = 1;
-    packet.length = ManagementHandler.LENGTH;
+    packet.length = ManagementDatagram.LENGTH;
     for (int i = 0; i < packet.length; i++) {
       Memory.putByte(packet.payload + i, (byte) random.nextInt());
     }

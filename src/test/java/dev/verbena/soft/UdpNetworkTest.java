@@ -84,7 +84,7 @@ class UdpNetworkTest {
   }
 
   private static DeviceCounters counters(SoftNetwork network) {
-    return network.engine.locked(() -> network.devices().getFirst().counters);
+    return network.engine.locked(() -> network.fabric.devices().getFirst().counters);
   }
 
   @Test

@@ -51,7 +51,7 @@ class UnreliableServicesTest {
   private void write(SoftQueuePair from, int operation, int psn, int announced, int length) {
     network.engine.locked(
         () -> {
-          Packet packet = network.engine.packets.take().reset(Opcode.UC | operation, 0, psn);
+          Packet packet = from.device.packets.take().reset(Opcode.UC | operation, 0, psn);
           packet.destination = from.remoteNumber;
           packet.address = region.start();
           packet.remoteKey = region.rkey();
@@ -102,11 +102,11 @@ class UnreliableServicesTest {
         () -> {
           SoftPort port = network.deviceNamed("soft0").port("test", 1);
           Packet packet =
-              network.engine.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, Psn.MASK, 0);
+              port.device.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, Psn.MASK, 0);
           new AddressVector(port, port.gids.getFirst(), group, 0, 1, 0, 0).address(packet);
           packet.queueKey = 7;
           packet.corrupt = true;
-          network.send(packet);
+          network.fabric.send(port, packet);
           assertEquals(1, counters.corruptPackets);
           assertEquals(1, counters.receivedPackets);
         });

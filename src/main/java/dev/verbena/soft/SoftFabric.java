@@ -1,0 +1,286 @@
+package dev.verbena.soft;
+
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * The fabric of a network: knows its devices and their GIDs, and carries packets between their
+ * ports and over its link, with the faults of the network. Used under the network's lock.
+ */
+final class SoftFabric implements Fabric, Topology, LinkReceiver {
+  private final Link link;
+  private final Scheduler scheduler;
+  private final PacketPool packets;
+  private final Faults faults;
+  private final Ethernet ethernet = new Ethernet(this);
+  private final List<SoftDevice> devices = new ArrayList<>();
+
+  /** Receives each packet as text, or null. */
+  private Consumer<String> tracer;
+
+  // Where packets for a GID go
+  private long[] gidHighs = new long[0];
+  private long[] gidLows = new long[0];
+  private SoftPort[] gidPorts = new SoftPort[0];
+
+  /** A packet that is delayed. */
+  private final class Delayed extends Timer {
+    private final SoftPort from;
+    private final Packet packet;
+
+    Delayed(SoftPort from, Packet packet) {
+      super(scheduler.timers());
+      this.from = from;
+      this.packet = packet;
+    }
+
+    @Override
+    void expired() {
+      arrive(from, packet);
+    }
+  }
+
+  SoftFabric(Link link, Scheduler scheduler, PacketPool packets, Faults faults) {
+    this.link = link;
+    this.scheduler = scheduler;
+    this.packets = packets;
+    this.faults = faults;
+  }
+
+  /** Passes each packet as text to a consumer from now on. */
+  void trace(Consumer<String> lines) {
+    tracer = lines;
+  }
+
+  // Devices
+
+  @Override
+  public List<SoftDevice> devices() {
+    return devices;
+  }
+
+  void add(SoftDevice device) {
+    devices.add(device);
+    updateRoutes();
+  }
+
+  void remove(SoftDevice device) {
+    devices.remove(device);
+    updateRoutes();
+  }
+
+  @Override
+  public boolean isLinked() {
+    return link.isConnected();
+  }
+
+  @Override
+  public int mtu() {
+    return link.mtu();
+  }
+
+  @Override
+  public boolean hasRoute(Gids own, InetAddress peer) {
+    return link.reaches(own, peer);
+  }
+
+  @Override
+  public boolean isNear(InetAddress peer) {
+    return link.isNear(peer);
+  }
+
+  @Override
+  public void join(SoftDevice device, Gids group) {
+    link.join(device.ports.getFirst().gids.getFirst(), group);
+  }
+
+  @Override
+  public void leave(SoftDevice device, Gids group) {
+    link.leave(device.ports.getFirst().gids.getFirst(), group);
+  }
+
+  private void updateRoutes() {
+    List<SoftPort> ports = new ArrayList<>();
+    List<Gids> gids = new ArrayList<>();
+    for (SoftDevice device : devices) {
+      for (SoftPort port : device.ports) {
+        for (Gids gid : port.gids) {
+          ports.add(port);
+          gids.add(gid);
+        }
+      }
+    }
+    gidHighs = gids.stream().mapToLong(Gids::high).toArray();
+    gidLows = gids.stream().mapToLong(Gids::low).toArray();
+    gidPorts = ports.toArray(SoftPort[]::new);
+  }
+
+  @Override
+  public SoftPort port(long gidHigh, long gidLow) {
+    for (int i = 0; i < gidLows.length; i++) {
+      if (gidLows[i] == gidLow && gidHighs[i] == gidHigh) {
+        return gidPorts[i];
+      }
+    }
+    return null;
+  }
+
+  // Packets. Called under the engine's lock.
+
+  @Override
+  public void send(SoftPort from, Packet packet) {
+    from.device.counters.sentPackets++;
+    if (!from.isActive() || faults.loses()) {
+      packets.release(packet);
+      return;
+    }
+    if (faults.corrupts()) {
+      packet.corrupt = true;
+    }
+    trace("sent ", packet);
+    if (faults.duplicates()) {
+      launch(from, packets.take().copyOf(packet));
+    }
+    launch(from, packet);
+  }
+
+  @Override
+  public boolean deliversAtOnce(AddressVector path) {
+    SoftPort port = port(path.destination().high(), path.destination().low());
+    return !faults.holdPackets() && port != null && !leaves(path.port(), port);
+  }
+
+  private void launch(SoftPort from, Packet packet) {
+    long delay = faults.delay();
+    if (delay == 0) {
+      arrive(from, packet);
+    } else {
+      new Delayed(from, packet).start(scheduler.now() + delay);
+    }
+  }
+
+  private void arrive(SoftPort from, Packet packet) {
+    if (packet.opcode == Opcode.RAW) {
+      ethernet.forward(from, packet);
+      packets.release(packet);
+      return;
+    }
+    if (packet.destination == Psn.MASK) {
+      multicast(from, packet);
+      return;
+    }
+    SoftPort port = port(packet.destinationGidHigh, packet.destinationGidLow);
+    if (port != null && !reaches(from, port)) {
+      packets.release(packet);
+    } else if (port == null || leaves(from, port)) {
+      link.send(packet);
+      packets.release(packet);
+    } else {
+      deliver(packet, port);
+    }
+  }
+
+  /** Whether packets from one port to another are sent over the link. */
+  private boolean leaves(SoftPort from, SoftPort to) {
+    return isLinked() && from.device != to.device;
+  }
+
+  private void trace(String what, Packet packet) {
+    if (tracer != null) {
+      tracer.accept(what + PacketText.of(packet));
+    }
+  }
+
+  @Override
+  public void arrived(Packet packet, Gids at) {
+    trace("received ", packet);
+    SoftPort port = port(at.high(), at.low());
+    if (port == null || !port.isActive()) {
+      packets.release(packet);
+    } else if (packet.destination == Psn.MASK) {
+      deliverToMembers(null, packet, port.device);
+      packets.release(packet);
+    } else {
+      deliver(packet, port);
+    }
+  }
+
+  @Override
+  public boolean reaches(SoftPort from, SoftPort port) {
+    return port.isActive() && (from == null || !faults.separates(from.device, port.device));
+  }
+
+  private void deliver(Packet packet, SoftPort port) {
+    DeviceCounters counters = port.device.counters;
+    counters.receivedPackets++;
+    if (packet.corrupt) {
+      counters.corruptPackets++;
+      packets.release(packet);
+      return;
+    }
+    if (packet.destination == 1) {
+      manage(packet, port);
+      packets.release(packet);
+      return;
+    }
+    PacketTarget queuePair = port.device.queuePair(packet.destination);
+    if (queuePair == null || !queuePair.accepts(packet)) {
+      counters.droppedPackets++;
+      packets.release(packet);
+    } else {
+      queuePair.deliver(packet);
+    }
+  }
+
+  private static void manage(Packet packet, SoftPort port) {
+    ManagementHandler handler = port.device.management();
+    if (handler != null
+        && packet.queueKey == ManagementDatagram.QUEUE_KEY
+        && packet.length == ManagementDatagram.LENGTH) {
+      handler.received(
+          port,
+          new Gids(packet.destinationGidHigh, packet.destinationGidLow),
+          new Gids(packet.sourceGidHigh, packet.sourceGidLow),
+          packet.payload);
+    }
+  }
+
+  private void multicast(SoftPort from, Packet packet) {
+    link.send(packet);
+    if (isLinked()) {
+      deliverToMembers(from, packet, from.device);
+    } else {
+      devices.forEach(device -> deliverToMembers(from, packet, device));
+    }
+    packets.release(packet);
+  }
+
+  private void deliverToMembers(SoftPort from, Packet packet, SoftDevice device) {
+    List<PacketTarget> members =
+        device.members(new Gids(packet.destinationGidHigh, packet.destinationGidLow));
+    if (members.isEmpty() || device.ports.stream().noneMatch(port -> reaches(from, port))) {
+      return;
+    }
+    device.counters.receivedPackets++;
+    if (packet.corrupt) {
+      device.counters.corruptPackets++;
+      return;
+    }
+    for (PacketTarget member : members) {
+      boolean sender = from != null && member.isSenderOf(from, packet);
+      if (!sender && member.accepts(packet)) {
+        member.deliver(packets.take().copyOf(packet));
+      }
+    }
+  }
+
+  @Override
+  public void malformed(Gids at) {
+    SoftPort port = port(at.high(), at.low());
+    if (port != null) {
+      port.device.counters.malformedPackets++;
+    }
+  }
+}
