@@ -1,6 +1,8 @@
 package dev.verbena.soft;
 
 import dev.verbena.internal.NativeAccess;
+import dev.verbena.soft.wire.CapturedFrame;
+import dev.verbena.soft.wire.UdpLink;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;

@@ -2,6 +2,8 @@ package dev.verbena.soft;
 
 import dev.verbena.internal.ConfiguredDevices;
 import dev.verbena.internal.Provider;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.wire.UdpLink;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;

@@ -1,5 +1,7 @@
 package dev.verbena.soft;
 
+import dev.verbena.soft.device.FailingCalls;
+import dev.verbena.soft.device.SoftDevice;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Objects;

@@ -1,5 +1,25 @@
 package dev.verbena.soft;
 
+import dev.verbena.soft.device.AddressVector;
+import dev.verbena.soft.device.DeviceCounters;
+import dev.verbena.soft.device.Ethernet;
+import dev.verbena.soft.device.Fabric;
+import dev.verbena.soft.device.ManagementHandler;
+import dev.verbena.soft.device.PacketTarget;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.Topology;
+import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.engine.Timer;
+import dev.verbena.soft.wire.Gids;
+import dev.verbena.soft.wire.Link;
+import dev.verbena.soft.wire.LinkReceiver;
+import dev.verbena.soft.wire.ManagementDatagram;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.PacketPool;
+import dev.verbena.soft.wire.PacketText;
+import dev.verbena.soft.wire.Psn;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,7 +57,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
     }
 
     @Override
-    void expired() {
+    public void expired() {
       arrive(from, packet);
     }
   }

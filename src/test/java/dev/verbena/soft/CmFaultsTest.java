@@ -14,6 +14,7 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RejectReason;
+import dev.verbena.soft.cm.CmTimers;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.net.InetAddress;

@@ -6,6 +6,7 @@ import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.soft.cm.CmTimers;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.net.DatagramPacket;

@@ -5,6 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftChannel;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import dev.verbena.soft.engine.Engine;
+import dev.verbena.soft.functions.CompletionFunctions;
 import dev.verbena.verbs.AsyncEventType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;

@@ -4,6 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.soft.engine.Engine;
+import dev.verbena.soft.engine.Task;
+import dev.verbena.soft.engine.Timer;
+import dev.verbena.soft.wire.Gids;
+import dev.verbena.soft.wire.Link;
+import dev.verbena.soft.wire.NoLink;
+import dev.verbena.soft.wire.Packet;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ReceiveList;
@@ -98,7 +105,7 @@ class EngineTest {
       Timer timer =
           new Timer(engine.timers()) {
             @Override
-            void expired() {
+            public void expired() {
               expired.complete(link.received);
             }
           };
@@ -112,13 +119,13 @@ class EngineTest {
   private static Task task(CompletableFuture<Thread> ran) {
     return new Task() {
       @Override
-      boolean run() {
+      public boolean run() {
         ran.complete(Thread.currentThread());
         return false;
       }
 
       @Override
-      void failed(Throwable t) {
+      public void failed(Throwable t) {
         ran.completeExceptionally(t);
       }
     };
@@ -134,7 +141,7 @@ class EngineTest {
       Timer timer =
           new Timer(engine.timers()) {
             @Override
-            void expired() {
+            public void expired() {
               engine.request(task);
             }
           };

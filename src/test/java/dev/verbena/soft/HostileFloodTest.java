@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.soft.device.DeviceCounters;
+import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.Gid;
@@ -132,7 +134,8 @@ class HostileFloodTest {
   /** The queue pair answers its peer. */
   private void assertServes(SoftPair.End victim) throws IOException {
     SoftQueuePair queuePair =
-        network.engine.locked(() -> (SoftQueuePair) network.fabric.devices().getFirst().queuePair(number));
+        network.engine.locked(
+            () -> (SoftQueuePair) network.fabric.devices().getFirst().queuePair(number));
     assertTrue(network.engine.locked(queuePair::canReceive), "the queue pair is in state ERR");
     long before = counters().sentPackets;
     peer.read(number, next(), region.start(), region.rkey(), 8);
@@ -242,7 +245,8 @@ class HostileFloodTest {
 
   private Figures settled() throws IOException, InterruptedException {
     settle();
-    Await.until("the end of TIMEWAIT", () -> network.engine.locked(network.engine.timers()::isEmpty));
+    Await.until(
+        "the end of TIMEWAIT", () -> network.engine.locked(network.engine.timers()::isEmpty));
     System.gc();
     long processor = Long.MAX_VALUE;
     for (int i = 0; i < 5; i++) { // The compiler of the JVM may still be at work.

@@ -13,6 +13,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.soft.cm.CmQuota;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.QueuePairCapacity;
 import java.io.IOException;
@@ -96,7 +97,8 @@ class HostileManagementTest {
     Await.until(
         sent + " packets that are handled",
         () ->
-            network.engine.locked(() -> network.fabric.devices().getFirst().counters.receivedPackets)
+            network.engine.locked(
+                    () -> network.fabric.devices().getFirst().counters.receivedPackets)
                 >= sent);
     Await.until("an idle network", network.engine::isIdle);
   }

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.soft.engine.Engine;
+import dev.verbena.soft.engine.Timer;
+import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.AsyncEventType;
@@ -128,7 +131,7 @@ class RemovalTest {
           () ->
               new Timer(pair.network.engine.timers()) {
                 @Override
-                void expired() {
+                public void expired() {
                   throw new ArithmeticException("planted");
                 }
               }.start(System.nanoTime()));

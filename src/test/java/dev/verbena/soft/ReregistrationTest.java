@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.functions.MemoryFunctions;
 import org.junit.jupiter.api.Test;
 
 /** {@code ibv_rereg_mr} and memory that is not mapped, which only on-demand paging permits. */

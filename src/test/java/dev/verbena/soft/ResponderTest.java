@@ -2,6 +2,10 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.Psn;
 import dev.verbena.testing.Await;
 import java.util.List;
 import java.util.Queue;

@@ -18,6 +18,7 @@ import dev.verbena.cm.Contexts;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
+import dev.verbena.soft.device.Registry;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.Context;

@@ -2,6 +2,16 @@ package dev.verbena.soft;
 
 import dev.verbena.internal.Provider;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.AsyncEventQueue;
+import dev.verbena.soft.device.MemoryKey;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.device.SoftRegion;
+import dev.verbena.soft.device.SoftWindow;
+import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.QueuePair;
 import java.util.List;

@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Providers;
+import dev.verbena.soft.device.DeviceCounters;
+import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Context;

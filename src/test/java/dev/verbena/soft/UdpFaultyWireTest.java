@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.UdpWire;
 import dev.verbena.verbs.AckTimeout;

@@ -4,6 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Memory;
+import dev.verbena.soft.device.DeviceCounters;
+import dev.verbena.soft.engine.Engine;
+import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.wire.Icrc;
+import dev.verbena.soft.wire.ManagementDatagram;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.Psn;
+import dev.verbena.soft.wire.RoceCodec;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;

@@ -5,6 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.UdpSocket;
+import dev.verbena.soft.wire.Gids;
+import dev.verbena.soft.wire.Icrc;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.SourcePorts;
+import dev.verbena.soft.wire.UdpMessages;
+import dev.verbena.soft.wire.UdpSender;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;

@@ -12,6 +12,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.SendList;

@@ -2,6 +2,14 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.soft.device.AddressVector;
+import dev.verbena.soft.device.DeviceCounters;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.wire.Gids;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.Psn;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;

@@ -1,0 +1,90 @@
+package dev.verbena.soft.cm;
+
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Verbs;
+import dev.verbena.raw.ibv_xrcd_init_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftObject;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The objects of a device that librdmacm shares between identifiers: a context, which stays open
+ * until the network is closed, and a protection domain and an XRC domain, as long as identifiers
+ * use them.
+ */
+public final class CmDevice {
+  private static final int O_CREAT = 0x40;
+
+  final SoftDevice device;
+  public final long context;
+  private final Verbs verbs;
+
+  /** Keeps the struct at the address of the context, also after it is closed. */
+  @SuppressWarnings("unused")
+  private final SoftObject struct;
+
+  private int users;
+  private long domain;
+  private long xrcDomain;
+
+  CmDevice(Verbs verbs, SoftDevice device) {
+    this.verbs = verbs;
+    this.device = device;
+    this.context = verbs.ibv_open_device(device.struct.address());
+    this.struct = Registry.find(context);
+  }
+
+  /** Closes the context, unless objects of it are open. */
+  synchronized void close() {
+    try {
+      verbs.ibv_close_device(context);
+    } catch (VerbsException e) {
+      // The program has not closed everything: an identifier, or memory in its domain.
+    }
+  }
+
+  /** Returns the domain and counts a user; allocates the domain for the first user. */
+  synchronized long use() {
+    if (domain == 0) {
+      domain = verbs.ibv_alloc_pd(context);
+    }
+    users++;
+    return domain;
+  }
+
+  /** Counts a user less; deallocates the domain after the last user. */
+  public synchronized void release() {
+    users--;
+    if (users > 0) {
+      return;
+    }
+    try {
+      if (xrcDomain != 0) {
+        verbs.ibv_close_xrcd(xrcDomain);
+        xrcDomain = 0;
+      }
+      verbs.ibv_dealloc_pd(domain);
+      domain = 0;
+    } catch (VerbsException e) {
+      // Memory is still registered in it: the next identifier gets the same domain.
+    }
+  }
+
+  /** The XRC domain that identifiers of the device share. */
+  public synchronized long xrcDomain() {
+    if (xrcDomain == 0) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = ibv_xrcd_init_attr.allocate(arena);
+        ibv_xrcd_init_attr.comp_mask(
+            attr, rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS());
+        ibv_xrcd_init_attr.fd(attr, -1);
+        ibv_xrcd_init_attr.oflags(attr, O_CREAT);
+        xrcDomain = verbs.ibv_open_xrcd(context, attr.address());
+      }
+    }
+    return xrcDomain;
+  }
+}

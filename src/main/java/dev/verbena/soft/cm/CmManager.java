@@ -1,0 +1,248 @@
+package dev.verbena.soft.cm;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Verbs;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.Topology;
+import dev.verbena.soft.engine.Engine;
+import dev.verbena.soft.engine.TimerQueue;
+import dev.verbena.soft.wire.Gids;
+import java.net.InetAddress;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+
+/**
+ * RDMA CM of a network: its channels and identifiers, the ports that are bound, and the
+ * communication managers of the devices.
+ */
+public final class CmManager {
+  /** As in the kernel. */
+  static final int MAX_BACKLOG = 1024;
+
+  private final Topology network;
+  private final Engine engine;
+  private final Verbs verbs;
+  private final CmPorts ports = new CmPorts(this);
+  private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
+  private final Map<SoftDevice, CmDevice> devices = new HashMap<>();
+
+  /** Guarded by the devices. */
+  private boolean isClosed;
+
+  private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
+  private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
+
+  public CmManager(Topology network, Engine engine, Verbs verbs) {
+    this.network = network;
+    this.engine = engine;
+    this.verbs = verbs;
+  }
+
+  public Verbs verbs() {
+    return verbs;
+  }
+
+  // The network
+
+  public <T> T locked(Supplier<T> call) {
+    return engine.locked(call);
+  }
+
+  public void locked(Runnable call) {
+    engine.locked(call);
+  }
+
+  TimerQueue timers() {
+    return engine.timers();
+  }
+
+  long now() {
+    return engine.now();
+  }
+
+  CmPorts ports() {
+    return ports;
+  }
+
+  /** The port with an IP address, or null. */
+  SoftPort port(InetAddress address) {
+    Gids gid = Gids.of(address);
+    return network.port(gid.high(), gid.low());
+  }
+
+  /**
+   * The port to reach a peer from: of another device, if there is one, else of the peer's own; null
+   * if none has an address of the family, and a route.
+   */
+  SoftPort portToward(InetAddress peer) {
+    int length = peer.getAddress().length;
+    SoftPort peers = port(peer);
+    List<SoftPort> candidates =
+        network.devices().stream()
+            .flatMap(device -> device.ports.stream())
+            .filter(port -> address(port, length) != null)
+            .filter(port -> hasRoute(port, peer))
+            .toList();
+    return candidates.stream()
+        .filter(port -> peers == null || port.device != peers.device)
+        .findFirst()
+        .orElse(peers);
+  }
+
+  /** Whether the host has a route from a port to an IP address, if packets leave the network. */
+  boolean hasRoute(SoftPort port, InetAddress peer) {
+    InetAddress own = address(port, peer.getAddress().length);
+    return !isLinked()
+        || peer.isMulticastAddress()
+        || (own != null && network.hasRoute(Gids.of(own), peer));
+  }
+
+  /** The first IP address of a port that has so many bytes, or null. */
+  InetAddress address(SoftPort port, int length) {
+    return port.gids.stream()
+        .skip(port.firstAddress)
+        .map(Gids::address)
+        .filter(address -> address.getAddress().length == length)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** Whether other networks may have addresses that this one does not have. */
+  boolean isLinked() {
+    return network.isLinked();
+  }
+
+  /**
+   * Whether an address stands for any: the kernel takes the loopback address for the wildcard
+   * address, unless a device may have it.
+   */
+  boolean isAny(InetAddress address) {
+    return address.isAnyLocalAddress() || (address.isLoopbackAddress() && !isLinked());
+  }
+
+  /** The times of the communication manager. */
+  CmTimers times() {
+    return isLinked() ? CmTimers.NETWORK : CmTimers.LOCAL;
+  }
+
+  /** Whether packets reach one port from another, or a peer of another network (null). */
+  boolean reaches(SoftPort from, SoftPort to) {
+    if (to == null) {
+      return from.isActive();
+    }
+    return from.isActive() && network.reaches(from, to);
+  }
+
+  /** The communication manager of a device. Called under the network's lock. */
+  CmAgent agent(SoftDevice device) {
+    return agents.computeIfAbsent(device, d -> new CmAgent(this, d));
+  }
+
+  /** Makes all devices receive messages of RDMA CM. Called under the network's lock. */
+  public void startAgents() {
+    network.devices().forEach(this::agent);
+  }
+
+  // Devices
+
+  /** The context and the domain of a device. */
+  CmDevice device(SoftDevice device) {
+    synchronized (devices) {
+      if (isClosed && !devices.containsKey(device)) {
+        throw new VerbsException("ibv_open_device", Errno.ENODEV, "the network is closed");
+      }
+      return devices.computeIfAbsent(device, d -> new CmDevice(verbs, d));
+    }
+  }
+
+  /** The devices, each with its context. */
+  public List<CmDevice> devices() {
+    return locked(() -> List.copyOf(network.devices())).stream().map(this::device).toList();
+  }
+
+  /** Closes the contexts of the devices: the network is closed. */
+  public void close() {
+    synchronized (devices) {
+      isClosed = true;
+      devices.values().forEach(CmDevice::close);
+    }
+  }
+
+  /** Returns whether the address is that of a context which librdmacm opened, and maybe closed. */
+  public boolean opened(long context) {
+    synchronized (devices) {
+      return devices.values().stream().anyMatch(device -> device.context == context);
+    }
+  }
+
+  /** Returns whether librdmacm opened a context itself. */
+  public boolean owns(SoftContext context) {
+    synchronized (devices) {
+      return devices.values().stream().anyMatch(device -> device.context == context.address());
+    }
+  }
+
+  /** Returns the number of open event channels. */
+  public int channelCount() {
+    return channels.size();
+  }
+
+  // Channels and identifiers
+
+  public CmChannel openChannel() {
+    CmChannel channel = new CmChannel();
+    channels.put(channel.address(), channel);
+    return channel;
+  }
+
+  /**
+   * The channel at an address.
+   *
+   * @throws VerbsException EINVAL if there is none
+   */
+  public CmChannel channel(String function, long address) {
+    CmChannel channel = channels.get(address);
+    if (channel == null) {
+      throw new VerbsException(function, Errno.EINVAL, "no such event channel");
+    }
+    return channel;
+  }
+
+  /** Closes a channel: the kernel then forgets the identifiers that report on it. */
+  public void close(CmChannel channel) {
+    locked(
+        () ->
+            handles.values().stream()
+                .filter(handle -> handle.id.channel == channel)
+                .forEach(handle -> handle.id.destroy()));
+    channels.remove(channel.address());
+    channel.close();
+  }
+
+  public void add(CmHandle handle) {
+    handles.put(handle.address(), handle);
+  }
+
+  /**
+   * The identifier at an address.
+   *
+   * @throws VerbsException EINVAL if there is none
+   */
+  public CmHandle handle(String function, long address) {
+    CmHandle handle = handles.get(address);
+    if (handle == null) {
+      throw new VerbsException(function, Errno.EINVAL, "no such identifier");
+    }
+    return handle;
+  }
+
+  public void remove(CmHandle handle) {
+    handles.remove(handle.address());
+  }
+}

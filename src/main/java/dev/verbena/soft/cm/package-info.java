@@ -1,0 +1,5 @@
+/**
+ * RDMA CM of a software network: what the kernel's rdma_cm and ib_cm do, and what librdmacm adds to
+ * an identifier.
+ */
+package dev.verbena.soft.cm;

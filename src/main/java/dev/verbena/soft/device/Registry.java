@@ -1,0 +1,99 @@
+package dev.verbena.soft.device;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The objects of all software devices of this JVM: by the address of their struct for control
+ * verbs, by handle for the data path.
+ */
+public final class Registry {
+  /** A handle is given to another object only after so many have been given back. */
+  private static final int REST = 256;
+
+  private static final ConcurrentHashMap<Long, SoftObject> BY_ADDRESS = new ConcurrentHashMap<>();
+  private static final ArrayDeque<Integer> FREE = new ArrayDeque<>();
+  private static volatile SoftObject[] byHandle = new SoftObject[64];
+  private static int next = 1;
+
+  private Registry() {}
+
+  /** Adds an object. */
+  public static <T extends SoftObject> T add(T object) {
+    BY_ADDRESS.put(object.address(), object);
+    return object;
+  }
+
+  /** Adds an object whose struct has a field {@code handle}, and sets the field. */
+  public static synchronized <T extends SoftObject> T addWithHandle(T object) {
+    int handle = FREE.size() > REST ? FREE.remove() : next++;
+    if (handle >= byHandle.length) {
+      byHandle = Arrays.copyOf(byHandle, 2 * byHandle.length);
+    }
+    byHandle[handle] = object;
+    object.struct.putInt(object.handleField(), handle);
+    return add(object);
+  }
+
+  public static void remove(SoftObject object) {
+    BY_ADDRESS.remove(object.address());
+  }
+
+  public static synchronized void removeWithHandle(SoftObject object) {
+    int handle = object.struct.getInt(object.handleField());
+    if (handle > 0 && handle < byHandle.length && object.equals(byHandle[handle])) {
+      byHandle[handle] = null;
+      FREE.add(handle);
+    }
+    remove(object);
+  }
+
+  /**
+   * The object whose struct is at an address.
+   *
+   * @throws VerbsException EINVAL if there is none of this type
+   */
+  public static <T extends SoftObject> T at(String function, long address, Class<T> type) {
+    SoftObject object = BY_ADDRESS.get(address);
+    if (!type.isInstance(object)) {
+      throw new VerbsException(function, Errno.EINVAL, "no such object: it was destroyed");
+    }
+    return type.cast(object);
+  }
+
+  /** {@code ibv_ack_async_event}, whose argument does not lead to a context. */
+  public static void acknowledge(long event) {
+    AsyncEventQueue.acknowledge(event);
+  }
+
+  /** The object whose struct is at an address, or null. */
+  public static SoftObject find(long address) {
+    return BY_ADDRESS.get(address);
+  }
+
+  /** Returns the objects of the devices of a network. */
+  public static List<SoftObject> of(Fabric network) {
+    return BY_ADDRESS.values().stream().filter(object -> object.device.fabric == network).toList();
+  }
+
+  /** Returns the objects of a device. */
+  public static List<SoftObject> of(SoftDevice device) {
+    return BY_ADDRESS.values().stream().filter(object -> object.device == device).toList();
+  }
+
+  /** The device of the object at an address, or null. */
+  public static SoftDevice deviceOf(long address) {
+    SoftObject object = find(address);
+    return object == null ? null : object.device;
+  }
+
+  /** The object with a handle, or null. */
+  public static SoftObject byHandle(int handle) {
+    SoftObject[] all = byHandle;
+    return handle > 0 && handle < all.length ? all[handle] : null;
+  }
+}

@@ -1,0 +1,95 @@
+package dev.verbena.soft.device;
+
+import dev.verbena.internal.EventFile;
+
+/** A completion event channel. */
+public final class SoftChannel extends SoftObject {
+  public final SoftContext context;
+  private final EventFile file;
+
+  /** The queues that have events, in order, linked by {@code nextWithEvents}. */
+  private SoftCompletionQueue first;
+
+  private SoftCompletionQueue last;
+
+  public SoftChannel(SoftContext context, CStruct struct, EventFile file) {
+    super(context.device, struct);
+    this.context = context;
+    this.file = file;
+  }
+
+  /** Adds a completion event of a queue. Allocates nothing: the Java heap may be full. */
+  public void add(SoftCompletionQueue queue) {
+    synchronized (this) {
+      if (queue.events++ == 0) {
+        append(queue);
+      }
+    }
+    file.add();
+  }
+
+  private void append(SoftCompletionQueue queue) {
+    queue.nextWithEvents = null;
+    if (first == null) {
+      first = queue;
+    } else {
+      last.nextWithEvents = queue;
+    }
+    last = queue;
+  }
+
+  /** Takes an event of the first queue, which goes to the end if it has more. */
+  private SoftCompletionQueue poll() {
+    SoftCompletionQueue queue = first;
+    if (queue != null) {
+      first = queue.nextWithEvents;
+      if (--queue.events > 0) {
+        append(queue);
+      }
+    }
+    return queue;
+  }
+
+  /**
+   * Takes the oldest event, to be acknowledged; null with an errno in {@code errno[0]}. A queue
+   * that is destroyed meanwhile either discards the event, or waits for the acknowledgement.
+   */
+  public SoftCompletionQueue take(int[] errno) {
+    while (true) {
+      errno[0] = file.take();
+      if (errno[0] != 0) {
+        return null;
+      }
+      synchronized (this) {
+        SoftCompletionQueue queue = poll();
+        if (queue != null) {
+          queue.eventTaken();
+          return queue;
+        }
+      }
+    }
+  }
+
+  /** Discards the events of a queue that is destroyed. */
+  synchronized void forget(SoftCompletionQueue queue) {
+    SoftCompletionQueue all = first;
+    first = null;
+    while (all != null) {
+      SoftCompletionQueue following = all.nextWithEvents;
+      if (all != queue) {
+        append(all);
+      }
+      all = following;
+    }
+    queue.events = 0;
+  }
+
+  public void close() {
+    file.close();
+  }
+
+  @Override
+  public String kind() {
+    return "completion channel";
+  }
+}

@@ -1,0 +1,37 @@
+package dev.verbena.soft.device;
+
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.wire.Gids;
+import java.util.List;
+
+/** A port of a software device: its GIDs and its state. */
+public final class SoftPort {
+  public final SoftDevice device;
+  public final int number;
+
+  /** The GID table: a link-local GID if the network has them, then one for each address. */
+  public final List<Gids> gids;
+
+  /** The index of the first GID that is an address. */
+  public final int firstAddress;
+
+  public final FlowTable flows = new FlowTable();
+
+  public int state = rdma_h.IBV_PORT_ACTIVE();
+
+  SoftPort(SoftDevice device, int number, List<Gids> gids) {
+    this.device = device;
+    this.number = number;
+    this.gids = List.copyOf(gids);
+    this.firstAddress = device.fabric.isLinked() ? 0 : 1;
+  }
+
+  public boolean isActive() {
+    return state == rdma_h.IBV_PORT_ACTIVE();
+  }
+
+  /** The MAC address, as 48 bits. */
+  public long mac() {
+    return 0x0200_0000_0000L | (gids.get(0).low() & 0xff_ffff_ffffL);
+  }
+}

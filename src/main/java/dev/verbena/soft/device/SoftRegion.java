@@ -1,0 +1,33 @@
+package dev.verbena.soft.device;
+
+import java.lang.foreign.MemorySegment;
+
+/** A memory region. */
+public final class SoftRegion extends SoftObject {
+  public SoftDomain domain;
+
+  /** Null once the region was deregistered: a request that was posted before may refer to it. */
+  public MemoryKey local;
+
+  public MemoryKey remote;
+
+  /** Device memory or a buffer that the region is part of, or null. */
+  public final SoftObject backing;
+
+  public SoftRegion(SoftDomain domain, CStruct struct, SoftObject backing) {
+    super(domain.device, struct);
+    this.domain = domain;
+    this.backing = backing;
+  }
+
+  /** Takes over the segment that was registered. */
+  public void hold(MemorySegment memory) {
+    local.hold(memory);
+    remote.hold(memory);
+  }
+
+  @Override
+  public String kind() {
+    return "memory region";
+  }
+}

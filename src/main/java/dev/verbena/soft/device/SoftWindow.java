@@ -1,0 +1,65 @@
+package dev.verbena.soft.device;
+
+/** A memory window. */
+public final class SoftWindow extends SoftObject {
+  public final SoftDomain domain;
+  public final int type;
+
+  /** The region that it is bound to, or null. */
+  public SoftRegion region;
+
+  /** The key under which it is bound, or null. */
+  private MemoryKey bound;
+
+  private boolean deallocated;
+
+  public SoftWindow(SoftDomain domain, CStruct struct, int type) {
+    super(domain.device, struct);
+    this.domain = domain;
+    this.type = type;
+  }
+
+  public int key() {
+    return struct.getInt("rkey");
+  }
+
+  /** Ends the binding; requests that are posted already cannot bind it any more. */
+  public void deallocate() {
+    unbind();
+    deallocated = true;
+  }
+
+  public boolean isDeallocated() {
+    return deallocated;
+  }
+
+  /** Ends the binding. */
+  public void unbind() {
+    if (region != null) {
+      device.keys.remove(bound.key);
+      if (bound.owner != null) {
+        bound.owner.users--;
+      }
+      region.users--;
+      region = null;
+      bound = null;
+    }
+  }
+
+  /** Binds it to a part of a region, under a key. */
+  public void bind(SoftRegion to, MemoryKey key) {
+    unbind();
+    region = to;
+    bound = key;
+    to.users++;
+    if (key.owner != null) {
+      key.owner.users++; // It is not destroyed before the window is unbound.
+    }
+    device.keys.put(key);
+  }
+
+  @Override
+  public String kind() {
+    return "memory window";
+  }
+}

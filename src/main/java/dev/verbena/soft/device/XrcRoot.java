@@ -1,0 +1,30 @@
+package dev.verbena.soft.device;
+
+import dev.verbena.soft.wire.IntMap;
+
+/** The state that XRC domains share which were opened with one file. */
+public final class XrcRoot {
+  /** What identifies the file, or null for a domain of its own. */
+  public final Object file;
+
+  public int opened;
+
+  private final IntMap<SoftSharedQueue> queues = new IntMap<>();
+
+  public XrcRoot(Object file) {
+    this.file = file;
+  }
+
+  public void add(SoftSharedQueue queue) {
+    queues.put(queue.number, queue);
+  }
+
+  public void remove(SoftSharedQueue queue) {
+    queues.remove(queue.number);
+  }
+
+  /** The shared receive queue with a number, or null. */
+  public SoftSharedQueue queue(int number) {
+    return queues.get(number);
+  }
+}

@@ -1,0 +1,106 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ah;
+import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.ibv_wc;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.AddressVector;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftAddressHandle;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.wire.Gids;
+
+/** Address handles. */
+final class AddressFunctions {
+  private static final int IPV4_SOURCE = 32;
+  private static final int IPV4_DESTINATION = 36;
+  private static final int IPV6_SOURCE = 8;
+  private static final int IPV6_DESTINATION = 24;
+
+  public long ibv_create_ah(long pd, long attributes) {
+    SoftDomain domain = MemoryFunctions.domain("ibv_create_ah", pd);
+    AddressVector vector = AddressVector.read("ibv_create_ah", domain.device, attributes);
+    return domain.device.engine.locked(
+        () -> {
+          CStruct struct =
+              CStruct.allocate(ibv_ah.layout())
+                  .putLong("context", domain.context.address())
+                  .putLong("pd", pd);
+          domain.users++;
+          return Registry.addWithHandle(new SoftAddressHandle(domain, struct, vector)).address();
+        });
+  }
+
+  public void ibv_destroy_ah(long address) {
+    SoftAddressHandle handle = Registry.at("ibv_destroy_ah", address, SoftAddressHandle.class);
+    handle.device.engine.locked(
+        () -> {
+          handle.domain.users--;
+          Registry.removeWithHandle(handle);
+        });
+  }
+
+  public void ibv_init_ah_from_wc(long context, byte port, long wc, long grh, long attributes) {
+    String function = "ibv_init_ah_from_wc";
+    SoftDevice device = Registry.at(function, context, SoftContext.class).device;
+    SoftPort own = device.port(function, port);
+    if ((Memory.getInt(wc + ibv_wc.wc_flags$offset()) & rdma_h.IBV_WC_GRH()) == 0) {
+      throw new VerbsException(function, Errno.EINVAL, "the completion has no GRH");
+    }
+    boolean ipv6 = (Memory.getByte(grh) & 0xf0) == 0x60;
+    Gids source = ipv6 ? Gids.read(grh + IPV6_SOURCE) : ipv4(grh + IPV4_SOURCE);
+    Gids destination = ipv6 ? Gids.read(grh + IPV6_DESTINATION) : ipv4(grh + IPV4_DESTINATION);
+    int index = destination.isMulticast() ? own.gids.size() - 1 : own.gids.indexOf(destination);
+    if (index < 0) {
+      throw new VerbsException(function, Errno.EINVAL, "the port does not have the GID");
+    }
+    Memory.at(attributes, ibv_ah_attr.sizeof()).fill((byte) 0);
+    CStruct attr =
+        CStruct.at(attributes, ibv_ah_attr.layout())
+            .putByte("is_global", 1)
+            .putByte("port_num", port)
+            .putByte("sl", Memory.getShort(wc + ibv_wc.sl$offset()) & 0xff)
+            .putByte("grh.sgid_index", index)
+            .putByte("grh.hop_limit", 64);
+    source.write(attr.addressOf("grh.dgid"));
+  }
+
+  private static Gids ipv4(long address) {
+    return new Gids(
+        0,
+        0x0000_ffff_0000_0000L
+            | Integer.toUnsignedLong(Integer.reverseBytes(Memory.getInt(address))));
+  }
+
+  public long ibv_create_ah_from_wc(long pd, long wc, long grh, byte port) {
+    SoftDomain domain = MemoryFunctions.domain("ibv_create_ah_from_wc", pd);
+    CStruct attributes = CStruct.allocate(ibv_ah_attr.layout());
+    ibv_init_ah_from_wc(domain.context.address(), port, wc, grh, attributes.address());
+    return ibv_create_ah(pd, attributes.address());
+  }
+
+  public void ibv_resolve_eth_l2_from_gid(long context, long attributes, long mac, long vlan) {
+    String function = "ibv_resolve_eth_l2_from_gid";
+    SoftDevice device = Registry.at(function, context, SoftContext.class).device;
+    AddressVector vector = AddressVector.read(function, device, attributes);
+    SoftPort port =
+        device.engine.locked(
+            () -> device.fabric.port(vector.destination().high(), vector.destination().low()));
+    if (port == null) {
+      throw new VerbsException(function, Errno.EHOSTUNREACH, "no port has the GID");
+    }
+    for (int i = 0; i < 6; i++) {
+      Memory.putByte(mac + i, (byte) (port.mac() >>> (8 * (5 - i))));
+    }
+    if (vlan != 0) {
+      Memory.putShort(vlan, (short) -1);
+    }
+  }
+}

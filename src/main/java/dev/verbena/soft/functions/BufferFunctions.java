@@ -1,0 +1,169 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_alloc_dm_attr;
+import dev.verbena.raw.ibv_dm;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftBuffer;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftDomain;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Device memory, and buffers that the provider allocates. */
+final class BufferFunctions {
+  private static final long PAGE = 4096;
+
+  private static MemorySegment allocate(String function, long length, long alignment) {
+    try {
+      return Arena.ofAuto().allocate(length, alignment);
+    } catch (OutOfMemoryError | IllegalArgumentException e) {
+      throw new VerbsException(function, Errno.ENOMEM, length + " bytes");
+    }
+  }
+
+  // Device memory
+
+  /** The pointer behind {@code ibv_alloc_dm}. */
+  public long alloc_dm(long context, long attributes) {
+    String function = "ibv_alloc_dm";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_alloc_dm_attr.layout());
+    long length = attr.getLong("length");
+    int alignment = attr.getInt("log_align_req");
+    if (length < 1 || length > SoftDevice.MAX_DEVICE_MEMORY || alignment < 0 || alignment > 16) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
+    }
+    MemorySegment memory = allocate(function, length, 1L << alignment);
+    return owner.device.engine.locked(
+        () -> {
+          if (length > owner.device.freeDeviceMemory) {
+            throw new VerbsException(function, Errno.ENOMEM, "device memory is used up");
+          }
+          owner.device.freeDeviceMemory -= length;
+          owner.users++;
+          CStruct struct =
+              CStruct.allocate(ibv_dm.layout())
+                  .putLong("context", context)
+                  .putLong("memcpy_to_dm", FunctionTable.pointer("memcpy_to_dm").address())
+                  .putLong("memcpy_from_dm", FunctionTable.pointer("memcpy_from_dm").address())
+                  .putInt("comp_mask", rdma_h.IBV_DM_MASK_HANDLE());
+          return Registry.addWithHandle(new SoftBuffer(owner, struct, memory)).address();
+        });
+  }
+
+  /** The pointer behind {@code ibv_free_dm}. */
+  public int free_dm(long address) {
+    SoftBuffer buffer = Registry.at("ibv_free_dm", address, SoftBuffer.class);
+    buffer.device.engine.locked(
+        () -> {
+          buffer.requireUnused("ibv_free_dm");
+          buffer.device.freeDeviceMemory += buffer.memory.byteSize();
+          buffer.owner.users--;
+          Registry.removeWithHandle(buffer);
+        });
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_memcpy_to_dm}. */
+  public int memcpy_to_dm(long address, long offset, long host, long length) {
+    SoftBuffer buffer = Registry.at("ibv_memcpy_to_dm", address, SoftBuffer.class);
+    if (!buffer.covers(offset, length)) {
+      return Errno.EINVAL;
+    }
+    Memory.copy(host, buffer.memory.address() + offset, length);
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_memcpy_from_dm}. */
+  public int memcpy_from_dm(long host, long address, long offset, long length) {
+    SoftBuffer buffer = Registry.at("ibv_memcpy_from_dm", address, SoftBuffer.class);
+    if (!buffer.covers(offset, length)) {
+      return Errno.EINVAL;
+    }
+    Memory.copy(buffer.memory.address() + offset, host, length);
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_reg_dm_mr}: addresses of the region are offsets. */
+  public long reg_dm_mr(long pd, long dm, long offset, long length, int access) {
+    String function = "ibv_reg_dm_mr";
+    SoftDomain domain = MemoryFunctions.domain(function, pd);
+    SoftBuffer buffer = Registry.at(function, dm, SoftBuffer.class);
+    if (!buffer.covers(offset, length) || (access & rdma_h.IBV_ACCESS_ZERO_BASED()) == 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "outside the memory, or without IBV_ACCESS_ZERO_BASED");
+    }
+    return domain.device.engine.locked(
+        () ->
+            MemoryFunctions.add(
+                    function, domain, buffer.memory.address() + offset, length, 0, access, buffer)
+                .address());
+  }
+
+  // Buffers
+
+  public long ibv_alloc_buf(long pd, long size, long buffer) {
+    SoftDomain domain = MemoryFunctions.domain("ibv_alloc_buf", pd);
+    if (size < 1) {
+      throw new VerbsException("ibv_alloc_buf", Errno.EINVAL, size + " bytes");
+    }
+    MemorySegment memory = allocate("ibv_alloc_buf", size, PAGE);
+    return domain.device.engine.locked(
+        () -> {
+          domain.users++;
+          CStruct struct =
+              CStruct.allocate(ibv_dm.layout()).putLong("context", domain.context.address());
+          Memory.putLong(buffer, Registry.add(new SoftBuffer(domain, struct, memory)).address());
+          return memory.address();
+        });
+  }
+
+  public void ibv_free_buf(long address) {
+    SoftBuffer buffer = Registry.at("ibv_free_buf", address, SoftBuffer.class);
+    buffer.device.engine.locked(
+        () -> {
+          buffer.requireUnused("ibv_free_buf");
+          buffer.owner.users--;
+          Registry.remove(buffer);
+        });
+  }
+
+  public long ibv_reg_buf_mr(long pd, long buffer, long address, long length, int access) {
+    return register(
+        "ibv_reg_buf_mr", pd, buffer, address, length, zeroBased(access) ? 0 : address, access);
+  }
+
+  static boolean zeroBased(int access) {
+    return (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
+  }
+
+  static long register(
+      String function, long pd, long buf, long address, long length, long start, int access) {
+    SoftDomain domain = MemoryFunctions.domain(function, pd);
+    SoftBuffer buffer = Registry.at(function, buf, SoftBuffer.class);
+    if (!buffer.covers(address - buffer.memory.address(), length)
+        || !(buffer.owner instanceof SoftDomain owner)
+        || owner.root() != domain.root()) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "outside the buffer, or not of its protection domain");
+    }
+    return domain.device.engine.locked(
+        () ->
+            MemoryFunctions.add(function, domain, address, length, start, access, buffer)
+                .address());
+  }
+
+  @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
+  public int ibv_export_buf_dmabuf_fd(long address) {
+    SoftBuffer _ = Registry.at("ibv_export_buf_dmabuf_fd", address, SoftBuffer.class);
+    throw new VerbsException(
+        "ibv_export_buf_dmabuf_fd", Errno.ENODATA, "the buffer is ordinary memory");
+  }
+}

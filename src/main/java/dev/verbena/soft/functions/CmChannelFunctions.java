@@ -1,0 +1,308 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.rdma_cm_event;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.cm.CmChannel;
+import dev.verbena.soft.cm.CmErrno;
+import dev.verbena.soft.cm.CmEvent;
+import dev.verbena.soft.cm.CmHandle;
+import dev.verbena.soft.cm.CmId;
+import dev.verbena.soft.cm.CmManager;
+import dev.verbena.soft.cm.CmMembership;
+import dev.verbena.soft.cm.CmPath;
+import dev.verbena.soft.cm.CmQueues;
+import dev.verbena.soft.device.CStruct;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Event channels of RDMA CM, and their events. */
+final class CmChannelFunctions {
+  private static final long EVENT = rdma_cm_event.sizeof();
+  private static final String GET = "rdma_get_cm_event";
+
+  private static final Map<Integer, MemorySegment> NAMES =
+      Map.ofEntries(
+          name(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "ADDR_RESOLVED"),
+          name(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), "ADDR_ERROR"),
+          name(rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), "ROUTE_RESOLVED"),
+          name(rdma_h.RDMA_CM_EVENT_ROUTE_ERROR(), "ROUTE_ERROR"),
+          name(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), "CONNECT_REQUEST"),
+          name(rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(), "CONNECT_RESPONSE"),
+          name(rdma_h.RDMA_CM_EVENT_CONNECT_ERROR(), "CONNECT_ERROR"),
+          name(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), "UNREACHABLE"),
+          name(rdma_h.RDMA_CM_EVENT_REJECTED(), "REJECTED"),
+          name(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "ESTABLISHED"),
+          name(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), "DISCONNECTED"),
+          name(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), "DEVICE_REMOVAL"),
+          name(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), "MULTICAST_JOIN"),
+          name(rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR(), "MULTICAST_ERROR"),
+          name(rdma_h.RDMA_CM_EVENT_ADDR_CHANGE(), "ADDR_CHANGE"),
+          name(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), "TIMEWAIT_EXIT"),
+          name(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), "ADDRINFO_RESOLVED"),
+          name(rdma_h.RDMA_CM_EVENT_ADDRINFO_ERROR(), "ADDRINFO_ERROR"));
+
+  private static final MemorySegment UNKNOWN = Arena.global().allocateFrom("UNKNOWN EVENT");
+
+  /**
+   * An event that was taken and is not yet acknowledged: its struct, and the objects whose
+   * destruction waits for the acknowledgement.
+   */
+  private record Taken(MemorySegment memory, CmHandle handle, CmMembership group) {}
+
+  private final CmManager manager;
+  private final CmQueues queues;
+  private final Map<Long, Taken> taken = new ConcurrentHashMap<>();
+
+  CmChannelFunctions(CmManager manager, CmQueues queues) {
+    this.manager = manager;
+    this.queues = queues;
+  }
+
+  private static Map.Entry<Integer, MemorySegment> name(int event, String name) {
+    return Map.entry(event, Arena.global().allocateFrom("RDMA_CM_EVENT_" + name));
+  }
+
+  public long rdma_event_str(int event) {
+    return NAMES.getOrDefault(event, UNKNOWN).address();
+  }
+
+  // Channels
+
+  public long rdma_create_event_channel() {
+    return manager.openChannel().address();
+  }
+
+  public void rdma_destroy_event_channel(long channel) {
+    manager.close(manager.channel("rdma_destroy_event_channel", channel));
+  }
+
+  // Events
+
+  public void rdma_get_cm_event(long channelAddress, long event) {
+    CmChannel channel = manager.channel(GET, channelAddress);
+    Taken next = null;
+    while (next == null) {
+      int errno = channel.await();
+      if (errno != 0) {
+        throw new VerbsException(GET, errno);
+      }
+      CmEvent polled = manager.locked(() -> take(channel));
+      if (polled != null) {
+        next = processOrAcknowledge(polled);
+      }
+    }
+    taken.put(next.memory.address(), next);
+    Memory.putLong(event, next.memory.address());
+  }
+
+  private static CmEvent take(CmChannel channel) {
+    CmEvent event = channel.poll();
+    if (event != null) {
+      event.id().eventsTaken++;
+      if (event.parameters() instanceof CmEvent.Group group) {
+        group.membership().taken++;
+      } else if (event.parameters() instanceof CmEvent.Request) {
+        event.id().requestTaken();
+      }
+    }
+    return event;
+  }
+
+  /** Destroying the identifier would wait for an event that the program did not get. */
+  private Taken processOrAcknowledge(CmEvent event) {
+    CmHandle handle = event.id().handle;
+    try {
+      return process(event);
+    } catch (Throwable t) {
+      handle.acknowledge(
+          event.parameters() instanceof CmEvent.Group joined ? joined.membership() : null);
+      throw t;
+    }
+  }
+
+  /** Processes an event as librdmacm does; returns null if the program does not receive it. */
+  private Taken process(CmEvent event) {
+    CmHandle handle = event.id().handle;
+    int type = event.type();
+    int status = event.status();
+    CmHandle about = handle;
+    CmMembership group = null;
+    if (event.parameters() instanceof CmEvent.Request request) {
+      about = newHandle(request, handle);
+    } else if (type == rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED()) {
+      handle.update();
+    } else if (type == rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED()) {
+      handle.updatePath();
+    } else if (type == rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE()) {
+      CmEvent.Connection response = (CmEvent.Connection) event.parameters();
+      handle.remoteVendor = response.vendor();
+      handle.remoteOptions = response.options();
+      if (handle.queuePair() != 0) {
+        handle.isBroken = !connects(handle);
+        type =
+            handle.isBroken
+                ? rdma_h.RDMA_CM_EVENT_CONNECT_ERROR()
+                : rdma_h.RDMA_CM_EVENT_ESTABLISHED();
+        status = handle.isBroken ? -1 : 0;
+      }
+    } else if (type == rdma_h.RDMA_CM_EVENT_REJECTED()
+        || type == rdma_h.RDMA_CM_EVENT_DISCONNECTED()) {
+      if (handle.isBroken) {
+        handle.acknowledge(null);
+        return null;
+      }
+      if (type == rdma_h.RDMA_CM_EVENT_REJECTED()) {
+        queues.fail(handle);
+      }
+    } else if (event.parameters() instanceof CmEvent.Group joined) {
+      group = joined.membership();
+      if (!queues.attach(handle, group)) {
+        type = rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR();
+        status = -1;
+      }
+    }
+    MemorySegment memory = write(event, type, status, about);
+    return new Taken(memory, handle, group);
+  }
+
+  private boolean connects(CmHandle handle) {
+    try {
+      queues.connect(handle);
+      manager.locked(handle.id::establish);
+      return true;
+    } catch (VerbsException e) {
+      queues.fail(handle);
+      return false;
+    }
+  }
+
+  private CmHandle newHandle(CmEvent.Request request, CmHandle listener) {
+    CmId made = request.made();
+    CmHandle handle =
+        new CmHandle(manager, made, listener.struct.getLong("context"), listener.isSynchronous);
+    if (request.parameters() instanceof CmEvent.Connection asked) {
+      handle.initiatorDepth = asked.initiatorDepth();
+      handle.responderResources = asked.responderResources();
+      handle.remoteVendor = asked.vendor();
+      handle.remoteOptions = asked.options();
+    }
+    if (listener.isSynchronous) {
+      CmChannel own = manager.openChannel();
+      manager.locked(() -> made.moveTo(own));
+      handle.struct.putLong("channel", own.address());
+    }
+    manager.add(handle);
+    handle.update();
+    handle.updatePath();
+    return handle;
+  }
+
+  private static MemorySegment write(CmEvent event, int type, int status, CmHandle about) {
+    CmEvent.Parameters parameters =
+        event.parameters() instanceof CmEvent.Request request
+            ? request.parameters()
+            : event.parameters();
+    byte[] data =
+        switch (parameters) {
+          case CmEvent.Connection connection -> connection.data();
+          case CmEvent.Service service -> service.data();
+          default -> new byte[0];
+        };
+    MemorySegment memory = Arena.ofAuto().allocate(EVENT + data.length, Long.BYTES);
+    memory.asSlice(EVENT).copyFrom(MemorySegment.ofArray(data));
+    CStruct struct = CStruct.at(memory.address(), rdma_cm_event.layout());
+    struct
+        .putLong("id", about.address())
+        .putLong(
+            "listen_id",
+            event.parameters() instanceof CmEvent.Request ? event.id().handle.address() : 0)
+        .putInt("event", type)
+        .putInt("status", status);
+    long dataAddress = data.length == 0 ? 0 : memory.address() + EVENT;
+    switch (parameters) {
+      case CmEvent.Connection connection -> write(connection, struct, dataAddress);
+      case CmEvent.Service service -> write(service, struct, dataAddress);
+      case CmEvent.Group group -> write(group.service(), struct, group.membership().context);
+      case CmEvent.Argument argument -> struct.putLong("param.arg", argument.value());
+      case CmEvent.Request _ -> throw new AssertionError(parameters);
+    }
+    return memory;
+  }
+
+  private static void write(CmEvent.Connection connection, CStruct struct, long data) {
+    struct
+        .putLong("param.conn.private_data", data)
+        .putByte("param.conn.private_data_len", connection.data().length)
+        .putByte("param.conn.responder_resources", connection.responderResources())
+        .putByte("param.conn.initiator_depth", connection.initiatorDepth())
+        .putByte("param.conn.flow_control", connection.flowControl() ? 1 : 0)
+        .putByte("param.conn.retry_count", connection.retryCount())
+        .putByte("param.conn.rnr_retry_count", connection.rnrRetryCount())
+        .putByte("param.conn.srq", connection.sharedQueue() ? 1 : 0)
+        .putInt("param.conn.qp_num", connection.queuePair());
+  }
+
+  private static void write(CmEvent.Service service, CStruct struct, long data) {
+    struct
+        .putLong("param.ud.private_data", data)
+        .putByte("param.ud.private_data_len", service.data().length)
+        .putInt("param.ud.qp_num", service.queuePair())
+        .putInt("param.ud.qkey", service.queueKey());
+    if (service.port() != null) {
+      CmPath.write(
+          struct.at("param.ud.ah_attr", ibv_ah_attr.layout()), service.port(), service.path());
+    }
+  }
+
+  public void rdma_ack_cm_event(long event) {
+    Taken acknowledged = taken.remove(event);
+    if (acknowledged == null) {
+      throw new VerbsException("rdma_ack_cm_event", Errno.EINVAL, "no such event was taken");
+    }
+    acknowledged.handle.acknowledge(acknowledged.group);
+  }
+
+  public void rdma_write_cm_event(long id, int type, int status, long argument) {
+    String function = "rdma_write_cm_event";
+    CmHandle handle = manager.handle(function, id);
+    if (type != rdma_h.RDMA_CM_EVENT_USER()) {
+      throw new VerbsException(function, Errno.EINVAL, "event " + type + " is not the program's");
+    }
+    manager.locked(() -> handle.id.userEvent(type, status, argument));
+  }
+
+  // What functions in synchronous mode wait for
+
+  /** Waits for the event that an operation ends with, if the identifier is in synchronous mode. */
+  void complete(String function, CmHandle handle) {
+    if (!handle.isSynchronous) {
+      return;
+    }
+    acknowledgeLast(handle);
+    rdma_get_cm_event(handle.id.channel.address(), handle.struct.addressOf("event"));
+    CStruct event = CStruct.at(handle.struct.getLong("event"), rdma_cm_event.layout());
+    int status = event.getInt("status");
+    if (status != 0) {
+      throw new VerbsException(
+          function,
+          event.getInt("event") == rdma_h.RDMA_CM_EVENT_REJECTED()
+              ? CmErrno.ECONNREFUSED
+              : Math.abs(status));
+    }
+  }
+
+  /** Acknowledges the event that the identifier keeps, if there is one. */
+  void acknowledgeLast(CmHandle handle) {
+    long last = handle.struct.getLong("event");
+    if (last != 0) {
+      rdma_ack_cm_event(last);
+      handle.struct.putLong("event", 0);
+    }
+  }
+}

@@ -1,0 +1,185 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.EventFile;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_comp_channel;
+import dev.verbena.raw.ibv_cq;
+import dev.verbena.raw.ibv_cq_ex;
+import dev.verbena.raw.ibv_cq_init_attr_ex;
+import dev.verbena.raw.ibv_modify_cq_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftChannel;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.transport.ExtendedPolling;
+
+/** Completion channels and completion queues. */
+public final class CompletionFunctions {
+  public long ibv_create_comp_channel(long context) {
+    SoftContext owner = Registry.at("ibv_create_comp_channel", context, SoftContext.class);
+    EventFile file = EventFile.open();
+    CStruct struct =
+        CStruct.allocate(ibv_comp_channel.layout())
+            .putLong("context", context)
+            .putInt("fd", file.descriptor());
+    return owner.device.engine.locked(
+        () -> {
+          owner.users++;
+          return Registry.add(new SoftChannel(owner, struct, file)).address();
+        });
+  }
+
+  public void ibv_destroy_comp_channel(long address) {
+    SoftChannel channel = Registry.at("ibv_destroy_comp_channel", address, SoftChannel.class);
+    channel.device.engine.locked(
+        () -> {
+          channel.requireUnused("ibv_destroy_comp_channel");
+          Registry.remove(channel);
+          channel.context.users--;
+        });
+    channel.close();
+  }
+
+  public void ibv_get_cq_event(long address, long queue, long queueContext) {
+    int[] errno = new int[1];
+    SoftCompletionQueue taken =
+        Registry.at("ibv_get_cq_event", address, SoftChannel.class).take(errno);
+    if (taken == null) {
+      throw new VerbsException("ibv_get_cq_event", errno[0]);
+    }
+    Memory.putLong(queue, taken.address());
+    Memory.putLong(queueContext, taken.struct.getLong("cq_context"));
+  }
+
+  public void ibv_ack_cq_events(long address, int events) {
+    SoftCompletionQueue queue = SoftCompletionQueue.at(address);
+    if (queue != null) {
+      queue.acknowledge(events);
+    }
+  }
+
+  public long ibv_create_cq(long context, int entries, long cqContext, long channel, int vector) {
+    String function = "ibv_create_cq";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    check(function, entries, vector);
+    return create(function, owner, CStruct.allocate(ibv_cq.layout()), entries, cqContext, channel)
+        .address();
+  }
+
+  private static void check(String function, int entries, int vector) {
+    if (entries < 1 || entries > SoftDevice.MAX_CQE) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "cqe is 1 to " + SoftDevice.MAX_CQE + ", not " + entries);
+    }
+    if (vector < 0 || vector >= SoftDevice.VECTORS) {
+      throw new VerbsException(
+          function,
+          Errno.EINVAL,
+          "comp_vector is 0 to " + (SoftDevice.VECTORS - 1) + ", not " + vector);
+    }
+  }
+
+  private static SoftCompletionQueue create(
+      String function,
+      SoftContext owner,
+      CStruct struct,
+      int entries,
+      long cqContext,
+      long channelAddress) {
+    SoftChannel channel =
+        channelAddress == 0 ? null : Registry.at(function, channelAddress, SoftChannel.class);
+    struct
+        .putLong("context", owner.address())
+        .putLong("channel", channelAddress)
+        .putLong("cq_context", cqContext)
+        .putInt("cqe", entries);
+    return owner.device.engine.locked(
+        () -> {
+          owner.users++;
+          if (channel != null) {
+            channel.users++;
+            channel.struct.putInt("refcnt", channel.users);
+          }
+          return Registry.addWithHandle(new SoftCompletionQueue(owner, struct, channel, entries));
+        });
+  }
+
+  /** The pointer behind {@code ibv_create_cq_ex}. */
+  public long create_cq_ex(long context, long attributes) {
+    String function = "ibv_create_cq_ex";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_cq_init_attr_ex.layout());
+    check(function, attr.getInt("cqe"), attr.getInt("comp_vector"));
+    CStruct struct = CStruct.allocate(ibv_cq_ex.layout());
+    ExtendedPolling.fill(function, struct, attr.getLong("wc_flags"));
+    return create(
+            function,
+            owner,
+            struct,
+            attr.getInt("cqe"),
+            attr.getLong("cq_context"),
+            attr.getLong("channel"))
+        .address();
+  }
+
+  public void ibv_resize_cq(long address, int entries) {
+    SoftCompletionQueue queue = Registry.at("ibv_resize_cq", address, SoftCompletionQueue.class);
+    check("ibv_resize_cq", entries, 0);
+    if (!queue.resize(entries)) {
+      throw new VerbsException("ibv_resize_cq", Errno.EINVAL, "more completions wait");
+    }
+    queue.struct.putInt("cqe", entries);
+  }
+
+  /** The pointer behind {@code ibv_modify_cq}. */
+  public int modify_cq(long address, long attributes) {
+    SoftCompletionQueue queue = Registry.at("ibv_modify_cq", address, SoftCompletionQueue.class);
+    CStruct attr = CStruct.at(attributes, ibv_modify_cq_attr.layout());
+    if ((attr.getInt("attr_mask") & rdma_h.IBV_CQ_ATTR_MODERATE()) != 0) {
+      queue.moderate(attr.getShort("moderate.cq_count"), attr.getShort("moderate.cq_period"));
+    }
+    return 0;
+  }
+
+  public void ibv_destroy_cq(long address) {
+    SoftCompletionQueue queue = Registry.at("ibv_destroy_cq", address, SoftCompletionQueue.class);
+    queue.device.engine.locked(
+        () -> {
+          queue.requireUnused("ibv_destroy_cq");
+          queue.close();
+        });
+    // Events are acknowledged by the address of the queue, which must be known until then.
+    queue.awaitAcknowledgements();
+    queue.device.engine.locked(
+        () -> {
+          Registry.removeWithHandle(queue);
+          queue.context.users--;
+          if (queue.channel != null) {
+            queue.channel.users--;
+            queue.channel.struct.putInt("refcnt", queue.channel.users);
+          }
+        });
+    queue.context.events.forget(queue);
+  }
+
+  /** The pointer behind {@code ibv_poll_cq}. */
+  public int poll_cq(long address, int count, long wc) {
+    SoftCompletionQueue queue = SoftCompletionQueue.at(address);
+    return queue == null ? -Errno.EINVAL : queue.poll(count, wc);
+  }
+
+  /** The pointer behind {@code ibv_req_notify_cq}. */
+  public int req_notify_cq(long address, int solicitedOnly) {
+    SoftCompletionQueue queue = SoftCompletionQueue.at(address);
+    if (queue == null) {
+      return Errno.EINVAL;
+    }
+    queue.arm(solicitedOnly != 0);
+    return 0;
+  }
+}

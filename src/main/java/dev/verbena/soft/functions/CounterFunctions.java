@@ -1,0 +1,115 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_comp_cntr;
+import dev.verbena.raw.ibv_comp_cntr_caps;
+import dev.verbena.raw.ibv_comp_cntr_init_attr;
+import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftCompletionCounter;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.transport.SoftQueuePair;
+import java.util.function.Consumer;
+
+/** Completion counters. */
+final class CounterFunctions {
+  private static SoftCompletionCounter counter(String function, long address) {
+    return Registry.at(function, address, SoftCompletionCounter.class);
+  }
+
+  public void _ibv_query_comp_cntr_caps(long context, long caps, long size) {
+    SoftContext _ = Registry.at("_ibv_query_comp_cntr_caps", context, SoftContext.class);
+    Memory.at(caps, size).fill((byte) 0);
+    CStruct.at(caps, ibv_comp_cntr_caps.layout())
+        .putLong("max_value", -1)
+        .putInt("max_counters", SoftDevice.MAX_OBJECTS)
+        .putInt("supported_qp_attach_ops", SoftCompletionCounter.OPERATIONS);
+  }
+
+  public long ibv_create_comp_cntr(long context, long attributes) {
+    String function = "ibv_create_comp_cntr";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_comp_cntr_init_attr.layout());
+    int type = attr.getInt("type");
+    if (attr.getInt("flags") != 0
+        || (type != rdma_h.IBV_COMP_CNTR_TYPE_WRS() && type != rdma_h.IBV_COMP_CNTR_TYPE_BYTES())) {
+      throw new VerbsException(function, Errno.EINVAL, "type " + type + ", or flags");
+    }
+    return owner.device.engine.locked(
+        () -> {
+          owner.users++;
+          CStruct struct = CStruct.allocate(ibv_comp_cntr.layout()).putLong("context", context);
+          return Registry.addWithHandle(
+                  new SoftCompletionCounter(
+                      owner, struct, type == rdma_h.IBV_COMP_CNTR_TYPE_BYTES()))
+              .address();
+        });
+  }
+
+  public void ibv_destroy_comp_cntr(long address) {
+    SoftCompletionCounter counter = counter("ibv_destroy_comp_cntr", address);
+    counter.device.engine.locked(
+        () -> {
+          counter.requireUnused("ibv_destroy_comp_cntr");
+          counter.context.users--;
+          Registry.removeWithHandle(counter);
+        });
+  }
+
+  private static void with(String function, long address, Consumer<SoftCompletionCounter> action) {
+    SoftCompletionCounter counter = counter(function, address);
+    counter.device.engine.locked(() -> action.accept(counter));
+  }
+
+  public void ibv_set_comp_cntr(long address, long value) {
+    with("ibv_set_comp_cntr", address, counter -> counter.value = value);
+  }
+
+  public void ibv_set_err_comp_cntr(long address, long value) {
+    with("ibv_set_err_comp_cntr", address, counter -> counter.errors = value);
+  }
+
+  public void ibv_inc_comp_cntr(long address, long amount) {
+    with("ibv_inc_comp_cntr", address, counter -> counter.value += amount);
+  }
+
+  public void ibv_inc_err_comp_cntr(long address, long amount) {
+    with("ibv_inc_err_comp_cntr", address, counter -> counter.errors += amount);
+  }
+
+  public void ibv_read_comp_cntr(long address, long value) {
+    with("ibv_read_comp_cntr", address, counter -> Memory.putLong(value, counter.value));
+  }
+
+  public void ibv_read_err_comp_cntr(long address, long value) {
+    with("ibv_read_err_comp_cntr", address, counter -> Memory.putLong(value, counter.errors));
+  }
+
+  public void ibv_qp_attach_comp_cntr(long qp, long address, long attributes) {
+    String function = "ibv_qp_attach_comp_cntr";
+    SoftQueuePair queuePair = Registry.at(function, qp, SoftQueuePair.class);
+    CStruct attr = CStruct.at(attributes, ibv_qp_attach_comp_cntr_attr.layout());
+    int operations = attr.getInt("op_mask");
+    if ((operations & ~SoftCompletionCounter.OPERATIONS) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "op_mask 0x" + Integer.toHexString(operations));
+    }
+    with(
+        function,
+        address,
+        counter -> {
+          if (operations == 0
+              || (queuePair.state != rdma_h.IBV_QPS_RESET()
+                  && queuePair.state != rdma_h.IBV_QPS_INIT())) {
+            throw new VerbsException(
+                function, Errno.EINVAL, "no operations, or a state other than RESET and INIT");
+          }
+          queuePair.attach(counter, operations);
+        });
+  }
+}

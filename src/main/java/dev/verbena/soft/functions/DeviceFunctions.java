@@ -1,0 +1,119 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
+import dev.verbena.raw.ibv_device;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.raw.verbs_context;
+import dev.verbena.soft.device.AsyncEventQueue;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.Topology;
+import dev.verbena.soft.engine.Engine;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The device list of a network, and opening its devices. */
+final class DeviceFunctions {
+  private final Topology network;
+  private final Engine engine;
+
+  /** The lists that are in use, by their addresses. */
+  private final Map<Long, MemorySegment> lists = new ConcurrentHashMap<>();
+
+  DeviceFunctions(Topology network, Engine engine) {
+    this.network = network;
+    this.engine = engine;
+  }
+
+  public long ibv_get_device_list(long numDevices) {
+    List<SoftDevice> devices = engine.locked(() -> List.copyOf(network.devices()));
+    MemorySegment list = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, devices.size() + 1L);
+    for (int i = 0; i < devices.size(); i++) {
+      list.setAtIndex(ValueLayout.JAVA_LONG, i, devices.get(i).struct.address());
+    }
+    if (numDevices != 0) {
+      Memory.putInt(numDevices, devices.size());
+    }
+    lists.put(list.address(), list);
+    return list.address();
+  }
+
+  public void ibv_free_device_list(long list) {
+    lists.remove(list);
+  }
+
+  private SoftDevice device(String function, long address) {
+    return engine.locked(
+        () ->
+            network.devices().stream()
+                .filter(device -> device.struct.address() == address)
+                .findFirst()
+                .orElseThrow(() -> new VerbsException(function, Errno.ENODEV)));
+  }
+
+  public long ibv_get_device_name(long device) {
+    return CStruct.at(device, ibv_device.layout()).addressOf("name");
+  }
+
+  public long ibv_get_device_guid(long device) {
+    return Long.reverseBytes(device("ibv_get_device_guid", device).guid);
+  }
+
+  public int ibv_get_device_index(long device) {
+    SoftDevice found = device("ibv_get_device_index", device);
+    return engine.locked(() -> network.devices().indexOf(found));
+  }
+
+  public long ibv_open_device(long address) {
+    SoftDevice device = device("ibv_open_device", address);
+    CStruct outer = CStruct.allocate(verbs_context.layout());
+    CStruct context = outer.at("context", ibv_context.layout());
+    AsyncEventQueue events = new AsyncEventQueue();
+    outer.putLong("sz", Abi.current().sizeOf(verbs_context.layout()));
+    context
+        .putLong("device", address)
+        .putInt("cmd_fd", -1)
+        .putInt("async_fd", events.descriptor())
+        .putInt("num_comp_vectors", SoftDevice.VECTORS)
+        .putLong("abi_compat", rdma_h.__VERBS_ABI_IS_EXTENDED().address());
+    for (MemoryLayout field : ibv_context_ops.layout().memberLayouts()) {
+      String name = field.name().orElse("");
+      context.putLong("ops." + name, FunctionTable.pointer(name).address());
+    }
+    for (MemoryLayout field : verbs_context.layout().memberLayouts()) {
+      String name = field.name().orElse("");
+      MemorySegment pointer = FunctionTable.pointer(name);
+      if (pointer.address() != 0) {
+        outer.putLong(name, pointer.address());
+      }
+    }
+    SoftContext opened = Registry.add(new SoftContext(device, outer, context, events));
+    engine.locked(() -> device.contexts.add(opened));
+    return opened.address();
+  }
+
+  @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
+  public long ibv_import_device(int descriptor) {
+    throw new VerbsException(
+        "ibv_import_device", Errno.EOPNOTSUPP, "software devices cannot be imported");
+  }
+
+  /** Nothing to do: no memory is given to hardware. */
+  public void ibv_fork_init() {}
+
+  public int ibv_is_fork_initialized() {
+    return 0;
+  }
+}

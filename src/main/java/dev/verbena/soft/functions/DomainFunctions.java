@@ -1,0 +1,72 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_parent_domain_init_attr;
+import dev.verbena.raw.ibv_pd;
+import dev.verbena.raw.ibv_td;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftThreadDomain;
+
+/** Thread domains and parent domains. */
+final class DomainFunctions {
+  /** The pointer behind {@code ibv_alloc_td}. */
+  public long alloc_td(long context, long attributes) {
+    SoftContext owner = Registry.at("ibv_alloc_td", context, SoftContext.class);
+    return owner.device.engine.locked(
+        () -> {
+          owner.users++;
+          CStruct struct = CStruct.allocate(ibv_td.layout()).putLong("context", context);
+          return Registry.add(new SoftThreadDomain(owner, struct)).address();
+        });
+  }
+
+  /** The pointer behind {@code ibv_dealloc_td}. */
+  public int dealloc_td(long address) {
+    SoftThreadDomain domain = Registry.at("ibv_dealloc_td", address, SoftThreadDomain.class);
+    domain.device.engine.locked(
+        () -> {
+          domain.requireUnused("ibv_dealloc_td");
+          domain.context.users--;
+          Registry.remove(domain);
+        });
+    return 0;
+  }
+
+  /**
+   * The pointer behind {@code ibv_alloc_parent_domain}. The thread domain is a promise that the
+   * device has no use for, and nothing is allocated with an allocator.
+   */
+  public long alloc_parent_domain(long context, long attributes) {
+    String function = "ibv_alloc_parent_domain";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_parent_domain_init_attr.layout());
+    int known =
+        rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS()
+            | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT();
+    if ((attr.getInt("comp_mask") & ~known) != 0) {
+      throw new VerbsException(function, Errno.EOPNOTSUPP, "comp_mask");
+    }
+    SoftDomain parent = MemoryFunctions.domain(function, attr.getLong("pd"));
+    SoftThreadDomain thread =
+        attr.getLong("td") == 0
+            ? null
+            : Registry.at(function, attr.getLong("td"), SoftThreadDomain.class);
+    return owner.device.engine.locked(
+        () -> {
+          owner.users++;
+          parent.users++;
+          CStruct struct = CStruct.allocate(ibv_pd.layout()).putLong("context", context);
+          SoftDomain made = new SoftDomain(owner, struct, parent);
+          made.thread = thread;
+          if (thread != null) {
+            thread.users++;
+          }
+          return Registry.addWithHandle(made).address();
+        });
+  }
+}

@@ -1,0 +1,270 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_mr;
+import dev.verbena.raw.ibv_mr_init_attr;
+import dev.verbena.raw.ibv_pd;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.KeyTable;
+import dev.verbena.soft.device.MemoryKey;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.ScatterList;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.device.SoftRegion;
+import dev.verbena.soft.wire.Packet;
+
+/** Protection domains and memory regions. */
+public final class MemoryFunctions {
+  private static final int REMOTE_WRITES =
+      rdma_h.IBV_ACCESS_REMOTE_WRITE() | rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
+  private static final int KNOWN =
+      rdma_h.IBV_ACCESS_LOCAL_WRITE()
+          | rdma_h.IBV_ACCESS_REMOTE_WRITE()
+          | rdma_h.IBV_ACCESS_REMOTE_READ()
+          | rdma_h.IBV_ACCESS_REMOTE_ATOMIC()
+          | rdma_h.IBV_ACCESS_MW_BIND()
+          | rdma_h.IBV_ACCESS_ZERO_BASED()
+          | rdma_h.IBV_ACCESS_HUGETLB()
+          | rdma_h.IBV_ACCESS_ON_DEMAND()
+          | rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
+          | rdma_h.IBV_ACCESS_FLUSH_PERSISTENT();
+
+  static SoftDomain domain(String function, long address) {
+    return Registry.at(function, address, SoftDomain.class);
+  }
+
+  public long ibv_alloc_pd(long context) {
+    SoftContext owner = Registry.at("ibv_alloc_pd", context, SoftContext.class);
+    return owner.device.engine.locked(
+        () -> {
+          CStruct struct = CStruct.allocate(ibv_pd.layout()).putLong("context", context);
+          owner.users++;
+          return Registry.addWithHandle(new SoftDomain(owner, struct, null)).address();
+        });
+  }
+
+  public void ibv_dealloc_pd(long address) {
+    SoftDomain domain = domain("ibv_dealloc_pd", address);
+    domain.device.engine.locked(
+        () -> {
+          domain.requireUnused("ibv_dealloc_pd");
+          domain.context.users--;
+          if (domain.parentOf != null) {
+            domain.parentOf.users--;
+            if (domain.thread != null) {
+              domain.thread.users--;
+            }
+          }
+          Registry.removeWithHandle(domain);
+        });
+  }
+
+  public long ibv_reg_mr(long pd, long address, long length, int access) {
+    return register("ibv_reg_mr", pd, address, length, address, access);
+  }
+
+  public long ibv_reg_mr_iova(long pd, long address, long length, long iova, int access) {
+    return register("ibv_reg_mr_iova", pd, address, length, iova, access);
+  }
+
+  public long ibv_reg_mr_iova2(long pd, long address, long length, long iova, int access) {
+    return register("ibv_reg_mr_iova2", pd, address, length, iova, access);
+  }
+
+  private static long register(
+      String function, long pd, long address, long length, long iova, int access) {
+    SoftDomain domain = domain(function, pd);
+    boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
+    return domain.device.engine.locked(
+        () -> add(function, domain, address, length, zeroBased ? 0 : iova, access, null).address());
+  }
+
+  /** Registers memory that was checked to be there. */
+  static SoftRegion add(
+      String function,
+      SoftDomain domain,
+      long address,
+      long length,
+      long start,
+      int access,
+      SoftObject backing) {
+    checkAccess(function, access);
+    if (length < 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "the whole address space cannot be registered");
+    }
+    if (!isOnDemand(access)) {
+      checkMapped(function, domain, address, length);
+    }
+    CStruct struct =
+        CStruct.allocate(ibv_mr.layout())
+            .putLong("context", domain.context.address())
+            .putLong("pd", domain.address())
+            .putLong("addr", address)
+            .putLong("length", length);
+    SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, backing));
+    keys(region, address, length, start, access, false);
+    domain.users++;
+    if (backing != null) {
+      backing.users++;
+    }
+    return region;
+  }
+
+  /** Gives a region new keys. */
+  static void keys(
+      SoftRegion region, long address, long length, long start, int access, boolean isNull) {
+    KeyTable table = region.device.keys;
+    region.local =
+        new MemoryKey(
+            table.reserve(), region.domain, start, length, address, access, null, null, isNull);
+    region.remote =
+        new MemoryKey(
+            table.reserve(), region.domain, start, length, address, access, null, null, isNull);
+    table.put(region.local);
+    table.put(region.remote);
+    region.struct.putInt("lkey", region.local.key).putInt("rkey", region.remote.key);
+  }
+
+  private static void checkAccess(String function, int access) {
+    int unknown = access & ~KNOWN & ~rdma_h.IBV_ACCESS_OPTIONAL_RANGE();
+    if (unknown != 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "access flags 0x" + Integer.toHexString(unknown));
+    }
+    if ((access & REMOTE_WRITES) != 0 && (access & rdma_h.IBV_ACCESS_LOCAL_WRITE()) == 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
+    }
+  }
+
+  private static boolean isOnDemand(int access) {
+    return (access & rdma_h.IBV_ACCESS_ON_DEMAND()) != 0;
+  }
+
+  /** Reads a byte of the first and the last page: hardware pins all pages, and fails here too. */
+  private static void checkMapped(String function, SoftDomain domain, long address, long length) {
+    Packet scratch = domain.device.packets.take();
+    boolean mapped =
+        length == 0
+            || (address + length >= address
+                && domain.device.memory.copy(address, scratch.payload, 1)
+                && domain.device.memory.copy(address + length - 1, scratch.payload, 1));
+    domain.device.packets.release(scratch);
+    if (!mapped) {
+      throw new VerbsException(function, Errno.EFAULT, "the memory is not mapped");
+    }
+  }
+
+  public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int newAccess) {
+    SoftRegion region = Registry.at("ibv_rereg_mr", mr, SoftRegion.class);
+    return region.device.engine.locked(
+        () -> reregister(region, flags, pd, address, length, newAccess));
+  }
+
+  private static int reregister(
+      SoftRegion region, int flags, long pd, long address, long length, int newAccess) {
+    String function = "ibv_rereg_mr";
+    region.requireUnused(function);
+    boolean moves = (flags & rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
+    boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
+    int access = grants ? newAccess : region.local.access;
+    SoftDomain domain =
+        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(function, pd) : region.domain;
+    checkAccess(function, access);
+    long base = moves ? address : region.local.memory;
+    long size = moves ? length : region.local.length;
+    if (!isOnDemand(access) && (moves || isOnDemand(region.local.access))) {
+      checkMapped(function, domain, base, size);
+    }
+    long start = moves ? address : region.local.start;
+    dropKeys(region);
+    region.domain.users--;
+    region.domain = domain;
+    domain.users++;
+    keys(region, base, size, start, access, false);
+    region.struct.putLong("pd", domain.address()).putLong("addr", base).putLong("length", size);
+    return 0;
+  }
+
+  static void dropKeys(SoftRegion region) {
+    region.device.keys.release(region.local.key);
+    region.device.keys.release(region.remote.key);
+  }
+
+  public void ibv_dereg_mr(long mr) {
+    SoftRegion region = Registry.at("ibv_dereg_mr", mr, SoftRegion.class);
+    region.device.engine.locked(
+        () -> {
+          region.requireUnused("ibv_dereg_mr");
+          dropKeys(region);
+          region.local = null;
+          region.remote = null;
+          region.domain.users--;
+          if (region.backing != null) {
+            region.backing.users--;
+          }
+          Registry.removeWithHandle(region);
+        });
+  }
+
+  /** The pointer behind {@code ibv_alloc_null_mr}. */
+  public long alloc_null_mr(long pd) {
+    SoftDomain domain = domain("ibv_alloc_null_mr", pd);
+    return domain.device.engine.locked(
+        () -> {
+          CStruct struct =
+              CStruct.allocate(ibv_mr.layout())
+                  .putLong("context", domain.context.address())
+                  .putLong("pd", pd);
+          SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, null));
+          keys(region, 0, -1L, 0, 0, true);
+          domain.users++;
+          return region.address();
+        });
+  }
+
+  public long ibv_reg_mr_ex(long pd, long attributes) {
+    String function = "ibv_reg_mr_ex";
+    CStruct attr = CStruct.at(attributes, ibv_mr_init_attr.layout());
+    long mask = attr.getLong("comp_mask");
+    int known =
+        rdma_h.IBV_REG_MR_MASK_ADDR()
+            | rdma_h.IBV_REG_MR_MASK_IOVA()
+            | rdma_h.IBV_REG_MR_MASK_BUF();
+    if ((mask & ~known) != 0 || (mask & rdma_h.IBV_REG_MR_MASK_ADDR()) == 0) {
+      throw new VerbsException(function, Errno.EOPNOTSUPP, "comp_mask 0x" + Long.toHexString(mask));
+    }
+    long address = attr.getLong("addr");
+    long length = attr.getLong("length");
+    int access = attr.getInt("access");
+    long iova =
+        (mask & rdma_h.IBV_REG_MR_MASK_IOVA()) != 0
+            ? attr.getLong("iova")
+            : BufferFunctions.zeroBased(access) ? 0 : address;
+    return (mask & rdma_h.IBV_REG_MR_MASK_BUF()) != 0
+        ? BufferFunctions.register(function, pd, attr.getLong("buf"), address, length, iova, access)
+        : register(function, pd, address, length, iova, access);
+  }
+
+  /** The pointer behind {@code ibv_advise_mr}: the kernel pages in what the device copies. */
+  public int advise_mr(long pd, int advice, int flags, long list, int count) {
+    SoftDomain domain = domain("ibv_advise_mr", pd);
+    if (advice < rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH()
+        || advice > rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT()
+        || (flags & ~rdma_h.IBV_ADVISE_MR_FLAG_FLUSH()) != 0) {
+      return Errno.EINVAL;
+    }
+    return domain.device.engine.locked(() -> advise(domain, list, count));
+  }
+
+  private static int advise(SoftDomain domain, long list, int count) {
+    ScatterList elements = new ScatterList(count);
+    elements.read(list, count);
+    return elements.isAllowed(domain, 0) ? 0 : Errno.ENOENT;
+  }
+}

@@ -1,0 +1,499 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ece;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.raw.ibv_qp_ex;
+import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.ibv_qp_init_attr_ex;
+import dev.verbena.raw.ibv_qp_rate_limit_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.AddressVector;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.SoftSharedQueue;
+import dev.verbena.soft.device.SoftXrcDomain;
+import dev.verbena.soft.transport.ExtendedPosting;
+import dev.verbena.soft.transport.Posting;
+import dev.verbena.soft.transport.QueuePairChoices;
+import dev.verbena.soft.transport.SoftIndirectionTable;
+import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.transport.Spreading;
+import dev.verbena.soft.transport.StateTransitions;
+import dev.verbena.soft.wire.Gids;
+import dev.verbena.soft.wire.Psn;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.util.Map;
+
+/** Queue pairs. */
+final class QueuePairFunctions {
+  private static final Map<Integer, String> FIELDS =
+      Map.ofEntries(
+          Map.entry(rdma_h.IBV_QP_ACCESS_FLAGS(), "qp_access_flags"),
+          Map.entry(rdma_h.IBV_QP_EN_SQD_ASYNC_NOTIFY(), "en_sqd_async_notify"),
+          Map.entry(rdma_h.IBV_QP_PKEY_INDEX(), "pkey_index"),
+          Map.entry(rdma_h.IBV_QP_PORT(), "port_num"),
+          Map.entry(rdma_h.IBV_QP_QKEY(), "qkey"),
+          Map.entry(rdma_h.IBV_QP_AV(), "ah_attr"),
+          Map.entry(rdma_h.IBV_QP_PATH_MTU(), "path_mtu"),
+          Map.entry(rdma_h.IBV_QP_TIMEOUT(), "timeout"),
+          Map.entry(rdma_h.IBV_QP_RETRY_CNT(), "retry_cnt"),
+          Map.entry(rdma_h.IBV_QP_RNR_RETRY(), "rnr_retry"),
+          Map.entry(rdma_h.IBV_QP_RQ_PSN(), "rq_psn"),
+          Map.entry(rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic"),
+          Map.entry(rdma_h.IBV_QP_ALT_PATH(), "alt_ah_attr"),
+          Map.entry(rdma_h.IBV_QP_MIN_RNR_TIMER(), "min_rnr_timer"),
+          Map.entry(rdma_h.IBV_QP_SQ_PSN(), "sq_psn"),
+          Map.entry(rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic"),
+          Map.entry(rdma_h.IBV_QP_PATH_MIG_STATE(), "path_mig_state"),
+          Map.entry(rdma_h.IBV_QP_DEST_QPN(), "dest_qp_num"),
+          Map.entry(rdma_h.IBV_QP_RATE_LIMIT(), "rate_limit"));
+
+  /** The vendor and the options of enhanced connection establishment (ECE). */
+  static final int VENDOR = 0x76_6272;
+
+  private static final int OF_RAW_PACKETS =
+      rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER()
+          | rdma_h.IBV_QP_INIT_ATTR_IND_TABLE()
+          | rdma_h.IBV_QP_INIT_ATTR_RX_HASH();
+  private static final int KNOWN =
+      rdma_h.IBV_QP_INIT_ATTR_PD()
+          | rdma_h.IBV_QP_INIT_ATTR_XRCD()
+          | rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()
+          | rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()
+          | OF_RAW_PACKETS;
+
+  private static SoftQueuePair queuePair(String function, long address) {
+    return Registry.at(function, address, SoftQueuePair.class);
+  }
+
+  private static <T extends SoftObject> T optional(String function, long address, Class<T> type) {
+    return address == 0 ? null : Registry.at(function, address, type);
+  }
+
+  // Creation
+
+  public long ibv_create_qp(long pd, long initAttr) {
+    String function = "ibv_create_qp";
+    SoftDomain domain = MemoryFunctions.domain(function, pd);
+    return create(function, domain.context, domain, null, initAttr, QueuePairChoices.NONE);
+  }
+
+  /** The pointer behind {@code ibv_create_qp_ex}. */
+  public long create_qp_ex(long context, long initAttr) {
+    String function = "ibv_create_qp_ex";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct asked = CStruct.at(initAttr, ibv_qp_init_attr_ex.layout());
+    int mask = asked.getInt("comp_mask");
+    if ((mask & ~KNOWN) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask));
+    }
+    SoftDomain domain =
+        (mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0
+            ? null
+            : MemoryFunctions.domain(function, asked.getLong("pd"));
+    SoftXrcDomain xrcDomain =
+        (mask & rdma_h.IBV_QP_INIT_ATTR_XRCD()) == 0
+            ? null
+            : Registry.at(function, asked.getLong("xrcd"), SoftXrcDomain.class);
+    return create(function, owner, domain, xrcDomain, initAttr, choices(function, asked, mask));
+  }
+
+  private static QueuePairChoices choices(String function, CStruct asked, int mask) {
+    int type = asked.getInt("qp_type");
+    boolean raw = type == rdma_h.IBV_QPT_RAW_PACKET();
+    int flags =
+        (mask & rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()) != 0 ? asked.getInt("create_flags") : 0;
+    if ((flags & ~QueuePairChoices.allowedFlags(type)) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
+    }
+    if (!raw && (mask & OF_RAW_PACKETS) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask & OF_RAW_PACKETS));
+    }
+    int hashed = mask & (rdma_h.IBV_QP_INIT_ATTR_IND_TABLE() | rdma_h.IBV_QP_INIT_ATTR_RX_HASH());
+    if (Integer.bitCount(hashed) == 1) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "rwq_ind_tbl and rx_hash_conf are given together");
+    }
+    return new QueuePairChoices(
+        (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0
+            ? asked.getLong("send_ops_flags")
+            : 0,
+        flags,
+        (mask & rdma_h.IBV_QP_INIT_ATTR_MAX_TSO_HEADER()) != 0
+            ? asked.getShort("max_tso_header")
+            : 0,
+        hashed == 0
+            ? null
+            : Spreading.read(
+                function,
+                Registry.at(function, asked.getLong("rwq_ind_tbl"), SoftIndirectionTable.class),
+                asked.addressOf("rx_hash_conf")));
+  }
+
+  private static long create(
+      String function,
+      SoftContext owner,
+      SoftDomain domain,
+      SoftXrcDomain xrcDomain,
+      long initAttr,
+      QueuePairChoices choices) {
+    CStruct init = CStruct.allocate(ibv_qp_init_attr.layout());
+    init.segment().copyFrom(Memory.at(initAttr, init.size()));
+    checkType(function, init, domain, xrcDomain);
+    checkCapacity(function, init);
+    boolean receiveOnly =
+        init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_RECV() || choices.spreading() != null;
+    SoftCompletionQueue sendQueue =
+        receiveOnly
+            ? null
+            : Registry.at(function, init.getLong("send_cq"), SoftCompletionQueue.class);
+    SoftCompletionQueue receiveQueue =
+        receiveOnly
+            ? null
+            : init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_SEND()
+                ? optional(function, init.getLong("recv_cq"), SoftCompletionQueue.class)
+                : Registry.at(function, init.getLong("recv_cq"), SoftCompletionQueue.class);
+    SoftSharedQueue sharedQueue =
+        receiveOnly ? null : optional(function, init.getLong("srq"), SoftSharedQueue.class);
+    CStruct struct =
+        CStruct.allocate(ibv_qp_ex.layout())
+            .putLong("qp_base.context", owner.address())
+            .putLong("qp_base.qp_context", init.getLong("qp_context"))
+            .putLong("qp_base.pd", domain == null ? 0 : domain.address())
+            .putLong("qp_base.send_cq", init.getLong("send_cq"))
+            .putLong("qp_base.recv_cq", init.getLong("recv_cq"))
+            .putLong("qp_base.srq", init.getLong("srq"))
+            .putInt("qp_base.qp_type", init.getInt("qp_type"));
+    if (choices.operations() != 0) {
+      ExtendedPosting.fill(struct, choices.operations());
+    }
+    return owner.device.engine.locked(
+        () -> {
+          int number = owner.device.newNumber();
+          struct.putInt("qp_base.qp_num", number);
+          SoftQueuePair made =
+              Registry.addWithHandle(
+                  new SoftQueuePair(
+                      owner,
+                      domain,
+                      struct,
+                      init,
+                      number,
+                      sendQueue,
+                      receiveQueue,
+                      sharedQueue,
+                      xrcDomain,
+                      choices));
+          use(made, 1);
+          owner.device.add(made);
+          writeCapacity(init, initAttr);
+          return made.address();
+        });
+  }
+
+  private static void checkType(
+      String function, CStruct init, SoftDomain domain, SoftXrcDomain xrcDomain) {
+    int type = init.getInt("qp_type");
+    if (type == rdma_h.IBV_QPT_XRC_RECV() ? xrcDomain == null : domain == null) {
+      throw new VerbsException(function, Errno.EINVAL, "no protection domain or XRC domain");
+    }
+    if (type != rdma_h.IBV_QPT_RC()
+        && type != rdma_h.IBV_QPT_UC()
+        && type != rdma_h.IBV_QPT_UD()
+        && type != rdma_h.IBV_QPT_RAW_PACKET()
+        && type != rdma_h.IBV_QPT_XRC_SEND()
+        && type != rdma_h.IBV_QPT_XRC_RECV()) {
+      throw new VerbsException(function, Errno.EOPNOTSUPP, "qp_type " + type);
+    }
+  }
+
+  private static void checkCapacity(String function, CStruct init) {
+    check(function, init, "max_send_wr", SoftDevice.MAX_WR);
+    check(function, init, "max_recv_wr", SoftDevice.MAX_WR);
+    check(function, init, "max_send_sge", SoftDevice.MAX_SGE);
+    check(function, init, "max_recv_sge", SoftDevice.MAX_SGE);
+    check(function, init, "max_inline_data", SoftDevice.MAX_INLINE);
+  }
+
+  private static void check(String function, CStruct init, String field, int limit) {
+    int value = init.getInt("cap." + field);
+    if (value < 0 || value > limit) {
+      throw new VerbsException(
+          function, Errno.EINVAL, field + " is at most " + limit + ", not " + value);
+    }
+  }
+
+  private static void writeCapacity(CStruct init, long initAttr) {
+    long offset = ibv_qp_init_attr.cap$offset();
+    long size = ibv_qp_init_attr.cap$layout().byteSize();
+    Memory.at(initAttr + offset, size).copyFrom(Memory.at(init.address() + offset, size));
+  }
+
+  /** Counts a queue pair as a user of what it is made of. */
+  private static void use(SoftQueuePair queuePair, int change) {
+    if (queuePair.domain != null) {
+      queuePair.domain.users += change;
+    } else {
+      queuePair.xrcDomain.users += change;
+    }
+    if (queuePair.sendCompletions != null) {
+      queuePair.sendCompletions.users += change;
+    }
+    if (queuePair.receiveCompletions != null) {
+      queuePair.receiveCompletions.users += change;
+    }
+    if (queuePair.sharedQueue != null) {
+      queuePair.sharedQueue.users += change;
+    }
+    if (queuePair.choices.spreading() != null) {
+      queuePair.choices.spreading().table.users += change;
+    }
+  }
+
+  public void ibv_destroy_qp(long address) {
+    SoftQueuePair queuePair = queuePair("ibv_destroy_qp", address);
+    queuePair.device.engine.locked(
+        () -> {
+          queuePair.requireUnused("ibv_destroy_qp");
+          if (!queuePair.groups.isEmpty()) {
+            throw new VerbsException(
+                "ibv_destroy_qp", Errno.EBUSY, "attached to a multicast group");
+          }
+          queuePair.close();
+          queuePair.device.remove(queuePair);
+          queuePair.detachCounters();
+          use(queuePair, -1);
+          Registry.removeWithHandle(queuePair);
+        });
+    queuePair.context.events.forget(queuePair);
+  }
+
+  public long ibv_qp_to_qp_ex(long address) {
+    return queuePair("ibv_qp_to_qp_ex", address).choices.operations() != 0 ? address : 0;
+  }
+
+  // State
+
+  public void ibv_modify_qp(long address, long attributes, int mask) {
+    SoftQueuePair queuePair = queuePair("ibv_modify_qp", address);
+    CStruct attr = CStruct.at(attributes, ibv_qp_attr.layout());
+    queuePair.device.engine.locked(() -> modify(queuePair, attr, mask));
+  }
+
+  private static void modify(SoftQueuePair queuePair, CStruct attr, int mask) {
+    String function = "ibv_modify_qp";
+    int current =
+        (mask & rdma_h.IBV_QP_CUR_STATE()) != 0 ? attr.getInt("cur_qp_state") : queuePair.state;
+    int next = (mask & rdma_h.IBV_QP_STATE()) != 0 ? attr.getInt("qp_state") : current;
+    if (current != queuePair.state) {
+      throw new VerbsException(
+          function,
+          Errno.EINVAL,
+          "cur_qp_state is " + current + ", the state is " + queuePair.state);
+    }
+    StateTransitions.check(queuePair.type, current, next, mask);
+    checkValues(queuePair, attr, mask);
+    AddressVector path = queuePair.path;
+    if ((mask & rdma_h.IBV_QP_AV()) != 0) {
+      path = AddressVector.read(function, queuePair.device, attr.addressOf("ah_attr"));
+    }
+    if ((mask & rdma_h.IBV_QP_ALT_PATH()) != 0) {
+      queuePair.alternatePath =
+          AddressVector.read(function, queuePair.device, attr.addressOf("alt_ah_attr"));
+      copy(attr, queuePair.attributes, "alt_port_num");
+      copy(attr, queuePair.attributes, "alt_timeout");
+      copy(attr, queuePair.attributes, "alt_pkey_index");
+    }
+    queuePair.path = path;
+    FIELDS.forEach(
+        (bit, field) -> {
+          if ((mask & bit) != 0) {
+            copy(attr, queuePair.attributes, field);
+          }
+        });
+    if ((mask & rdma_h.IBV_QP_DEST_QPN()) != 0) {
+      queuePair.remoteNumber = attr.getInt("dest_qp_num") & Psn.MASK;
+    }
+    queuePair.modified(mask, next);
+    if ((mask & rdma_h.IBV_QP_PATH_MIG_STATE()) != 0 && queuePair.alternatePath != null) {
+      if (attr.getInt("path_mig_state") == rdma_h.IBV_MIG_MIGRATED()) {
+        queuePair.migrate();
+      } else {
+        queuePair.attributes.putInt("path_mig_state", rdma_h.IBV_MIG_ARMED());
+      }
+    }
+  }
+
+  private static void checkValues(SoftQueuePair queuePair, CStruct attr, int mask) {
+    String function = "ibv_modify_qp";
+    if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
+      SoftPort _ = queuePair.device.port(function, attr.getByte("port_num"));
+    }
+    if ((mask & rdma_h.IBV_QP_PKEY_INDEX()) != 0 && attr.getShort("pkey_index") != 0) {
+      throw new VerbsException(function, Errno.EINVAL, "pkey_index must be 0");
+    }
+    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
+      int mtu = attr.getInt("path_mtu");
+      if (mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode()) {
+        throw new VerbsException(
+            function,
+            Errno.EINVAL,
+            "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
+      }
+    }
+    checkReads(attr, mask, rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic");
+    checkReads(attr, mask, rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic");
+  }
+
+  private static void checkReads(CStruct attr, int mask, int bit, String field) {
+    if ((mask & bit) != 0 && attr.getByte(field) > SoftDevice.MAX_READS) {
+      throw new VerbsException(
+          "ibv_modify_qp",
+          Errno.EINVAL,
+          field + " is at most " + SoftDevice.MAX_READS + ", not " + attr.getByte(field));
+    }
+  }
+
+  private static void copy(CStruct from, CStruct to, String field) {
+    long size = ibv_qp_attr.layout().select(PathElement.groupElement(field)).byteSize();
+    Memory.at(to.addressOf(field), size).copyFrom(Memory.at(from.addressOf(field), size));
+  }
+
+  public void ibv_query_ece(long address, long ece) {
+    SoftQueuePair queuePair = queuePair("ibv_query_ece", address);
+    CStruct.at(ece, ibv_ece.layout())
+        .putInt("vendor_id", VENDOR)
+        .putInt("options", queuePair.connectionOptions)
+        .putInt("comp_mask", 0);
+  }
+
+  /** {@code ibv_set_ece}: the options that the device knows are kept, and have no effect. */
+  public void ibv_set_ece(long address, long ece) {
+    SoftQueuePair queuePair = queuePair("ibv_set_ece", address);
+    CStruct asked = CStruct.at(ece, ibv_ece.layout());
+    int options = asked.getInt("options");
+    if (asked.getInt("comp_mask") != 0 || (asked.getInt("vendor_id") != VENDOR && options != 0)) {
+      throw new VerbsException(
+          "ibv_set_ece",
+          Errno.EINVAL,
+          "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
+    }
+    queuePair.device.engine.locked(
+        () -> {
+          queuePair.connectionOptions = options & SoftQueuePair.CONNECTION_OPTIONS;
+        });
+  }
+
+  /** The pointer behind {@code ibv_modify_qp_rate_limit}: limits are kept, and have no effect. */
+  public int modify_qp_rate_limit(long address, long attributes) {
+    SoftQueuePair queuePair = queuePair("ibv_modify_qp_rate_limit", address);
+    CStruct attr = CStruct.at(attributes, ibv_qp_rate_limit_attr.layout());
+    int rate = attr.getInt("rate_limit");
+    if (Integer.compareUnsigned(rate, SoftDevice.MAX_RATE) > 0 || attr.getInt("comp_mask") != 0) {
+      return Errno.EINVAL;
+    }
+    return queuePair.device.engine.locked(
+        () -> {
+          if (queuePair.state != rdma_h.IBV_QPS_RTS()) {
+            return Errno.EINVAL;
+          }
+          queuePair.attributes.putInt("rate_limit", rate);
+          return 0;
+        });
+  }
+
+  public void ibv_query_qp(long address, long attributes, int mask, long initAttr) {
+    SoftQueuePair queuePair = queuePair("ibv_query_qp", address);
+    queuePair.device.engine.locked(
+        () -> {
+          queuePair.attributes.copyTo(attributes);
+          queuePair.init.copyTo(initAttr);
+          long cap = ibv_qp_init_attr.cap$layout().byteSize();
+          CStruct attr =
+              CStruct.at(attributes, ibv_qp_attr.layout())
+                  .putInt("qp_state", queuePair.state)
+                  .putInt("cur_qp_state", queuePair.state)
+                  .putByte("sq_draining", queuePair.isDraining() ? 1 : 0);
+          Memory.at(attr.addressOf("cap"), cap)
+              .copyFrom(Memory.at(queuePair.init.addressOf("cap"), cap));
+        });
+  }
+
+  public int ibv_query_qp_data_in_order(long address, int opcode, int flags) {
+    SoftQueuePair _ = queuePair("ibv_query_qp_data_in_order", address);
+    return 0;
+  }
+
+  // Multicast
+
+  public void ibv_attach_mcast(long address, long gid, short lid) {
+    SoftQueuePair queuePair = queuePair("ibv_attach_mcast", address);
+    Gids group = Gids.read(gid);
+    queuePair.device.engine.locked(
+        () -> {
+          if (queuePair.type != rdma_h.IBV_QPT_UD() || !group.isMulticast()) {
+            throw new VerbsException(
+                "ibv_attach_mcast", Errno.EINVAL, "not a UD queue pair and a multicast group");
+          }
+          if (queuePair.groups.add(group)) {
+            queuePair.device.attach(queuePair, group);
+          }
+        });
+  }
+
+  public void ibv_detach_mcast(long address, long gid, short lid) {
+    SoftQueuePair queuePair = queuePair("ibv_detach_mcast", address);
+    Gids group = Gids.read(gid);
+    queuePair.device.engine.locked(
+        () -> {
+          if (!queuePair.groups.remove(group)) {
+            throw new VerbsException("ibv_detach_mcast", Errno.EINVAL, "not attached");
+          }
+          queuePair.device.detach(queuePair, group);
+        });
+  }
+
+  // Posting
+
+  /** The pointer behind {@code ibv_post_send}. */
+  public int post_send(long address, long wr, long badWr) {
+    SoftQueuePair queuePair = SoftQueuePair.at(address);
+    if (queuePair == null) {
+      Memory.putLong(badWr, wr);
+      return Errno.EINVAL;
+    }
+    return Posting.send(queuePair, wr, badWr);
+  }
+
+  /** The pointer behind {@code ibv_post_recv}. */
+  public int post_recv(long address, long wr, long badWr) {
+    SoftQueuePair queuePair = SoftQueuePair.at(address);
+    if (queuePair == null
+        || queuePair.receives == null
+        || queuePair.state == rdma_h.IBV_QPS_RESET()) {
+      Memory.putLong(badWr, wr);
+      return Errno.EINVAL;
+    }
+    if (queuePair.device.queuesFull) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM;
+    }
+    int errno = queuePair.receives.post(wr, badWr);
+    if (queuePair.state == rdma_h.IBV_QPS_ERR()) {
+      queuePair.device.engine.request(queuePair.task);
+    }
+    return errno;
+  }
+}

@@ -1,0 +1,116 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_srq;
+import dev.verbena.raw.ibv_srq_attr;
+import dev.verbena.raw.ibv_srq_init_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.ReceiveQueue;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftSharedQueue;
+
+/** Shared receive queues. */
+final class SharedQueueFunctions {
+  private static SoftSharedQueue queue(String function, long address) {
+    return Registry.at(function, address, SoftSharedQueue.class);
+  }
+
+  public long ibv_create_srq(long pd, long initAttr) {
+    SoftDomain domain = MemoryFunctions.domain("ibv_create_srq", pd);
+    CStruct init = CStruct.at(initAttr, ibv_srq_init_attr.layout());
+    return domain.device.engine.locked(() -> create("ibv_create_srq", domain, init)).address();
+  }
+
+  /** Creates a queue from a {@code struct ibv_srq_init_attr}, or the extended one. */
+  static SoftSharedQueue create(String function, SoftDomain domain, CStruct init) {
+    int capacity = init.getInt("attr.max_wr");
+    int elements = init.getInt("attr.max_sge");
+    if (capacity < 1 || capacity > SoftDevice.MAX_WR) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "max_wr is 1 to " + SoftDevice.MAX_WR + ", not " + capacity);
+    }
+    if (elements < 0 || elements > SoftDevice.MAX_SGE) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "max_sge is at most " + SoftDevice.MAX_SGE + ", not " + elements);
+    }
+    CStruct struct =
+        CStruct.allocate(ibv_srq.layout())
+            .putLong("context", domain.context.address())
+            .putLong("srq_context", init.getLong("srq_context"))
+            .putLong("pd", domain.address());
+    domain.users++;
+    return Registry.addWithHandle(
+        new SoftSharedQueue(domain, struct, new ReceiveQueue(capacity, elements)));
+  }
+
+  public void ibv_modify_srq(long address, long attributes, int mask) {
+    SoftSharedQueue queue = queue("ibv_modify_srq", address);
+    CStruct attr = CStruct.at(attributes, ibv_srq_attr.layout());
+    queue.device.engine.locked(
+        () -> {
+          boolean resize = (mask & rdma_h.IBV_SRQ_MAX_WR()) != 0;
+          int capacity = resize ? attr.getInt("max_wr") : queue.requests.capacity();
+          int limit =
+              (mask & rdma_h.IBV_SRQ_LIMIT()) != 0 ? attr.getInt("srq_limit") : queue.limit();
+          if (capacity < 1 || capacity > SoftDevice.MAX_WR || limit < 0 || limit > capacity) {
+            throw new VerbsException(
+                "ibv_modify_srq", Errno.EINVAL, "max_wr " + capacity + ", srq_limit " + limit);
+          }
+          if (resize && !queue.requests.resize(capacity)) {
+            throw new VerbsException("ibv_modify_srq", Errno.EINVAL, "more requests wait");
+          }
+          if ((mask & rdma_h.IBV_SRQ_LIMIT()) != 0) {
+            queue.limit(limit);
+          }
+        });
+  }
+
+  public void ibv_query_srq(long address, long attributes) {
+    SoftSharedQueue queue = queue("ibv_query_srq", address);
+    queue.device.engine.locked(
+        () -> {
+          CStruct.at(attributes, ibv_srq_attr.layout())
+              .putInt("max_wr", queue.requests.capacity())
+              .putInt("max_sge", queue.requests.maxElements())
+              .putInt("srq_limit", queue.limit());
+        });
+  }
+
+  public void ibv_destroy_srq(long address) {
+    SoftSharedQueue queue = queue("ibv_destroy_srq", address);
+    queue.device.engine.locked(
+        () -> {
+          queue.requireUnused("ibv_destroy_srq");
+          queue.domain.users--;
+          if (queue.number != 0) {
+            queue.xrcDomain.root.remove(queue);
+            queue.xrcDomain.users--;
+          }
+          if (queue.completionQueue != null) {
+            queue.completionQueue.forget(queue);
+            queue.completionQueue.users--;
+          }
+          Registry.removeWithHandle(queue);
+        });
+    queue.domain.context.events.forget(queue);
+  }
+
+  /** The pointer behind {@code ibv_post_srq_recv}. */
+  public int post_srq_recv(long address, long wr, long badWr) {
+    SoftSharedQueue queue = SoftSharedQueue.at(address);
+    if (queue == null) {
+      Memory.putLong(badWr, wr);
+      return Errno.EINVAL;
+    }
+    if (queue.device.queuesFull) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM;
+    }
+    return queue.requests.post(wr, badWr);
+  }
+}

@@ -1,0 +1,111 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.internal.Binding;
+import dev.verbena.internal.Libibverbs;
+import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Verbs;
+import dev.verbena.soft.cm.CmManager;
+import dev.verbena.soft.cm.CmQueues;
+import dev.verbena.soft.device.FailingCalls;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftRegion;
+import dev.verbena.soft.device.Topology;
+import dev.verbena.soft.engine.Engine;
+import dev.verbena.soft.wire.Gids;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** The provider of a network: the functions that libibverbs and librdmacm export, in Java. */
+public final class SoftProvider implements Provider {
+  private final Topology network;
+  private final Engine engine;
+  private final FailingCalls failingCalls;
+  private final Verbs verbs;
+  private final Librdmacm rdmacm;
+  private final CmManager manager;
+  private final Set<String> functions = new HashSet<>();
+
+  public SoftProvider(Topology network, Engine engine, FailingCalls failingCalls) {
+    this.network = network;
+    this.engine = engine;
+    this.failingCalls = failingCalls;
+    verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network, engine)));
+    manager = new CmManager(network, engine, verbs);
+    rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
+  }
+
+  /** The names of the C functions that can be made to fail. */
+  public Set<String> functions() {
+    return functions;
+  }
+
+  private List<Object> cmFunctions() {
+    CmQueues queues = new CmQueues(manager);
+    CmChannelFunctions channels = new CmChannelFunctions(manager, queues);
+    CmQueueFunctions queueFunctions = new CmQueueFunctions(manager, queues);
+    return List.of(
+        channels,
+        queueFunctions,
+        new CmDeviceFunctions(manager),
+        new CmIdFunctions(manager, channels, queueFunctions),
+        new CmNameFunctions(manager, channels),
+        new CmConnectionFunctions(manager, channels, queues, queueFunctions),
+        new CmMulticastFunctions(manager, channels, queues));
+  }
+
+  /** Binds an interface of C functions to objects that have methods of these names. */
+  private <T> T bind(Class<T> type, Class<?> exported, List<Object> parts) {
+    FunctionTable table = new FunctionTable(parts);
+    functions.addAll(table.names());
+    return Binding.toJava(
+        type,
+        Proxy.newProxyInstance(
+            exported.getClassLoader(),
+            new Class<?>[] {exported},
+            (proxy, method, arguments) ->
+                method.getDeclaringClass() == Object.class
+                    ? method.invoke(this, arguments)
+                    : table.call(failingCalls, method.getName(), arguments)));
+  }
+
+  /** Returns RDMA CM of the network. */
+  public CmManager manager() {
+    return manager;
+  }
+
+  @Override
+  public Verbs verbs() {
+    return verbs;
+  }
+
+  @Override
+  public Librdmacm rdmacm() {
+    return rdmacm;
+  }
+
+  @Override
+  public boolean owns(long context) {
+    SoftDevice device = Registry.deviceOf(context);
+    return device != null ? device.fabric == network : manager.opened(context);
+  }
+
+  @Override
+  public void memoryOf(long region, MemorySegment memory) {
+    if (Registry.find(region) instanceof SoftRegion known) {
+      engine.locked(() -> known.hold(memory));
+    }
+  }
+
+  @Override
+  public boolean serves(InetAddress address) {
+    Gids gid = Gids.of(address);
+    return engine.locked(() -> network.port(gid.high(), gid.low()) != null)
+        || network.isNear(address);
+  }
+}

@@ -1,0 +1,190 @@
+package dev.verbena.soft.functions;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_rwq_ind_table;
+import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
+import dev.verbena.raw.ibv_wq;
+import dev.verbena.raw.ibv_wq_attr;
+import dev.verbena.raw.ibv_wq_init_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.ReceiveQueue;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.transport.SoftIndirectionTable;
+import dev.verbena.soft.transport.SoftWorkQueue;
+
+/** Work queues and receive indirection tables. */
+final class WorkQueueFunctions {
+  static final int MAX_TABLE = 512;
+
+  private static final int FLAGS =
+      rdma_h.IBV_WQ_FLAGS_CVLAN_STRIPPING()
+          | rdma_h.IBV_WQ_FLAGS_SCATTER_FCS()
+          | rdma_h.IBV_WQ_FLAGS_DELAY_DROP()
+          | rdma_h.IBV_WQ_FLAGS_PCI_WRITE_END_PADDING();
+
+  private static SoftWorkQueue queue(String function, long address) {
+    return Registry.at(function, address, SoftWorkQueue.class);
+  }
+
+  /** The pointer behind {@code ibv_create_wq}. */
+  public long create_wq(long context, long attributes) {
+    String function = "ibv_create_wq";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_wq_init_attr.layout());
+    SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
+    SoftCompletionQueue completions =
+        Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
+    int requests = attr.getInt("max_wr");
+    int elements = attr.getInt("max_sge");
+    if (attr.getInt("wq_type") != rdma_h.IBV_WQT_RQ()
+        || requests < 1
+        || requests > SoftDevice.MAX_WR
+        || elements < 1
+        || elements > SoftDevice.MAX_SGE) {
+      throw new VerbsException(
+          function,
+          Errno.EINVAL,
+          "max_wr is 1 to %d, not %d; max_sge is 1 to %d, not %d"
+              .formatted(SoftDevice.MAX_WR, requests, SoftDevice.MAX_SGE, elements));
+    }
+    boolean hasFlags = (attr.getInt("comp_mask") & rdma_h.IBV_WQ_INIT_ATTR_FLAGS()) != 0;
+    int flags = hasFlags ? attr.getInt("create_flags") : 0;
+    if ((flags & ~FLAGS) != 0) {
+      throw new VerbsException(
+          function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
+    }
+    return owner.device.engine.locked(
+        () -> {
+          int number = owner.device.newNumber();
+          CStruct struct =
+              CStruct.allocate(ibv_wq.layout())
+                  .putLong("context", context)
+                  .putLong("pd", domain.address())
+                  .putLong("cq", completions.address())
+                  .putInt("wq_num", number)
+                  .putInt("wq_type", rdma_h.IBV_WQT_RQ())
+                  .putLong("post_recv", FunctionTable.pointer("post_wq_recv").address());
+          SoftWorkQueue made =
+              new SoftWorkQueue(
+                  domain, struct, completions, new ReceiveQueue(requests, elements), number);
+          made.flags(flags);
+          domain.users++;
+          completions.users++;
+          return Registry.addWithHandle(made).address();
+        });
+  }
+
+  /** The pointer behind {@code ibv_modify_wq}. */
+  public int modify_wq(long address, long attributes) {
+    SoftWorkQueue queue = queue("ibv_modify_wq", address);
+    CStruct attr = CStruct.at(attributes, ibv_wq_attr.layout());
+    return queue.device.engine.locked(() -> modify(queue, attr, attr.getInt("attr_mask")));
+  }
+
+  private static int modify(SoftWorkQueue queue, CStruct attr, int mask) {
+    int current =
+        (mask & rdma_h.IBV_WQ_ATTR_CURR_STATE()) != 0 ? attr.getInt("curr_wq_state") : queue.state;
+    int next = (mask & rdma_h.IBV_WQ_ATTR_STATE()) != 0 ? attr.getInt("wq_state") : current;
+    int flags = (mask & rdma_h.IBV_WQ_ATTR_FLAGS()) != 0 ? attr.getInt("flags") : 0;
+    int flagsMask = (mask & rdma_h.IBV_WQ_ATTR_FLAGS()) != 0 ? attr.getInt("flags_mask") : 0;
+    if (current != queue.state || !isTransition(current, next)) {
+      return Errno.EINVAL;
+    }
+    if (((flags | flagsMask) & ~FLAGS) != 0) {
+      return Errno.EOPNOTSUPP;
+    }
+    queue.flags((flags & flagsMask) | (queue.flags() & ~flagsMask));
+    if (next != current) {
+      queue.modify(next);
+    }
+    return 0;
+  }
+
+  private static boolean isTransition(int from, int to) {
+    return from == to
+        || to == rdma_h.IBV_WQS_RESET()
+        || (to == rdma_h.IBV_WQS_RDY() && from == rdma_h.IBV_WQS_RESET())
+        || (to == rdma_h.IBV_WQS_ERR() && from == rdma_h.IBV_WQS_RDY());
+  }
+
+  /** The pointer behind {@code ibv_destroy_wq}. */
+  public int destroy_wq(long address) {
+    SoftWorkQueue queue = queue("ibv_destroy_wq", address);
+    queue.device.engine.locked(
+        () -> {
+          queue.requireUnused("ibv_destroy_wq");
+          queue.completions.forget(queue);
+          queue.completions.users--;
+          queue.domain.users--;
+          Registry.removeWithHandle(queue);
+        });
+    queue.domain.context.events.forget(queue);
+    return 0;
+  }
+
+  /** The pointer behind {@code ibv_post_wq_recv}. */
+  public int post_wq_recv(long address, long wr, long badWr) {
+    SoftWorkQueue queue = SoftWorkQueue.at(address);
+    if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
+      Memory.putLong(badWr, wr);
+      return Errno.EINVAL;
+    }
+    if (queue.device.queuesFull) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM;
+    }
+    int errno = queue.receives.post(wr, badWr);
+    if (queue.state == rdma_h.IBV_WQS_ERR()) {
+      queue.device.engine.locked(queue::flush);
+    }
+    return errno;
+  }
+
+  /** The pointer behind {@code ibv_create_rwq_ind_table}. */
+  public long create_rwq_ind_table(long context, long attributes) {
+    String function = "ibv_create_rwq_ind_table";
+    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    CStruct attr = CStruct.at(attributes, ibv_rwq_ind_table_init_attr.layout());
+    int logarithm = attr.getInt("log_ind_tbl_size");
+    if (logarithm < 0 || 1L << logarithm > MAX_TABLE || attr.getInt("comp_mask") != 0) {
+      throw new VerbsException(
+          function, Errno.EINVAL, "a table has at most " + MAX_TABLE + " entries");
+    }
+    SoftWorkQueue[] queues = new SoftWorkQueue[1 << logarithm];
+    for (int i = 0; i < queues.length; i++) {
+      queues[i] = queue(function, Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
+    }
+    return owner.device.engine.locked(
+        () -> {
+          CStruct struct =
+              CStruct.allocate(ibv_rwq_ind_table.layout())
+                  .putLong("context", context)
+                  .putInt("ind_tbl_num", owner.device.newNumber());
+          SoftIndirectionTable table = new SoftIndirectionTable(owner, struct, queues);
+          table.use(1);
+          owner.users++;
+          return Registry.addWithHandle(table).address();
+        });
+  }
+
+  /** The pointer behind {@code ibv_destroy_rwq_ind_table}. */
+  public int destroy_rwq_ind_table(long address) {
+    SoftIndirectionTable table =
+        Registry.at("ibv_destroy_rwq_ind_table", address, SoftIndirectionTable.class);
+    table.device.engine.locked(
+        () -> {
+          table.requireUnused("ibv_destroy_rwq_ind_table");
+          table.use(-1);
+          table.context.users--;
+          Registry.removeWithHandle(table);
+        });
+    return 0;
+  }
+}

@@ -1,0 +1,200 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Upcalls;
+import dev.verbena.raw.ibv_cq_ex;
+import dev.verbena.raw.ibv_wc_tm_info;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Completion;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The functions behind the pointers of {@code struct ibv_cq_ex}: polling with {@code
+ * ibv_start_poll}, and reading the fields of the current completion.
+ */
+public final class ExtendedPolling {
+  private static final long STATUS = Abi.current().offsetOf(ibv_cq_ex.layout(), "status");
+  private static final long WR_ID = Abi.current().offsetOf(ibv_cq_ex.layout(), "wr_id");
+
+  /** The pointers, by the names of the fields. */
+  private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
+
+  private ExtendedPolling() {}
+
+  /** Sets the pointers of a queue that was asked for some fields. */
+  public static void fill(String function, CStruct queue, long wcFlags) {
+    set(
+        queue,
+        "start_poll",
+        "next_poll",
+        "end_poll",
+        "read_opcode",
+        "read_vendor_err",
+        "read_wc_flags");
+    long left = wcFlags;
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_BYTE_LEN(), "read_byte_len");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_IMM(), "read_imm_data");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_QP_NUM(), "read_qp_num");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SRC_QP(), "read_src_qp");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SLID(), "read_slid");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SL(), "read_sl");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS(), "read_dlid_path_bits");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_CVLAN(), "read_cvlan");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_FLOW_TAG(), "read_flow_tag");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_TM_INFO(), "read_tm_info");
+    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP(), "read_completion_ts");
+    left =
+        set(
+            queue,
+            left,
+            rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK(),
+            "read_completion_wallclock_ns");
+    if (left != 0) {
+      throw new VerbsException(function, Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(left));
+    }
+  }
+
+  private static long set(CStruct queue, long flags, int flag, String field) {
+    if ((flags & flag) != 0) {
+      set(queue, field);
+    }
+    return flags & ~flag;
+  }
+
+  private static void set(CStruct queue, String... fields) {
+    for (String field : fields) {
+      queue.putLong(field, pointer(field).address());
+    }
+  }
+
+  /** Whether C calls a method: its first argument is the address of a struct. */
+  private static boolean isFunction(Method method) {
+    return Modifier.isPublic(method.getModifiers()) && method.getParameterTypes()[0] == long.class;
+  }
+
+  private static synchronized MemorySegment pointer(String field) {
+    if (POINTERS.isEmpty()) {
+      for (Method method : ExtendedPolling.class.getDeclaredMethods()) {
+        if (isFunction(method)) {
+          try {
+            POINTERS.put(method.getName(), Upcalls.stub(MethodHandles.lookup().unreflect(method)));
+          } catch (IllegalAccessException e) {
+            throw new AssertionError(e);
+          }
+        }
+      }
+    }
+    return POINTERS.get(field);
+  }
+
+  private static SoftCompletionQueue queue(long address) {
+    SoftCompletionQueue queue = SoftCompletionQueue.at(address);
+    if (queue == null) {
+      throw new IllegalStateException("the completion queue was destroyed");
+    }
+    return queue;
+  }
+
+  private static Completion current(long address) {
+    return queue(address).current;
+  }
+
+  public static int start_poll(long address, long attributes) {
+    SoftCompletionQueue queue = queue(address);
+    queue.polling.lock();
+    int result = Errno.EIO;
+    try {
+      result = next_poll(address);
+    } finally {
+      if (result != 0) {
+        queue.polling.unlock();
+      }
+    }
+    return result;
+  }
+
+  public static int next_poll(long address) {
+    SoftCompletionQueue queue = queue(address);
+    if (!queue.poll(queue.current)) {
+      return Errno.ENOENT;
+    }
+    Memory.putInt(address + STATUS, queue.current.status);
+    Memory.putLong(address + WR_ID, queue.current.wrId);
+    return 0;
+  }
+
+  public static void end_poll(long address) {
+    queue(address).polling.unlock();
+  }
+
+  public static int read_opcode(long address) {
+    return current(address).opcode;
+  }
+
+  public static int read_vendor_err(long address) {
+    return SoftCompletionQueue.vendorError(current(address));
+  }
+
+  public static int read_byte_len(long address) {
+    return current(address).length;
+  }
+
+  public static int read_imm_data(long address) {
+    return current(address).immediate;
+  }
+
+  public static int read_qp_num(long address) {
+    return current(address).queuePair;
+  }
+
+  public static int read_src_qp(long address) {
+    return current(address).sourceQueuePair;
+  }
+
+  public static int read_wc_flags(long address) {
+    return current(address).flags;
+  }
+
+  public static int read_slid(long address) {
+    return 0;
+  }
+
+  public static byte read_sl(long address) {
+    return (byte) current(address).serviceLevel;
+  }
+
+  public static byte read_dlid_path_bits(long address) {
+    return (byte) current(address).pathBits;
+  }
+
+  public static short read_cvlan(long address) {
+    return (short) current(address).vlanTag;
+  }
+
+  public static int read_flow_tag(long address) {
+    return current(address).flowTag;
+  }
+
+  public static void read_tm_info(long address, long info) {
+    Memory.putLong(info + ibv_wc_tm_info.tag$offset(), current(address).tag);
+    Memory.putInt(info + ibv_wc_tm_info.priv$offset(), current(address).tagData);
+  }
+
+  public static long read_completion_ts(long address) {
+    return current(address).timestamp;
+  }
+
+  public static long read_completion_wallclock_ns(long address) {
+    return current(address).wallClock;
+  }
+}

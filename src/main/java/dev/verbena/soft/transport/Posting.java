@@ -1,0 +1,168 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.Errno;
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_ah;
+import dev.verbena.raw.ibv_send_wr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.ScatterList;
+import dev.verbena.soft.device.SoftAddressHandle;
+import dev.verbena.soft.device.SoftWindow;
+
+/** {@code ibv_post_send}: takes lists of {@code struct ibv_send_wr} into send queues. */
+public final class Posting {
+  private static final long WR_ID = ibv_send_wr.wr_id$offset();
+  private static final long NEXT = ibv_send_wr.next$offset();
+  private static final long SG_LIST = ibv_send_wr.sg_list$offset();
+  private static final long NUM_SGE = ibv_send_wr.num_sge$offset();
+  private static final long OPCODE = ibv_send_wr.opcode$offset();
+  private static final long FLAGS = ibv_send_wr.send_flags$offset();
+  private static final long IMMEDIATE = ibv_send_wr.imm_data$offset();
+  private static final long RDMA = ibv_send_wr.wr$offset() + ibv_send_wr.wr.rdma$offset();
+  private static final long RDMA_ADDRESS = RDMA + ibv_send_wr.wr.rdma.remote_addr$offset();
+  private static final long RDMA_KEY = RDMA + ibv_send_wr.wr.rdma.rkey$offset();
+  private static final long ATOMIC = ibv_send_wr.wr$offset() + ibv_send_wr.wr.atomic$offset();
+  private static final long ATOMIC_ADDRESS = ATOMIC + ibv_send_wr.wr.atomic.remote_addr$offset();
+  private static final long ATOMIC_KEY = ATOMIC + ibv_send_wr.wr.atomic.rkey$offset();
+  private static final long COMPARE_ADD = ATOMIC + ibv_send_wr.wr.atomic.compare_add$offset();
+  private static final long SWAP = ATOMIC + ibv_send_wr.wr.atomic.swap$offset();
+  private static final long UD = ibv_send_wr.wr$offset() + ibv_send_wr.wr.ud$offset();
+  private static final long UD_HANDLE = UD + ibv_send_wr.wr.ud.ah$offset();
+  private static final long UD_NUMBER = UD + ibv_send_wr.wr.ud.remote_qpn$offset();
+  private static final long UD_KEY = UD + ibv_send_wr.wr.ud.remote_qkey$offset();
+  private static final long XRC_QUEUE =
+      ibv_send_wr.qp_type$offset()
+          + ibv_send_wr.qp_type.xrc$offset()
+          + ibv_send_wr.qp_type.xrc.remote_srqn$offset();
+  private static final long BIND = ibv_send_wr.bind_mw$offset();
+  private static final long BIND_WINDOW = BIND + ibv_send_wr.bind_mw.mw$offset();
+  private static final long BIND_KEY = BIND + ibv_send_wr.bind_mw.rkey$offset();
+  private static final long BIND_INFO = BIND + ibv_send_wr.bind_mw.bind_info$offset();
+
+  private static final long TSO = ibv_send_wr.tso$offset();
+  private static final long TSO_HEADER = TSO + ibv_send_wr.tso.hdr$offset();
+  private static final long TSO_HEADER_SIZE = TSO + ibv_send_wr.tso.hdr_sz$offset();
+  private static final long TSO_SEGMENT = TSO + ibv_send_wr.tso.mss$offset();
+
+  private static final long AH_HANDLE = Abi.current().offsetOf(ibv_ah.layout(), "handle");
+
+  private Posting() {}
+
+  /** Posts a list: 0, or the errno of the request that {@code badWr} then names. */
+  public static int send(SoftQueuePair queuePair, long first, long badWr) {
+    SendQueue sends = queuePair.sends;
+    long wr = first;
+    int errno = 0;
+    int count = 0;
+    sends.posting.lock();
+    try {
+      while (wr != 0 && (errno = take(queuePair, sends, count, wr)) == 0) {
+        count++;
+        wr = Memory.getLong(wr + NEXT);
+      }
+    } finally {
+      if (wr != 0) {
+        Memory.putLong(badWr, wr);
+      }
+      sends.post(count);
+      sends.posting.unlock();
+      if (count > 0) {
+        queuePair.device.engine.request(queuePair.task);
+      }
+    }
+    return errno;
+  }
+
+  private static int take(SoftQueuePair queuePair, SendQueue sends, int pending, long wr) {
+    if (!queuePair.takesSends()) {
+      return Errno.EINVAL;
+    }
+    if (sends.isFull(pending) || queuePair.device.queuesFull) {
+      return Errno.ENOMEM;
+    }
+    int elements = Memory.getInt(wr + NUM_SGE);
+    if (elements < 0 || elements > sends.maxElements()) {
+      return Errno.EINVAL;
+    }
+    SendRequest request = sends.free(pending);
+    request.wrId = Memory.getLong(wr + WR_ID);
+    request.opcode = Memory.getInt(wr + OPCODE);
+    request.flags = Memory.getInt(wr + FLAGS);
+    request.immediate = Memory.getInt(wr + IMMEDIATE);
+    request.elements.read(Memory.getLong(wr + SG_LIST), elements);
+    if (request.has(rdma_h.IBV_SEND_INLINE()) && !takeInline(sends, request)) {
+      return Errno.EINVAL;
+    }
+    if (queuePair.type == rdma_h.IBV_QPT_UD()) {
+      request.handle = addressHandle(Memory.getLong(wr + UD_HANDLE));
+      request.remoteQueuePair = Memory.getInt(wr + UD_NUMBER);
+      request.remoteQueueKey = Memory.getInt(wr + UD_KEY);
+      return request.handle == null ? Errno.EINVAL : 0;
+    }
+    if (queuePair.type == rdma_h.IBV_QPT_RAW_PACKET()) {
+      return request.opcode == rdma_h.IBV_WR_TSO()
+          ? takeHeader(
+              sends,
+              request,
+              Memory.getLong(wr + TSO_HEADER),
+              Memory.getShort(wr + TSO_HEADER_SIZE),
+              Memory.getShort(wr + TSO_SEGMENT))
+          : 0;
+    }
+    if (request.isAtomic()) {
+      request.remoteAddress = Memory.getLong(wr + ATOMIC_ADDRESS);
+      request.remoteKey = Memory.getInt(wr + ATOMIC_KEY);
+      request.compareAdd = Memory.getLong(wr + COMPARE_ADD);
+      request.swap = Memory.getLong(wr + SWAP);
+    } else if (request.opcode == rdma_h.IBV_WR_BIND_MW()) {
+      request.window = window(Memory.getLong(wr + BIND_WINDOW));
+      request.bindKey = Memory.getInt(wr + BIND_KEY);
+      request.readBindInfo(wr + BIND_INFO);
+    } else {
+      request.remoteAddress = Memory.getLong(wr + RDMA_ADDRESS);
+      request.remoteKey = Memory.getInt(wr + RDMA_KEY);
+    }
+    if (queuePair.type == rdma_h.IBV_QPT_XRC_SEND()) {
+      request.sharedQueue = Memory.getInt(wr + XRC_QUEUE);
+    }
+    return 0;
+  }
+
+  /** Copies the header of a TSO request; the result is an errno. */
+  static int takeHeader(
+      SendQueue sends, SendRequest request, long header, short headerSize, short segmentSize) {
+    request.headerLength = Short.toUnsignedInt(headerSize);
+    request.segmentSize = Short.toUnsignedInt(segmentSize);
+    if (request.headerLength > sends.maxHeader) {
+      return Errno.EINVAL;
+    }
+    long _ = ScatterList.copy(header, request.headerBuffer, request.headerLength);
+    return 0;
+  }
+
+  private static boolean takeInline(SendQueue sends, SendRequest request) {
+    long length = request.elements.length();
+    if (length > sends.maxInline) {
+      return false;
+    }
+    request.elements.copyInline(request.inlineBuffer);
+    request.inlineLength = (int) length;
+    return true;
+  }
+
+  /** The address handle whose {@code ibv_ah} is at an address, or null. */
+  static SoftAddressHandle addressHandle(long address) {
+    return address != 0
+            && Registry.byHandle(Memory.getInt(address + AH_HANDLE))
+                instanceof SoftAddressHandle handle
+            && handle.address() == address
+        ? handle
+        : null;
+  }
+
+  static SoftWindow window(long address) {
+    return Registry.at("ibv_post_send", address, SoftWindow.class);
+  }
+}

@@ -1,0 +1,31 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.raw.rdma_h;
+
+/**
+ * The options of a queue pair beyond {@code struct ibv_qp_init_attr}.
+ *
+ * @param operations the operations of {@code struct ibv_qp_ex}, or 0 if it is not extended
+ * @param flags {@code IBV_QP_CREATE_*}
+ * @param maxHeader the longest header of a TSO request
+ * @param spreading spreads frames over work queues (RSS), or null
+ */
+public record QueuePairChoices(long operations, int flags, int maxHeader, Spreading spreading) {
+  public static final QueuePairChoices NONE = new QueuePairChoices(0, 0, 0, null);
+
+  private static final int OF_RAW_PACKETS =
+      rdma_h.IBV_QP_CREATE_SCATTER_FCS()
+          | rdma_h.IBV_QP_CREATE_CVLAN_STRIPPING()
+          | rdma_h.IBV_QP_CREATE_PCI_WRITE_END_PADDING();
+
+  boolean has(int flag) {
+    return (flags & flag) != 0;
+  }
+
+  /** The flags that a type of queue pair allows. */
+  public static int allowedFlags(int type) {
+    return type == rdma_h.IBV_QPT_RAW_PACKET()
+        ? OF_RAW_PACKETS
+        : rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB();
+  }
+}

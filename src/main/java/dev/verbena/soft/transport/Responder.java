@@ -1,0 +1,593 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.MemoryKey;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.PacketPool;
+import dev.verbena.soft.wire.Psn;
+import dev.verbena.soft.wire.Syndrome;
+
+/**
+ * The responder of a reliable connection: executes requests in the order of their PSNs, each once,
+ * and acknowledges them.
+ */
+public final class Responder {
+  private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
+  private static final int NONE = 0;
+  private static final int SEND = 1;
+  private static final int WRITE = 2;
+
+  /** How many READ response packets are sent before other queue pairs have their turn. */
+  private static final int BURST = 32;
+
+  private final SoftQueuePair queuePair;
+  private final Scheduler scheduler;
+  private final PacketPool packets;
+  private final Receiver receiver;
+  private final ResponderResources resources = new ResponderResources();
+  private final WaitingRequests waiting;
+
+  private int expected;
+  private int messages;
+
+  /** Whether a NAK was sent for the expected PSN: until it arrives, nothing is answered. */
+  private boolean nakSent;
+
+  /** Whether SEND or WRITE packets arrived that no answer has acknowledged yet. */
+  private boolean unacknowledged;
+
+  /** The PSN of the last of them. */
+  private int acknowledgeable;
+
+  /** The message that is under way: none, a SEND or a WRITE. */
+  private int message = NONE;
+
+  private long writeAddress;
+  private int writeKey;
+  private long writeLength;
+  private long written;
+
+  /** The protection domain that the request concerns: with XRC, that of the SRQ it names. */
+  private SoftDomain domain;
+
+  // The READ that is being answered
+  private boolean reading;
+
+  /** Its place in the responder resources. */
+  private int readPlace;
+
+  private long readAddress;
+  private int readKey;
+  private long readLeft;
+  private int readPsn;
+  private int readMessage;
+  private boolean readFirst;
+
+  private int mtu;
+  private int rnrTimer;
+  private int accessFlags;
+
+  Responder(SoftQueuePair queuePair) {
+    this.queuePair = queuePair;
+    scheduler = queuePair.device.engine;
+    packets = queuePair.device.packets;
+    receiver = new Receiver(queuePair);
+    waiting = new WaitingRequests(packets, resources);
+  }
+
+  void modified(int mask) {
+    CStruct attr = queuePair.attributes;
+    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
+      mtu = 128 << attr.getInt("path_mtu");
+    }
+    if ((mask & rdma_h.IBV_QP_RQ_PSN()) != 0) {
+      expected = attr.getInt("rq_psn") & Psn.MASK;
+    }
+    if ((mask & rdma_h.IBV_QP_MIN_RNR_TIMER()) != 0) {
+      rnrTimer = attr.getByte("min_rnr_timer") & 0x1f;
+    }
+    if ((mask & rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()) != 0) {
+      resources.resize(attr.getByte("max_dest_rd_atomic"));
+    }
+    if ((mask & rdma_h.IBV_QP_ACCESS_FLAGS()) != 0) {
+      accessFlags = attr.getInt("qp_access_flags");
+    }
+  }
+
+  /** Fails the receive that is being filled; forgets everything else. */
+  void stop() {
+    acknowledge();
+    if (message == SEND || receiver.isOpen()) {
+      receiver.flush();
+    }
+    waiting.clear();
+    resources.clear();
+    message = NONE;
+    reading = false;
+    nakSent = false;
+    unacknowledged = false;
+    messages = 0;
+  }
+
+  /**
+   * Sends a bounded number of responses to the READ that is under way, then handles the requests
+   * that waited for it. Acknowledges what was executed: several requests that arrived together at
+   * once.
+   *
+   * @return whether more can be done at once
+   */
+  boolean respond() {
+    boolean more = answer();
+    acknowledge();
+    return more;
+  }
+
+  private boolean answer() {
+    int sent = 0;
+    while (reading && sent < BURST) {
+      readResponse();
+      sent++;
+      while (!reading && queuePair.canReceive()) {
+        Packet packet = waiting.poll();
+        if (packet == null) {
+          return false;
+        }
+        handle(packet);
+        packets.releaseWaiting(packet);
+      }
+    }
+    return reading;
+  }
+
+  void receive(Packet packet) {
+    if (reading) {
+      keep(packet);
+    } else {
+      handle(packet);
+    }
+  }
+
+  /** Keeps a request until the responses to the READ are sent, if it is of use then. */
+  private void keep(Packet packet) {
+    if (waiting.isEmpty()) {
+      waiting.expect(expected);
+    }
+    int operation = Opcode.operation(packet.opcode);
+    if (Psn.distance(expected, packet.psn) >= 0) {
+      boolean isRead = operation == Opcode.READ_REQUEST;
+      long length = Integer.toUnsignedLong(packet.dmaLength);
+      waiting.add(packet, isRead ? Segments.count(length, mtu) : 1);
+    } else if (!ResponderResources.serves(operation)) {
+      waiting.addDuplicate(packet, expected);
+    } else {
+      int place = placeOf(packet, operation);
+      if (place >= 0 && !isAboutToBeSent(place, packet.psn)) {
+        waiting.addRepeat(packet, place);
+      }
+    }
+  }
+
+  /** The place of a duplicate in the responder resources, or -1. */
+  private int placeOf(Packet packet, int operation) {
+    return operation == Opcode.READ_REQUEST
+        ? resources.findRead(
+            packet.psn, packet.address, packet.remoteKey, Integer.toUnsignedLong(packet.dmaLength))
+        : resources.findResult(packet.psn);
+  }
+
+  /**
+   * Whether the READ at a place is being answered, and the response with a PSN is still to come.
+   */
+  private boolean isAboutToBeSent(int place, int psn) {
+    return place == readPlace && Psn.distance(readPsn, psn) >= 0;
+  }
+
+  private void handle(Packet packet) {
+    int ahead = Psn.distance(expected, packet.psn);
+    if (ahead > 0) {
+      if (!nakSent) {
+        sendAgain(Syndrome.NAK_SEQUENCE);
+      }
+    } else if (ahead < 0) {
+      duplicate(packet);
+    } else if (packet.isLost()) {
+      sendAgain(Syndrome.NAK_SEQUENCE); // Then the requester finds that the memory is gone.
+    } else {
+      nakSent = false;
+      queuePair.communicationEstablished();
+      execute(packet);
+    }
+  }
+
+  // New requests
+
+  private void execute(Packet packet) {
+    int operation = Opcode.operation(packet.opcode);
+    domain = queuePair.domainFor(packet.sharedQueue);
+    if (domain == null) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    boolean begins = Opcode.begins(operation);
+    int kind = Opcode.isSend(operation) ? SEND : Opcode.isWrite(operation) ? WRITE : NONE;
+    if (begins ? message != NONE : message == NONE || message != kind) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    switch (kind) {
+      case SEND -> send(packet, operation);
+      case WRITE -> write(packet, operation);
+      default -> {
+        switch (operation) {
+          case Opcode.READ_REQUEST -> read(packet);
+          case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD -> atomic(packet, operation);
+          case Opcode.FLUSH -> flush(packet);
+          case Opcode.ATOMIC_WRITE -> atomicWrite(packet);
+          default ->
+              sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+        }
+      }
+    }
+  }
+
+  private boolean hasWrongLength(Packet packet, int operation) {
+    return Opcode.ends(operation)
+        ? packet.length > mtu || (!Opcode.begins(operation) && packet.length == 0)
+        : packet.length != mtu;
+  }
+
+  private void send(Packet packet, int operation) {
+    if (hasWrongLength(packet, operation)) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (message == NONE && !receiver.open(packet)) {
+      receiverNotReady();
+      return;
+    }
+    message = SEND;
+    int status = receiver.append(packet.payload, packet.length);
+    if (status == 0 && Opcode.invalidates(operation)) {
+      status = LocalOperations.invalidateRemotely(queuePair, packet.immediate) ? 0 : -1;
+    }
+    if (status != 0) {
+      receiveFailed(packet.psn, status);
+      return;
+    }
+    expected = Psn.plus(expected, 1);
+    if (Opcode.ends(operation)) {
+      message = NONE;
+      messages++;
+      int flags =
+          Opcode.hasImmediate(operation)
+              ? rdma_h.IBV_WC_WITH_IMM()
+              : Opcode.invalidates(operation) ? rdma_h.IBV_WC_WITH_INV() : 0;
+      receiver.completeSend(packet, flags);
+    }
+    executed(packet);
+  }
+
+  /** A packet of a SEND or WRITE was executed: those before it are acknowledged along with it. */
+  private void executed(Packet packet) {
+    unacknowledged |= packet.ackRequested;
+    acknowledgeable = packet.psn;
+  }
+
+  private void receiveFailed(int psn, int status) {
+    message = NONE;
+    if (status == -1) {
+      receiver.fail(rdma_h.IBV_WC_LOC_QP_OP_ERR());
+      acknowledge(psn, Syndrome.NAK_REMOTE_ACCESS);
+    } else {
+      receiver.fail(status);
+      boolean tooLong = status == rdma_h.IBV_WC_LOC_LEN_ERR();
+      acknowledge(psn, tooLong ? Syndrome.NAK_INVALID_REQUEST : Syndrome.NAK_REMOTE_OPERATION);
+    }
+    queuePair.toError();
+  }
+
+  private void write(Packet packet, int operation) {
+    if (hasWrongLength(packet, operation)) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (message == NONE) {
+      writeAddress = packet.address;
+      writeKey = packet.remoteKey;
+      writeLength = Integer.toUnsignedLong(packet.dmaLength);
+      written = 0;
+    }
+    boolean last = Opcode.ends(operation);
+    if (last ? written + packet.length != writeLength : written + packet.length > writeLength) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    // A receive is needed first: an RNR NAK leaves nothing written by this packet.
+    boolean immediate = Opcode.hasImmediate(operation);
+    if (immediate && !receiver.isOpen() && !receiver.open(packet.sharedQueue)) {
+      receiverNotReady();
+      return;
+    }
+    message = WRITE;
+    if (writeLength > 0 && !writePayload(packet)) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    written += packet.length;
+    expected = Psn.plus(expected, 1);
+    if (last) {
+      message = NONE;
+      messages++;
+      queuePair.count(REMOTE_WRITE, false, writeLength);
+      if (immediate) {
+        receiver.complete(
+            rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, packet, rdma_h.IBV_WC_WITH_IMM());
+      }
+    }
+    executed(packet);
+  }
+
+  private boolean writePayload(Packet packet) {
+    MemoryKey key = queuePair.device.keys.get(writeKey);
+    if (key == null
+        || !key.serves(domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
+        || !key.covers(writeAddress, writeLength)) {
+      return false;
+    }
+    return key.write(packet, writeAddress + written);
+  }
+
+  private void read(Packet packet) {
+    long length = Integer.toUnsignedLong(packet.dmaLength);
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_READ()) == 0 || resources.isEmpty()) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (length > 0
+        && !allows(packet.remoteKey, packet.address, length, rdma_h.IBV_ACCESS_REMOTE_READ())) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    int packets = Segments.count(length, mtu);
+    expected = Psn.plus(expected, packets);
+    messages++;
+    queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
+    startReading(
+        packet,
+        length,
+        resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length));
+  }
+
+  private void startReading(Packet packet, long length, int place) {
+    reading = true;
+    readPlace = place;
+    domain = queuePair.domainFor(packet.sharedQueue);
+    readAddress = packet.address;
+    readKey = packet.remoteKey;
+    readLeft = length;
+    readPsn = packet.psn;
+    readMessage = messages;
+    readFirst = true;
+    scheduler.request(queuePair.task);
+  }
+
+  private void readResponse() {
+    int size = (int) Math.min(mtu, readLeft);
+    boolean last = readLeft <= mtu;
+    int operation =
+        last
+            ? readFirst ? Opcode.READ_RESPONSE_ONLY : Opcode.READ_RESPONSE_LAST
+            : readFirst ? Opcode.READ_RESPONSE_FIRST : Opcode.READ_RESPONSE_MIDDLE;
+    Packet packet = response(operation, readPsn);
+    packet.syndrome = Syndrome.ACK;
+    packet.messageNumber = readMessage;
+    packet.length = size;
+    if (size > 0 && !readPayload(packet, size)) {
+      packets.release(packet);
+      reading = false;
+      sendNak(readPsn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    queuePair.transmit(packet);
+    readAddress += size;
+    readLeft -= size;
+    readPsn = Psn.plus(readPsn, 1);
+    readFirst = false;
+    reading = !last;
+  }
+
+  private boolean readPayload(Packet packet, int size) {
+    MemoryKey key = queuePair.device.keys.get(readKey);
+    if (key == null
+        || !key.serves(domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_READ())
+        || !key.covers(readAddress, size)) {
+      return false;
+    }
+    return key.read(readAddress, packet.payload, size);
+  }
+
+  private boolean allows(int remoteKey, long address, long length, int access) {
+    MemoryKey key = queuePair.device.keys.get(remoteKey);
+    return key != null && key.serves(domain, queuePair, access) && key.covers(address, length);
+  }
+
+  private void atomic(Packet packet, int operation) {
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_ATOMIC()) == 0 || resources.isEmpty()) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_ATOMIC())) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    if (key.at(packet.address) % Long.BYTES != 0) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (!key.read(packet.address, packet.payload, Long.BYTES)) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    long original = Memory.getLong(packet.payload);
+    if (operation == Opcode.FETCH_ADD || original == packet.compare) {
+      long sum = operation == Opcode.FETCH_ADD ? original : 0;
+      Memory.putLong(packet.payload, sum + packet.swapOrAdd);
+      if (!key.write(packet.payload, packet.address, Long.BYTES)) {
+        sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+        return;
+      }
+    }
+    expected = Psn.plus(expected, 1);
+    messages++;
+    resources.addResult(packet.psn, Opcode.ATOMIC_ACKNOWLEDGE, original);
+    sendResult(packet.psn, Opcode.ATOMIC_ACKNOWLEDGE, original);
+  }
+
+  private void flush(Packet packet) {
+    int placement =
+        ((packet.flushType & rdma_h.IBV_FLUSH_GLOBAL()) != 0 ? rdma_h.IBV_ACCESS_FLUSH_GLOBAL() : 0)
+            | ((packet.flushType & rdma_h.IBV_FLUSH_PERSISTENT()) != 0
+                ? rdma_h.IBV_ACCESS_FLUSH_PERSISTENT()
+                : 0);
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if ((accessFlags & placement) != placement || resources.isEmpty()) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    boolean whole = packet.flushLevel == rdma_h.IBV_FLUSH_MR();
+    if (key == null
+        || !key.serves(domain, queuePair, placement)
+        || (!whole && !key.covers(packet.address, Integer.toUnsignedLong(packet.dmaLength)))) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    // Memory of this process: what was written is visible, and nothing of it is persistent.
+    expected = Psn.plus(expected, 1);
+    messages++;
+    resources.addResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+    sendResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+  }
+
+  private void atomicWrite(Packet packet) {
+    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0
+        || resources.isEmpty()
+        || packet.length != Long.BYTES) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_WRITE())) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    if (key.at(packet.address) % Long.BYTES != 0) {
+      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      return;
+    }
+    if (!key.write(packet.payload, packet.address, Long.BYTES)) {
+      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      return;
+    }
+    expected = Psn.plus(expected, 1);
+    messages++;
+    resources.addResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+    sendResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+  }
+
+  // Requests that arrived before
+
+  private void duplicate(Packet packet) {
+    int operation = Opcode.operation(packet.opcode);
+    if (ResponderResources.serves(operation)) {
+      acknowledge(); // The answer that is sent again is an older one.
+      repeat(packet, placeOf(packet, operation));
+      return;
+    }
+    // No later one than the duplicate: the requester may lack the response to a READ after it.
+    if (!unacknowledged || Psn.distance(acknowledgeable, packet.psn) > 0) {
+      acknowledgeable = packet.psn;
+    }
+    unacknowledged = true;
+  }
+
+  /** Answers a request again, whose place in the responder resources is known. */
+  private void repeat(Packet packet, int place) {
+    if (place < 0) {
+      return;
+    }
+    resources.waiting(place, false);
+    if (Opcode.operation(packet.opcode) == Opcode.READ_REQUEST) {
+      startReading(packet, Integer.toUnsignedLong(packet.dmaLength), place);
+    } else {
+      sendResult(packet.psn, resources.operation(place), resources.original(place));
+    }
+  }
+
+  // Answers
+
+  private void receiverNotReady() {
+    sendAgain(Syndrome.rnrNak(rnrTimer));
+  }
+
+  /** Answers with a NAK after which the requester sends again from the expected PSN on. */
+  private void sendAgain(int syndrome) {
+    nakSent = true;
+    waiting.expect(expected);
+    acknowledge(expected, syndrome);
+  }
+
+  /** Answers with a NAK that ends the connection. */
+  private void sendNak(int psn, int syndrome, int status) {
+    acknowledge(psn, syndrome);
+    boolean access = status == rdma_h.IBV_WC_REM_ACCESS_ERR();
+    if (message == SEND || receiver.isOpen()) {
+      message = NONE;
+      receiver.fail(access ? rdma_h.IBV_WC_LOC_ACCESS_ERR() : status);
+    } else {
+      message = NONE;
+      queuePair.event(access ? rdma_h.IBV_EVENT_QP_ACCESS_ERR() : rdma_h.IBV_EVENT_QP_REQ_ERR());
+    }
+    queuePair.toError();
+  }
+
+  /**
+   * Acknowledges SEND and WRITE packets that arrived, unless a later answer has done so or the
+   * response to a READ is about to.
+   */
+  private void acknowledge() {
+    if (unacknowledged && !reading) {
+      acknowledge(acknowledgeable, Syndrome.ACK);
+    }
+  }
+
+  private void acknowledge(int psn, int syndrome) {
+    Packet packet = response(Opcode.ACKNOWLEDGE, psn);
+    packet.syndrome = syndrome;
+    packet.messageNumber = messages & Psn.MASK;
+    queuePair.transmit(packet);
+  }
+
+  private void sendResult(int psn, int operation, long original) {
+    Packet packet = response(operation, psn);
+    packet.syndrome = Syndrome.ACK;
+    packet.messageNumber = messages & Psn.MASK;
+    packet.original = original;
+    queuePair.transmit(packet);
+  }
+
+  /** An answer, which acknowledges all requests before it. */
+  private Packet response(int operation, int psn) {
+    unacknowledged = false;
+    return packets.take().reset(queuePair.transportBits | operation, queuePair.remoteNumber, psn);
+  }
+}

@@ -1,0 +1,553 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.Abi;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.AddressVector;
+import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Completion;
+import dev.verbena.soft.device.FrameTarget;
+import dev.verbena.soft.device.PacketTarget;
+import dev.verbena.soft.device.ReceiveQueue;
+import dev.verbena.soft.device.ReceiveRequest;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftCompletionCounter;
+import dev.verbena.soft.device.SoftCompletionQueue;
+import dev.verbena.soft.device.SoftContext;
+import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.SoftSharedQueue;
+import dev.verbena.soft.device.SoftXrcDomain;
+import dev.verbena.soft.engine.Task;
+import dev.verbena.soft.wire.Gids;
+import dev.verbena.soft.wire.Opcode;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.PacketQueue;
+import java.util.HashSet;
+import java.util.Set;
+
+/** A queue pair: its state, its queues, and the transport that serves them. */
+public final class SoftQueuePair extends SoftObject implements PacketTarget {
+  private static final long HANDLE = Abi.current().offsetOf(ibv_qp.layout(), "handle");
+  private static final int MIGRATE_AFTER = 2;
+
+  public static final int CONNECTION_OPTIONS = 0x3;
+
+  /** How many packets wait for a turn: many more than a turn of the device delivers. */
+  private static final int MAX_INBOX = 8192;
+
+  public final SoftContext context;
+  public final SoftDomain domain;
+  public final int type;
+  public final int number;
+  public final SoftCompletionQueue sendCompletions;
+  public final SoftCompletionQueue receiveCompletions;
+  public final SendQueue sends;
+
+  /** Receives of its own, or null. */
+  public final ReceiveQueue receives;
+
+  /** The shared receive queue, or null. */
+  public final SoftSharedQueue sharedQueue;
+
+  /** The XRC domain, or null. */
+  public final SoftXrcDomain xrcDomain;
+
+  public final QueuePairChoices choices;
+
+  /** The {@code struct ibv_qp_init_attr} that it was created with. */
+  public final CStruct init;
+
+  /** The {@code struct ibv_qp_attr} that collects what was modified. */
+  public final CStruct attributes = CStruct.allocate(ibv_qp_attr.layout());
+
+  /** Multicast groups that it is attached to. */
+  public final Set<Gids> groups = new HashSet<>();
+
+  public final Task task;
+
+  /** The transport's part of BTH opcodes. */
+  final int transportBits;
+
+  /** The number of the last frame that a flow rule delivered to it. */
+  long lastFrame;
+
+  public volatile int state = rdma_h.IBV_QPS_RESET();
+
+  /** The queue pair number of the peer. */
+  public int remoteNumber;
+
+  /** The options of enhanced connection establishment (ECE). */
+  public int connectionOptions = CONNECTION_OPTIONS;
+
+  public AddressVector path;
+  public AddressVector alternatePath;
+
+  private final PacketQueue inbox = new PacketQueue();
+  private final Completion completion = new Completion();
+  private final boolean allSignaled;
+  private final Transport transport;
+  private SoftCompletionCounter[] counters;
+  private long nextTag;
+  private int nextTagData;
+  private boolean established;
+  private boolean draining;
+
+  public SoftQueuePair(
+      SoftContext context,
+      SoftDomain domain,
+      CStruct struct,
+      CStruct init,
+      int number,
+      SoftCompletionQueue sendCompletions,
+      SoftCompletionQueue receiveCompletions,
+      SoftSharedQueue sharedQueue,
+      SoftXrcDomain xrcDomain,
+      QueuePairChoices choices) {
+    super(context.device, struct);
+    this.context = context;
+    this.domain = domain;
+    this.init = init;
+    this.type = init.getInt("qp_type");
+    this.number = number;
+    this.sendCompletions = sendCompletions;
+    this.receiveCompletions = receiveCompletions;
+    this.sharedQueue = sharedQueue;
+    this.xrcDomain = xrcDomain;
+    this.choices = choices;
+    this.allSignaled = init.getInt("sq_sig_all") != 0;
+    boolean receiveOnly = type == rdma_h.IBV_QPT_XRC_RECV();
+    boolean sendOnly = type == rdma_h.IBV_QPT_XRC_SEND();
+    sends =
+        new SendQueue(
+            receiveOnly || choices.spreading() != null ? 0 : init.getInt("cap.max_send_wr"),
+            init.getInt("cap.max_send_sge"),
+            init.getInt("cap.max_inline_data"),
+            choices.maxHeader());
+    receives =
+        sharedQueue != null || receiveOnly || sendOnly || choices.spreading() != null
+            ? null
+            : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
+    task = new Turn();
+    transportBits = transportBits(type);
+    transport =
+        switch (transportBits) {
+          case Opcode.UC -> new UnreliableConnection(this);
+          case Opcode.UD -> new DatagramTransport(this);
+          case Opcode.RAW -> new RawTransport(this);
+          default -> new ConnectedTransport(this);
+        };
+  }
+
+  private static int transportBits(int type) {
+    if (type == rdma_h.IBV_QPT_XRC_SEND() || type == rdma_h.IBV_QPT_XRC_RECV()) {
+      return Opcode.XRC;
+    } else if (type == rdma_h.IBV_QPT_UC()) {
+      return Opcode.UC;
+    } else if (type == rdma_h.IBV_QPT_UD()) {
+      return Opcode.UD;
+    }
+    return type == rdma_h.IBV_QPT_RAW_PACKET() ? Opcode.RAW : Opcode.RC;
+  }
+
+  /** The queue pair whose {@code ibv_qp} is at an address, or null. */
+  public static SoftQueuePair at(long address) {
+    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftQueuePair queuePair
+            && queuePair.address() == address
+        ? queuePair
+        : null;
+  }
+
+  /** A turn of the queue pair, under the network's lock. */
+  private final class Turn extends Task {
+    @Override
+    public boolean run() {
+      Packet packet;
+      while ((packet = inbox.poll()) != null) {
+        if (canReceive()) {
+          transport.receive(packet);
+        }
+        device.packets.release(packet);
+      }
+      if (state == rdma_h.IBV_QPS_ERR() || state == rdma_h.IBV_QPS_SQE()) {
+        flush();
+        return false;
+      }
+      return transport.send();
+    }
+
+    @Override
+    public void failed(Throwable t) {
+      fail();
+      context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0);
+    }
+  }
+
+  @Override
+  public String handleField() {
+    return "qp_base.handle";
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+
+  @Override
+  public boolean isSenderOf(SoftPort from, Packet packet) {
+    return from.device == device && packet.sourceNumber == number;
+  }
+
+  // State
+
+  void state(int newState) {
+    state = newState;
+    struct.putInt("qp_base.state", newState);
+  }
+
+  /** Whether send requests can be posted now. */
+  public boolean takesSends() {
+    int s = state;
+    return s != rdma_h.IBV_QPS_RESET() && s != rdma_h.IBV_QPS_INIT() && s != rdma_h.IBV_QPS_RTR();
+  }
+
+  boolean canSend() {
+    int s = state;
+    return s == rdma_h.IBV_QPS_RTS() || s == rdma_h.IBV_QPS_SQD();
+  }
+
+  public boolean canReceive() {
+    int s = state;
+    return s == rdma_h.IBV_QPS_RTR()
+        || s == rdma_h.IBV_QPS_RTS()
+        || s == rdma_h.IBV_QPS_SQD()
+        || s == rdma_h.IBV_QPS_SQE();
+  }
+
+  /** Stores modified attributes, then enters a new state. */
+  public void modified(int mask, int next) {
+    int before = state;
+    transport.modified(mask);
+    state(next);
+    if (next == rdma_h.IBV_QPS_RESET()) {
+      reset();
+    } else if (next == rdma_h.IBV_QPS_ERR()) {
+      enterError();
+    } else if (next == rdma_h.IBV_QPS_SQD() && before != next) {
+      draining = true;
+      checkDrained();
+    } else {
+      if (next == rdma_h.IBV_QPS_RTR() && before != next) {
+        established = false;
+      }
+      device.engine.request(task);
+    }
+  }
+
+  private void reset() {
+    sends.reset();
+    transport.stop();
+    inbox.clear(device.packets);
+    if (receives != null) {
+      receives.clear();
+    }
+    forgetCompletions();
+    established = false;
+    draining = false;
+  }
+
+  void forgetCompletions() {
+    if (sendCompletions != null) {
+      sendCompletions.forget(this);
+    }
+    if (receiveCompletions != null) {
+      receiveCompletions.forget(this);
+    }
+  }
+
+  /** Enters the error state because of a failure. */
+  void toError() {
+    if (state != rdma_h.IBV_QPS_ERR() && state != rdma_h.IBV_QPS_RESET()) {
+      state(rdma_h.IBV_QPS_ERR());
+      enterError();
+    }
+  }
+
+  @Override
+  public void fail() {
+    if (state != rdma_h.IBV_QPS_RESET()) {
+      state(rdma_h.IBV_QPS_ERR());
+      enterError();
+    }
+  }
+
+  private void enterError() {
+    draining = false;
+    transport.stop();
+    flush();
+    if (sharedQueue != null) {
+      event(rdma_h.IBV_EVENT_QP_LAST_WQE_REACHED());
+    }
+  }
+
+  /** A send request of an unreliable service failed: the send queue stops. */
+  void sendFailed() {
+    if (type == rdma_h.IBV_QPT_RC() || state != rdma_h.IBV_QPS_RTS()) {
+      toError();
+    } else {
+      state(rdma_h.IBV_QPS_SQE());
+      flush();
+    }
+  }
+
+  /** Completes what is still in the queues, with WR_FLUSH_ERR. */
+  void flush() {
+    while (!sends.isEmpty()) {
+      retire(sends.at(sends.retired()), rdma_h.IBV_WC_WR_FLUSH_ERR());
+    }
+    sends.started = sends.retired();
+    if (receives != null && state == rdma_h.IBV_QPS_ERR()) {
+      ReceiveRequest request = new ReceiveRequest(Math.max(1, receives.maxElements()));
+      while (!receives.isEmpty()) {
+        receiveCompletions.reserve();
+        boolean _ = receives.take(request);
+        completeReceive(
+            null, request.wrId, rdma_h.IBV_WC_WR_FLUSH_ERR(), rdma_h.IBV_WC_RECV(), 0, null, 0);
+      }
+    }
+  }
+
+  public boolean isDraining() {
+    return draining && !transport.isDrained();
+  }
+
+  /** Raises the event of a drained send queue, once. */
+  void checkDrained() {
+    if (draining && state == rdma_h.IBV_QPS_SQD() && transport.isDrained()) {
+      draining = false;
+      if (attributes.getByte("en_sqd_async_notify") != 0) {
+        event(rdma_h.IBV_EVENT_SQ_DRAINED());
+      }
+    }
+  }
+
+  /** Raises the event of the first packet that arrives before the transition to RTS. */
+  void communicationEstablished() {
+    if (!established) {
+      established = true;
+      if (state == rdma_h.IBV_QPS_RTR()) {
+        event(rdma_h.IBV_EVENT_COMM_EST());
+      }
+    }
+  }
+
+  void event(int type) {
+    context.events.add(type, this);
+  }
+
+  // Packets
+
+  /** Where the frames of flow rules go. */
+  FrameTarget frames() {
+    return ((RawTransport) transport).target();
+  }
+
+  /** Adds a packet that arrived. */
+  @Override
+  public void deliver(Packet packet) {
+    if (transportBits == Opcode.UC || transportBits == Opcode.UD) {
+      transport.receive(packet); // Handled at once: these services send no answers.
+      device.packets.release(packet);
+    } else {
+      if (isArmed() && !path.leadsTo(packet) && alternatePath.leadsTo(packet)) {
+        migrate(); // The peer did.
+      }
+      if (inbox.size() == MAX_INBOX) {
+        device.counters.droppedPackets++;
+        device.packets.release(packet);
+        return;
+      }
+      inbox.add(packet);
+      device.engine.request(task);
+    }
+  }
+
+  /** Whether the queue pair takes a packet: its state, its transport, its peer. */
+  @Override
+  public boolean accepts(Packet packet) {
+    if (!canReceive() || Opcode.transport(packet.opcode) != transportBits) {
+      return false;
+    }
+    return transportBits == Opcode.UD
+        || (path != null && path.leadsTo(packet))
+        || (alternatePath != null && alternatePath.leadsTo(packet));
+  }
+
+  /** Sends a packet to the peer. */
+  public void transmit(Packet packet) {
+    path.address(packet);
+    device.fabric.send(path.port(), packet);
+  }
+
+  /** A retransmission was needed: after some of them an armed alternate path is used. */
+  void pathFailing(int attempts) {
+    if (attempts >= MIGRATE_AFTER && isArmed()) {
+      migrate();
+    }
+  }
+
+  private boolean isArmed() {
+    return alternatePath != null && attributes.getInt("path_mig_state") == rdma_h.IBV_MIG_ARMED();
+  }
+
+  /** Changes to the alternate path. */
+  public void migrate() {
+    path = alternatePath;
+    attributes.putInt("path_mig_state", rdma_h.IBV_MIG_MIGRATED());
+    attributes.putByte("port_num", path.port().number);
+    event(rdma_h.IBV_EVENT_PATH_MIG());
+  }
+
+  // Receives
+
+  /** The shared receive queue for a message, or null for the queue pair's own queue. */
+  SoftSharedQueue sharedQueueFor(int sharedQueueNumber) {
+    return transportBits == Opcode.XRC ? xrcDomain.root.queue(sharedQueueNumber) : sharedQueue;
+  }
+
+  /** The protection domain of a request, or null if it names no shared receive queue (XRC). */
+  SoftDomain domainFor(int sharedQueueNumber) {
+    if (domain != null) {
+      return domain;
+    }
+    SoftSharedQueue queue = xrcDomain.root.queue(sharedQueueNumber);
+    return queue == null ? null : queue.domain;
+  }
+
+  int maxReceiveElements(SoftSharedQueue from) {
+    return from != null
+        ? from.requests.maxElements()
+        : receives == null ? 0 : receives.maxElements();
+  }
+
+  boolean takeReceive(SoftSharedQueue from, ReceiveRequest into) {
+    return from != null ? from.take(into) : receives != null && receives.take(into);
+  }
+
+  // Completions
+
+  /** Lets a counter count some operations from now on. */
+  public void attach(SoftCompletionCounter counter, int operations) {
+    if (counters == null) {
+      counters = new SoftCompletionCounter[Integer.SIZE];
+    }
+    for (int i = 0; i < counters.length; i++) {
+      if ((operations & 1 << i) != 0 && counters[i] != null) {
+        throw new VerbsException(
+            "ibv_qp_attach_comp_cntr", Errno.EBUSY, "a counter is attached for the operations");
+      }
+    }
+    for (int i = 0; i < counters.length; i++) {
+      if ((operations & 1 << i) != 0) {
+        counters[i] = counter;
+        counter.users++;
+      }
+    }
+  }
+
+  /** Ends the use of all counters. */
+  public void detachCounters() {
+    if (counters != null) {
+      for (SoftCompletionCounter counter : counters) {
+        if (counter != null) {
+          counter.users--;
+        }
+      }
+      counters = null;
+    }
+  }
+
+  /** Counts an operation, if a counter is attached for it. */
+  void count(int operation, boolean failed, long bytes) {
+    if (counters != null && operation != 0) {
+      SoftCompletionCounter counter = counters[Integer.numberOfTrailingZeros(operation)];
+      if (counter != null) {
+        counter.count(failed, bytes);
+      }
+    }
+  }
+
+  /**
+   * Retires the oldest send request, and completes it if it is signaled or failed. Its slot is free
+   * before the completion can be polled: who polls may post at once.
+   */
+  void retire(SendRequest request, int status) {
+    sendCompletions.reserve();
+    boolean failed = status != rdma_h.IBV_WC_SUCCESS();
+    count(request.countedOperation(), failed, request.length());
+    if (!failed && !allSignaled && !request.has(rdma_h.IBV_SEND_SIGNALED())) {
+      sends.retire();
+      return;
+    }
+    completion.clear();
+    completion.owner = this;
+    completion.wrId = request.wrId;
+    completion.status = status;
+    completion.opcode = request.completionOpcode();
+    completion.queuePair = number;
+    completion.length = failed ? 0 : (int) request.length();
+    sends.retire();
+    sendCompletions.add(completion, false);
+  }
+
+  /** Sets the tag and the user data of the next receive completion. */
+  void tagged(long tag, int data) {
+    nextTag = tag;
+    nextTagData = data;
+  }
+
+  /** Completes a receive request. */
+  void completeReceive(
+      SoftSharedQueue from,
+      long wrId,
+      int status,
+      int opcode,
+      int length,
+      Packet packet,
+      int flags) {
+    completion.clear();
+    completion.owner = this;
+    completion.wrId = wrId;
+    completion.status = status;
+    completion.opcode = opcode;
+    completion.length = length;
+    completion.flags = flags;
+    completion.queuePair = number;
+    if (packet != null) {
+      completion.immediate = packet.immediate;
+      completion.serviceLevel = packet.serviceLevel;
+      completion.sourceQueuePair = transportBits == Opcode.UD ? packet.sourceNumber : remoteNumber;
+    }
+    completion.tag = nextTag;
+    completion.tagData = nextTagData;
+    tagged(0, 0);
+    count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RECV(), status != rdma_h.IBV_WC_SUCCESS(), length);
+    receiveCompletionsOf(from).add(completion, packet != null && packet.solicited);
+  }
+
+  /** The completion queue of the receives from a shared receive queue, or null for its own. */
+  SoftCompletionQueue receiveCompletionsOf(SoftSharedQueue from) {
+    return from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
+  }
+
+  /** Ends all work: the queue pair is destroyed. */
+  public void close() {
+    state(rdma_h.IBV_QPS_RESET());
+    reset();
+  }
+}

@@ -1,0 +1,25 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.soft.wire.Packet;
+
+/** The transport service of a queue pair. Called under the network's lock. */
+interface Transport {
+  /** Takes over the attributes of the queue pair after {@code ibv_modify_qp}. */
+  void modified(int mask);
+
+  /**
+   * Sends a bounded number of packets.
+   *
+   * @return whether more can be sent at once
+   */
+  boolean send();
+
+  /** Handles a packet for the queue pair. */
+  void receive(Packet packet);
+
+  /** Whether all send requests that were begun are done. */
+  boolean isDrained();
+
+  /** Ends all transfers: the queue pair enters the error state or is reset. */
+  void stop();
+}
