@@ -54,6 +54,7 @@ final class DataPathEntry {
   /** Odd while a thread is inside, and different for each call. Only that thread changes it. */
   private int calls = 1;
 
+  @SuppressWarnings("unused") // Through REVOKED.
   private boolean revoked;
 
   private DataPathEntry(int owners) {
@@ -68,6 +69,7 @@ final class DataPathEntry {
   }
 
   /** Enters, if the entry belongs to this thread. */
+  @SuppressWarnings("ReferenceEquality") // A thread equals itself alone.
   boolean enter() {
     if (Thread.currentThread() != owner) {
       return false;
@@ -129,6 +131,7 @@ final class DataPathEntry {
   }
 
   /** Returns whether another thread is inside; the owner is not if it has terminated. */
+  @SuppressWarnings("ReferenceEquality") // A thread equals itself alone.
   private boolean isOtherInside(int calls) {
     return isOdd(calls) && (owner == null || (owner != Thread.currentThread() && owner.isAlive()));
   }

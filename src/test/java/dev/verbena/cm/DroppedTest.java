@@ -8,6 +8,7 @@ import java.lang.ref.Reference;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.FutureTask;
 import java.util.logging.Level;
@@ -28,7 +29,7 @@ class DroppedTest {
             new LoggedMessages("dev.verbena", Level.WARNING, "connection of");
         LoggedMessages listeners =
             new LoggedMessages("dev.verbena", Level.WARNING, "listener on")) {
-      TreeSet<String> expected =
+      Set<String> expected =
           hosts.call(() -> forget(new InetSocketAddress(hosts.serverAddress(), 7000)));
       while (connections.all().size() < expected.size() || listeners.all().isEmpty()) {
         System.gc();
@@ -36,13 +37,14 @@ class DroppedTest {
       }
       assertEquals(expected, new TreeSet<>(connections.all()));
       assertEquals(1, listeners.all().size(), "what was closed was reported");
+    } finally {
+      Reference.reachabilityFence(hosts);
     }
-    Reference.reachabilityFence(hosts);
   }
 
   /** Returns the messages about what is forgotten; what is closed is not. */
-  private static TreeSet<String> forget(InetSocketAddress address) throws Exception {
-    TreeSet<String> expected = new TreeSet<>();
+  private static Set<String> forget(InetSocketAddress address) throws Exception {
+    Set<String> expected = new TreeSet<>();
     Listener.open(new InetSocketAddress(address.getAddress(), 7001)).close();
     Listener listener = Listener.open(address);
     List<Connection> all = new ArrayList<>();

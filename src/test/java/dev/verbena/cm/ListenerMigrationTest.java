@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 class ListenerMigrationTest {
   private static final InetAddress CLIENT = InetAddress.ofLiteral("192.0.2.1");
 
+  @SuppressWarnings("try") // One channel is closed before the other.
   @Test
   void requestFollowsItsListener() throws Exception {
     try (SoftHosts hosts = SoftHosts.create();

@@ -5,13 +5,13 @@ import java.time.Duration;
 /** The devices that a run can fuzz. */
 enum Devices {
   /** Software devices in the JVM that is fuzzed. */
-  SOFT(40_000, Duration.ofSeconds(60)),
+  SOFT(40_000, Duration.ofMinutes(1)),
 
   /** The emulated NIC, below {@code src/nic/run}. */
-  NIC(20_000, Duration.ofSeconds(60)),
+  NIC(20_000, Duration.ofMinutes(1)),
 
   /** Devices of the kernel: those of the lab. */
-  REAL(4_000, Duration.ofSeconds(120));
+  REAL(4_000, Duration.ofMinutes(2));
 
   /** How many steps a round has, before everything is closed and counted. */
   final long callsInRound;

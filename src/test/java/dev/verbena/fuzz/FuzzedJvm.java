@@ -67,7 +67,7 @@ final class FuzzedJvm {
     Thread main = Thread.currentThread();
     Thread.setDefaultUncaughtExceptionHandler(
         (thread, thrown) -> {
-          if (thread == main) {
+          if (thread.equals(main)) {
             thrown.printStackTrace(System.out);
           } else if (!(thrown instanceof Verdict.Thrown)) {
             findings.add(
@@ -203,7 +203,7 @@ final class FuzzedJvm {
       Path dump = journal.beside("threads");
       ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)
           .dumpThreads(dump.toString(), ThreadDumpFormat.TEXT_PLAIN);
-      for (String thread : Files.readString(dump).split("\n\n")) {
+      for (String thread : Files.readString(dump).split("\n\n", -1)) {
         if (thread.lines().findFirst().orElse("").contains("virtual")) {
           System.out.println(thread);
         }

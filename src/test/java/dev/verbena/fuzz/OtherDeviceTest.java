@@ -168,7 +168,7 @@ class OtherDeviceTest {
     }
 
     private boolean findsInFields(Class<?> type) {
-      return type.getSuperclass() != null && finds(type.getSuperclass())
+      return (type.getSuperclass() != null && finds(type.getSuperclass()))
           || Arrays.stream(type.getDeclaredFields())
               .filter(field -> !Modifier.isStatic(field.getModifiers()))
               .map(Field::getGenericType)
@@ -299,7 +299,7 @@ class OtherDeviceTest {
   private void verbs(Side own, Side other) {
     calls.put(
         "CompletionCounter.attach(QueuePair, Operation, Operation[])",
-        () -> own.counter.attach(other.pair, CompletionCounter.Operation.values()[0]));
+        () -> own.counter.attach(other.pair, CompletionCounter.Operation.SEND));
     calls.put(
         "CompletionQueue.Builder.channel(CompletionChannel)",
         () -> own.context.completionQueue(4).channel(other.channel));
@@ -385,7 +385,7 @@ class OtherDeviceTest {
         () -> own.domain.queuePair(QueuePairType.RC).sharedReceiveQueue(other.shared));
     ReceiveHash hash =
         new ReceiveHash(
-            ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.values()[0]));
+            ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.SRC_IPV4));
     calls.put(
         "QueuePairBuilder.receiveSideScaling(ReceiveIndirectionTable, ReceiveHash)",
         () -> own.domain.queuePair(QueuePairType.UD).receiveSideScaling(other.table, hash));

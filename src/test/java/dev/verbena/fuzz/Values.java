@@ -34,6 +34,7 @@ import java.util.Set;
 
 /** Arguments: random ones, those at an edge, and some that an earlier call returned. */
 final class Values {
+  private static final List<ProtocolFamily> FAMILIES = List.of(StandardProtocolFamily.values());
   private static final int[] INTS = {
     0,
     1,
@@ -191,7 +192,7 @@ final class Values {
     } else if (type == SocketOption.class) {
       return OPTIONS.get(random.nextInt(OPTIONS.size()));
     } else if (type == ProtocolFamily.class) {
-      return StandardProtocolFamily.values()[random.nextInt(3)];
+      return FAMILIES.get(random.nextInt(FAMILIES.size()));
     } else if (type == InputStream.class) {
       return Captures.random(random);
     }

@@ -32,7 +32,7 @@ public final class SoftFunctions {
     try {
       Path classes =
           Path.of(SoftNetwork.class.getProtectionDomain().getCodeSource().getLocation().toURI())
-              .resolve("dev/verbena/soft");
+              .resolve("dev/verbena/soft/functions");
       try (Stream<Path> files = Files.list(classes)) {
         return new SoftFunctions(
             files
@@ -52,7 +52,7 @@ public final class SoftFunctions {
 
   private static Stream<String> methods(String name) {
     try {
-      return Arrays.stream(Class.forName("dev.verbena.soft." + name).getDeclaredMethods())
+      return Arrays.stream(Class.forName("dev.verbena.soft.functions." + name).getDeclaredMethods())
           .filter(method -> Modifier.isPublic(method.getModifiers()))
           .map(Method::getName);
     } catch (ClassNotFoundException e) {

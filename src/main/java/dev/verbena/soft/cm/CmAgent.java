@@ -23,8 +23,6 @@ import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.ManagementDatagram;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.util.ArrayDeque;
@@ -75,8 +73,6 @@ final class CmAgent implements ManagementHandler {
   private final Map<Integer, CmLookup> lookups = new HashMap<>();
   private final Map<PeerKey, CmLookup> questions = new HashMap<>();
   private final ArrayDeque<Arrival> arrivals = new ArrayDeque<>();
-  private final MemorySegment buffer =
-      Arena.ofAuto().allocate(ManagementDatagram.LENGTH, Long.BYTES);
 
   /** Handles received messages later, since they are delivered during the work of their sender. */
   private final Task task =

@@ -216,7 +216,7 @@ public final class MemoryKey implements HeldMemory {
   /** Whether it serves requests that a queue pair received for a domain. */
   public boolean serves(SoftDomain target, SoftObject queuePair, int wanted) {
     return domain.root() == target.root()
-        && (owner == null || owner == queuePair)
+        && (owner == null || owner.equals(queuePair))
         && allows(wanted);
   }
 

@@ -77,12 +77,14 @@ public final class Registry {
 
   /** Returns the objects of the devices of a network. */
   public static List<SoftObject> of(Fabric network) {
-    return BY_ADDRESS.values().stream().filter(object -> object.device.fabric == network).toList();
+    return BY_ADDRESS.values().stream()
+        .filter(object -> network.equals(object.device.fabric))
+        .toList();
   }
 
   /** Returns the objects of a device. */
   public static List<SoftObject> of(SoftDevice device) {
-    return BY_ADDRESS.values().stream().filter(object -> object.device == device).toList();
+    return BY_ADDRESS.values().stream().filter(object -> device.equals(object.device)).toList();
   }
 
   /** The device of the object at an address, or null. */

@@ -16,7 +16,6 @@ import dev.verbena.soft.device.SoftChannel;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
-import dev.verbena.soft.transport.ExtendedPolling;
 
 /** Completion channels and completion queues. */
 public final class CompletionFunctions {

@@ -21,8 +21,6 @@ import dev.verbena.soft.device.SoftObject;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.device.SoftSharedQueue;
 import dev.verbena.soft.device.SoftXrcDomain;
-import dev.verbena.soft.transport.ExtendedPosting;
-import dev.verbena.soft.transport.Posting;
 import dev.verbena.soft.transport.QueuePairChoices;
 import dev.verbena.soft.transport.SoftIndirectionTable;
 import dev.verbena.soft.transport.SoftQueuePair;

@@ -92,7 +92,7 @@ public final class SoftProvider implements Provider {
   @Override
   public boolean owns(long context) {
     SoftDevice device = Registry.deviceOf(context);
-    return device != null ? device.fabric == network : manager.opened(context);
+    return device != null ? network.equals(device.fabric) : manager.opened(context);
   }
 
   @Override

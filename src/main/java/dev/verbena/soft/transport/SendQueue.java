@@ -12,8 +12,8 @@ public final class SendQueue {
   private final SendRequest[] ring;
   private final int capacity;
   private final int maxElements;
-  final int maxInline;
-  final int maxHeader;
+  public final int maxInline;
+  public final int maxHeader;
 
   /** For each slot inline data, and the header of a TSO request. */
   private final MemorySegment buffers;
@@ -22,10 +22,10 @@ public final class SendQueue {
   public final ReentrantLock posting = new ReentrantLock();
 
   /** The requests that are built between {@code ibv_wr_start} and {@code ibv_wr_complete}. */
-  int pending;
+  public int pending;
 
-  int pendingError;
-  SendRequest current;
+  public int pendingError;
+  public SendRequest current;
 
   /** The number of requests that were posted; changed under the lock. */
   private volatile long posted;
@@ -48,7 +48,7 @@ public final class SendQueue {
             : Arena.ofAuto().allocate((long) ring.length * (maxInline + maxHeader), Long.BYTES);
   }
 
-  int maxElements() {
+  public int maxElements() {
     return maxElements;
   }
 

@@ -17,36 +17,36 @@ public final class SendRequest {
   public int flags;
 
   /** Immediate data as it lies in memory, or the remote key to invalidate. */
-  int immediate;
+  public int immediate;
 
-  final ScatterList elements;
+  public final ScatterList elements;
 
   /** Where inline data is, or 0. */
-  final long inlineBuffer;
+  public final long inlineBuffer;
 
   /** The length of inline data, or -1. */
-  int inlineLength;
+  public int inlineLength;
 
   /** Where the header of a TSO request is, or 0. */
-  final long headerBuffer;
+  public final long headerBuffer;
 
-  int headerLength;
+  public int headerLength;
 
   /** The maximum segment size (MSS) of a TSO request. */
-  int segmentSize;
+  public int segmentSize;
 
-  long remoteAddress;
-  int remoteKey;
-  long compareAdd;
-  long swap;
+  public long remoteAddress;
+  public int remoteKey;
+  public long compareAdd;
+  public long swap;
 
   // UD
-  SoftAddressHandle handle;
-  int remoteQueuePair;
-  int remoteQueueKey;
+  public SoftAddressHandle handle;
+  public int remoteQueuePair;
+  public int remoteQueueKey;
 
   // XRC
-  int sharedQueue;
+  public int sharedQueue;
 
   // Memory windows
   public SoftWindow window;
@@ -59,13 +59,13 @@ public final class SendRequest {
   public int bindKey;
 
   // FLUSH
-  int flushType;
-  int flushLevel;
+  public int flushType;
+  public int flushLevel;
 
   /** What an ATOMIC WRITE writes, where the request holds the value itself. */
-  long atomicValue;
+  public long atomicValue;
 
-  boolean hasAtomicValue;
+  public boolean hasAtomicValue;
 
   // Progress
   int firstPsn;
@@ -77,7 +77,7 @@ public final class SendRequest {
   /** Whether the response is complete, or a local operation is done. */
   boolean finished;
 
-  SendRequest(int maxElements, long inlineBuffer, long headerBuffer) {
+  public SendRequest(int maxElements, long inlineBuffer, long headerBuffer) {
     elements = new ScatterList(maxElements);
     this.inlineBuffer = inlineBuffer;
     this.headerBuffer = headerBuffer;
@@ -110,7 +110,7 @@ public final class SendRequest {
     return opcode == rdma_h.IBV_WR_RDMA_READ();
   }
 
-  boolean isAtomic() {
+  public boolean isAtomic() {
     return opcode == rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP()
         || opcode == rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD();
   }
@@ -138,7 +138,7 @@ public final class SendRequest {
     return opcode == rdma_h.IBV_WR_RDMA_WRITE() || opcode == rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM();
   }
 
-  boolean has(int flag) {
+  public boolean has(int flag) {
     return (flags & flag) != 0;
   }
 
@@ -191,7 +191,7 @@ public final class SendRequest {
   }
 
   /** Reads the part of a memory window bind from a {@code struct ibv_mw_bind_info}. */
-  void readBindInfo(long info) {
+  public void readBindInfo(long info) {
     long mr = Memory.getLong(info);
     region = mr == 0 ? null : Registry.at("ibv_post_send", mr, SoftRegion.class);
     bindAddress = Memory.getLong(info + 8);

@@ -4,7 +4,6 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.SoftDevice;
-import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketPool;
@@ -16,7 +15,6 @@ final class UnreliableConnection implements Transport {
 
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
-  private final Scheduler scheduler;
   private final PacketPool packets;
   private final Receiver receiver;
   private int nextPsn;
@@ -40,7 +38,6 @@ final class UnreliableConnection implements Transport {
   UnreliableConnection(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    scheduler = queuePair.device.engine;
     packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
   }

@@ -1,4 +1,4 @@
-package dev.verbena.soft.transport;
+package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.internal.Abi;
@@ -10,9 +10,12 @@ import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.device.SoftAddressHandle;
 import dev.verbena.soft.device.SoftWindow;
+import dev.verbena.soft.transport.SendQueue;
+import dev.verbena.soft.transport.SendRequest;
+import dev.verbena.soft.transport.SoftQueuePair;
 
 /** {@code ibv_post_send}: takes lists of {@code struct ibv_send_wr} into send queues. */
-public final class Posting {
+final class Posting {
   private static final long WR_ID = ibv_send_wr.wr_id$offset();
   private static final long NEXT = ibv_send_wr.next$offset();
   private static final long SG_LIST = ibv_send_wr.sg_list$offset();
@@ -51,7 +54,7 @@ public final class Posting {
   private Posting() {}
 
   /** Posts a list: 0, or the errno of the request that {@code badWr} then names. */
-  public static int send(SoftQueuePair queuePair, long first, long badWr) {
+  static int send(SoftQueuePair queuePair, long first, long badWr) {
     SendQueue sends = queuePair.sends;
     long wr = first;
     int errno = 0;

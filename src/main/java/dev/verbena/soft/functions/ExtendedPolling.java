@@ -1,4 +1,4 @@
-package dev.verbena.soft.transport;
+package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -22,7 +22,7 @@ import java.util.Map;
  * The functions behind the pointers of {@code struct ibv_cq_ex}: polling with {@code
  * ibv_start_poll}, and reading the fields of the current completion.
  */
-public final class ExtendedPolling {
+final class ExtendedPolling {
   private static final long STATUS = Abi.current().offsetOf(ibv_cq_ex.layout(), "status");
   private static final long WR_ID = Abi.current().offsetOf(ibv_cq_ex.layout(), "wr_id");
 
@@ -32,7 +32,7 @@ public final class ExtendedPolling {
   private ExtendedPolling() {}
 
   /** Sets the pointers of a queue that was asked for some fields. */
-  public static void fill(String function, CStruct queue, long wcFlags) {
+  static void fill(String function, CStruct queue, long wcFlags) {
     set(
         queue,
         "start_poll",
@@ -77,15 +77,10 @@ public final class ExtendedPolling {
     }
   }
 
-  /** Whether C calls a method: its first argument is the address of a struct. */
-  private static boolean isFunction(Method method) {
-    return Modifier.isPublic(method.getModifiers()) && method.getParameterTypes()[0] == long.class;
-  }
-
   private static synchronized MemorySegment pointer(String field) {
     if (POINTERS.isEmpty()) {
       for (Method method : ExtendedPolling.class.getDeclaredMethods()) {
-        if (isFunction(method)) {
+        if (Modifier.isPublic(method.getModifiers())) {
           try {
             POINTERS.put(method.getName(), Upcalls.stub(MethodHandles.lookup().unreflect(method)));
           } catch (IllegalAccessException e) {

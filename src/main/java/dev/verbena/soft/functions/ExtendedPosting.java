@@ -1,4 +1,4 @@
-package dev.verbena.soft.transport;
+package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -10,6 +10,9 @@ import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.ScatterList;
+import dev.verbena.soft.transport.SendQueue;
+import dev.verbena.soft.transport.SendRequest;
+import dev.verbena.soft.transport.SoftQueuePair;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -23,7 +26,7 @@ import java.util.Map;
  * The functions behind the pointers of {@code struct ibv_qp_ex}: {@code ibv_wr_start}, then the
  * requests, then {@code ibv_wr_complete}, which posts them all or none.
  */
-public final class ExtendedPosting {
+final class ExtendedPosting {
   private static final long WR_ID = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_id");
   private static final long WR_FLAGS = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_flags");
 
@@ -49,7 +52,7 @@ public final class ExtendedPosting {
   private ExtendedPosting() {}
 
   /** Sets the pointers of a queue pair that was asked for some operations. */
-  public static void fill(CStruct queuePair, long sendOps) {
+  static void fill(CStruct queuePair, long sendOps) {
     int type = queuePair.getInt("qp_base.qp_type");
     if ((sendOps & ~allowed(type)) != 0) {
       throw new VerbsException(
@@ -104,15 +107,10 @@ public final class ExtendedPosting {
             | rdma_h.IBV_QP_EX_WITH_ATOMIC_WRITE();
   }
 
-  /** Whether C calls a method: its first argument is the address of a struct. */
-  private static boolean isFunction(Method method) {
-    return Modifier.isPublic(method.getModifiers()) && method.getParameterTypes()[0] == long.class;
-  }
-
   private static synchronized MemorySegment pointer(String field) {
     if (POINTERS.isEmpty()) {
       for (Method method : ExtendedPosting.class.getDeclaredMethods()) {
-        if (isFunction(method)) {
+        if (Modifier.isPublic(method.getModifiers())) {
           try {
             MethodHandle function = MethodHandles.lookup().unreflect(method);
             POINTERS.put(
