@@ -13,10 +13,8 @@ import java.util.TreeSet;
 import java.util.concurrent.FutureTask;
 import java.util.logging.Level;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Connections and listeners that a program forgets to close are reported. */
-@Timeout(300)
 class DroppedTest {
   private static final int CONNECTIONS = 3;
   private static final String ADVICE =

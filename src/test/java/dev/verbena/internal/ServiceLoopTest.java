@@ -9,10 +9,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Level;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** The threads that serve the whole process survive whatever is thrown in them. */
-@Timeout(120)
 class ServiceLoopTest {
   private static final String FAILURE = "unexpected failure in thread ";
 

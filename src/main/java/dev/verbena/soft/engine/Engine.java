@@ -345,13 +345,17 @@ public final class Engine implements Scheduler, AutoCloseable {
     failed(internalError, t);
   }
 
-  /** Has a task report a failure in one of the next turns, and in later ones until it can. */
+  /** Reports a failure of a task: at once, or in later turns until it is possible. */
   @SuppressWarnings("NonAtomicVolatileUpdate") // Under the lock.
   private void failed(Task task, Throwable t) {
     if (!task.isFailing()) {
       FAILURES.log(t);
-      task.noteFailure(t);
-      failing++;
+      try {
+        task.failed(t);
+      } catch (Throwable notNow) { // The Java heap is full, most likely: t was logged.
+        task.noteFailure(t);
+        failing++;
+      }
     }
     append(task);
   }
