@@ -17,6 +17,12 @@ import dev.verbena.soft.wire.Syndrome;
  * The requester of a reliable connection: sends the packets of the send queue, and completes send
  * requests by what the responder answers. It retransmits by go-back-N: after a NAK or a timeout it
  * continues from the oldest packet that was not acknowledged.
+ *
+ * <p>Requests pass through three states in the order of the send queue, {@code retired() <= cursor
+ * <= started}: those before {@code retired()} are completed; those before {@code started} have
+ * PSNs, the last of which is before {@code nextPsn}; the next packet to send is {@code
+ * cursorPacket} of the request at {@code cursor}. A retransmission moves the cursor back, never
+ * before the request with the PSN {@code unacknowledged}, the oldest one.
  */
 final class Requester {
   /** How many packets may be unacknowledged. */
@@ -200,7 +206,6 @@ final class Requester {
       request.packets = 0;
       request.finished = true;
     } else {
-      boolean reads = request.isRead() || request.isAtomic();
       if (request.hasResponse()) {
         if (outstandingReads >= Math.max(1, maxReads)) {
           return false;
@@ -208,9 +213,7 @@ final class Requester {
         outstandingReads++;
       }
       request.packets =
-          request.hasResponse() && !request.isRead()
-              ? 1
-              : Segments.count(reads && !request.isRead() ? 0 : request.length(), mtu);
+          request.hasResponse() && !request.isRead() ? 1 : Segments.count(request.length(), mtu);
       nextPsn = Psn.plus(nextPsn, request.packets);
     }
     sends.started++;

@@ -15,12 +15,22 @@ import dev.verbena.soft.wire.Syndrome;
 /**
  * The responder of a reliable connection: executes requests in the order of their PSNs, each once,
  * and acknowledges them.
+ *
+ * <p>Between two packets holds: all requests before the PSN {@code expected} were executed, none
+ * from it on. If {@code unacknowledged}, {@code acknowledgeable} is the PSN of an executed request
+ * which the next answer acknowledges, with all before it; each answer ends that. If {@code
+ * nakSent}, the requester was told to send again from {@code expected} on, and packets after it get
+ * no answer until the one with that PSN arrives.
  */
 public final class Responder {
   private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
-  private static final int NONE = 0;
-  private static final int SEND = 1;
-  private static final int WRITE = 2;
+
+  /** The message that is under way. */
+  private enum Message {
+    NONE,
+    SEND,
+    WRITE
+  }
 
   /** How many READ response packets are sent before other queue pairs have their turn. */
   private static final int BURST = 32;
@@ -44,8 +54,7 @@ public final class Responder {
   /** The PSN of the last of them. */
   private int acknowledgeable;
 
-  /** The message that is under way: none, a SEND or a WRITE. */
-  private int message = NONE;
+  private Message message = Message.NONE;
 
   private long writeAddress;
   private int writeKey;
@@ -102,12 +111,12 @@ public final class Responder {
   /** Fails the receive that is being filled; forgets everything else. */
   void stop() {
     acknowledge();
-    if (message == SEND || receiver.isOpen()) {
+    if (message == Message.SEND || receiver.isOpen()) {
       receiver.flush();
     }
     waiting.clear();
     resources.clear();
-    message = NONE;
+    message = Message.NONE;
     reading = false;
     nakSent = false;
     unacknowledged = false;
@@ -210,13 +219,13 @@ public final class Responder {
     int operation = Opcode.operation(packet.opcode);
     domain = queuePair.domainFor(packet.sharedQueue);
     if (domain == null) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     boolean begins = Opcode.begins(operation);
-    int kind = Opcode.isSend(operation) ? SEND : Opcode.isWrite(operation) ? WRITE : NONE;
-    if (begins ? message != NONE : message == NONE || message != kind) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+    Message kind = kind(operation);
+    if (begins ? message != Message.NONE : message == Message.NONE || message != kind) {
+      refuseRequest(packet.psn);
       return;
     }
     switch (kind) {
@@ -228,11 +237,16 @@ public final class Responder {
           case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD -> atomic(packet, operation);
           case Opcode.FLUSH -> flush(packet);
           case Opcode.ATOMIC_WRITE -> atomicWrite(packet);
-          default ->
-              sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+          default -> refuseRequest(packet.psn);
         }
       }
     }
+  }
+
+  private static Message kind(int operation) {
+    return Opcode.isSend(operation)
+        ? Message.SEND
+        : Opcode.isWrite(operation) ? Message.WRITE : Message.NONE;
   }
 
   private boolean hasWrongLength(Packet packet, int operation) {
@@ -243,14 +257,14 @@ public final class Responder {
 
   private void send(Packet packet, int operation) {
     if (hasWrongLength(packet, operation)) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
-    if (message == NONE && !receiver.open(packet)) {
+    if (message == Message.NONE && !receiver.open(packet)) {
       receiverNotReady();
       return;
     }
-    message = SEND;
+    message = Message.SEND;
     int status = receiver.append(packet.payload, packet.length);
     if (status == 0 && Opcode.invalidates(operation)) {
       status = LocalOperations.invalidateRemotely(queuePair, packet.immediate) ? 0 : -1;
@@ -261,7 +275,7 @@ public final class Responder {
     }
     expected = Psn.plus(expected, 1);
     if (Opcode.ends(operation)) {
-      message = NONE;
+      message = Message.NONE;
       messages++;
       int flags =
           Opcode.hasImmediate(operation)
@@ -279,7 +293,7 @@ public final class Responder {
   }
 
   private void receiveFailed(int psn, int status) {
-    message = NONE;
+    message = Message.NONE;
     if (status == -1) {
       receiver.fail(rdma_h.IBV_WC_LOC_QP_OP_ERR());
       acknowledge(psn, Syndrome.NAK_REMOTE_ACCESS);
@@ -293,14 +307,14 @@ public final class Responder {
 
   private void write(Packet packet, int operation) {
     if (hasWrongLength(packet, operation)) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
-    if (message == NONE) {
+    if (message == Message.NONE) {
       writeAddress = packet.address;
       writeKey = packet.remoteKey;
       writeLength = Integer.toUnsignedLong(packet.dmaLength);
@@ -308,7 +322,7 @@ public final class Responder {
     }
     boolean last = Opcode.ends(operation);
     if (last ? written + packet.length != writeLength : written + packet.length > writeLength) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     // A receive is needed first: an RNR NAK leaves nothing written by this packet.
@@ -317,15 +331,15 @@ public final class Responder {
       receiverNotReady();
       return;
     }
-    message = WRITE;
+    message = Message.WRITE;
     if (writeLength > 0 && !writePayload(packet)) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     written += packet.length;
     expected = Psn.plus(expected, 1);
     if (last) {
-      message = NONE;
+      message = Message.NONE;
       messages++;
       queuePair.count(REMOTE_WRITE, false, writeLength);
       if (immediate) {
@@ -349,12 +363,12 @@ public final class Responder {
   private void read(Packet packet) {
     long length = Integer.toUnsignedLong(packet.dmaLength);
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_READ()) == 0 || resources.isEmpty()) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     if (length > 0
         && !allows(packet.remoteKey, packet.address, length, rdma_h.IBV_ACCESS_REMOTE_READ())) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     int packets = Segments.count(length, mtu);
@@ -394,7 +408,7 @@ public final class Responder {
     if (size > 0 && !readPayload(packet, size)) {
       packets.release(packet);
       reading = false;
-      sendNak(readPsn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(readPsn);
       return;
     }
     queuePair.transmit(packet);
@@ -422,20 +436,20 @@ public final class Responder {
 
   private void atomic(Packet packet, int operation) {
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_ATOMIC()) == 0 || resources.isEmpty()) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_ATOMIC())) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     if (key.at(packet.address) % Long.BYTES != 0) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     if (!key.read(packet.address, packet.payload, Long.BYTES)) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     long original = Memory.getLong(packet.payload);
@@ -443,7 +457,7 @@ public final class Responder {
       long sum = operation == Opcode.FETCH_ADD ? original : 0;
       Memory.putLong(packet.payload, sum + packet.swapOrAdd);
       if (!key.write(packet.payload, packet.address, Long.BYTES)) {
-        sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+        refuseAccess(packet.psn);
         return;
       }
     }
@@ -461,14 +475,14 @@ public final class Responder {
                 : 0);
     MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     if ((accessFlags & placement) != placement || resources.isEmpty()) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     boolean whole = packet.flushLevel == rdma_h.IBV_FLUSH_MR();
     if (key == null
         || !key.serves(domain, queuePair, placement)
         || (!whole && !key.covers(packet.address, Integer.toUnsignedLong(packet.dmaLength)))) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     // Memory of this process: what was written is visible, and nothing of it is persistent.
@@ -482,20 +496,20 @@ public final class Responder {
     if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0
         || resources.isEmpty()
         || packet.length != Long.BYTES) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_WRITE())) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     if (key.at(packet.address) % Long.BYTES != 0) {
-      sendNak(packet.psn, Syndrome.NAK_INVALID_REQUEST, rdma_h.IBV_WC_REM_INV_REQ_ERR());
+      refuseRequest(packet.psn);
       return;
     }
     if (!key.write(packet.payload, packet.address, Long.BYTES)) {
-      sendNak(packet.psn, Syndrome.NAK_REMOTE_ACCESS, rdma_h.IBV_WC_REM_ACCESS_ERR());
+      refuseAccess(packet.psn);
       return;
     }
     expected = Psn.plus(expected, 1);
@@ -546,16 +560,26 @@ public final class Responder {
     acknowledge(expected, syndrome);
   }
 
-  /** Answers with a NAK that ends the connection. */
-  private void sendNak(int psn, int syndrome, int status) {
-    acknowledge(psn, syndrome);
-    boolean access = status == rdma_h.IBV_WC_REM_ACCESS_ERR();
-    if (message == SEND || receiver.isOpen()) {
-      message = NONE;
-      receiver.fail(access ? rdma_h.IBV_WC_LOC_ACCESS_ERR() : status);
+  /** Answers with a NAK for an invalid request, which ends the connection. */
+  private void refuseRequest(int psn) {
+    acknowledge(psn, Syndrome.NAK_INVALID_REQUEST);
+    fail(rdma_h.IBV_WC_REM_INV_REQ_ERR(), rdma_h.IBV_EVENT_QP_REQ_ERR());
+  }
+
+  /** Answers with a NAK for a remote access error, which ends the connection. */
+  private void refuseAccess(int psn) {
+    acknowledge(psn, Syndrome.NAK_REMOTE_ACCESS);
+    fail(rdma_h.IBV_WC_LOC_ACCESS_ERR(), rdma_h.IBV_EVENT_QP_ACCESS_ERR());
+  }
+
+  /** Ends the connection: with the status of the receive that is being filled, or by an event. */
+  private void fail(int status, int event) {
+    boolean receives = message == Message.SEND || receiver.isOpen();
+    message = Message.NONE;
+    if (receives) {
+      receiver.fail(status);
     } else {
-      message = NONE;
-      queuePair.event(access ? rdma_h.IBV_EVENT_QP_ACCESS_ERR() : rdma_h.IBV_EVENT_QP_REQ_ERR());
+      queuePair.event(event);
     }
     queuePair.toError();
   }
