@@ -22,6 +22,9 @@ final class EndpointChannel {
   /** The maximum number of endpoints of a channel. */
   static final int ENDPOINTS = 32;
 
+  /** After so many failures, one after the other, no event can be read from the channel. */
+  private static final int MOST_FAILURES = 3;
+
   private static final ReentrantLock LOCK = new ReentrantLock();
 
   /** The channels with at least one endpoint; guarded by the lock. */
@@ -94,23 +97,31 @@ final class EndpointChannel {
 
   private void deliverAll() {
     try {
-      while (true) {
-        ConnectionEvent event = events.take();
-        Consumer<Optional<ConnectionEvent>> receiver = receivers.get(event.id());
-        if (receiver != null) {
-          boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.of(event)));
-        }
+      int failures = 0;
+      while (events.isOpen() && failures < MOST_FAILURES) {
+        failures = ServiceLoop.attempt(this::deliver) ? 0 : failures + 1;
+      }
+    } finally {
+      retire();
+      for (Consumer<Optional<ConnectionEvent>> receiver : receivers.values()) {
+        boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.empty()));
+      }
+    }
+  }
+
+  /** Delivers the next event; nothing if the channel is closed meanwhile. */
+  private void deliver() {
+    try {
+      ConnectionEvent event = events.take();
+      Consumer<Optional<ConnectionEvent>> receiver = receivers.get(event.id());
+      if (receiver != null) {
+        receiver.accept(Optional.of(event));
       }
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
     } catch (IllegalStateException e) {
       if (events.isOpen()) {
         throw e;
-      }
-    } finally {
-      retire();
-      for (Consumer<Optional<ConnectionEvent>> receiver : receivers.values()) {
-        boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.empty()));
       }
     }
   }

@@ -74,7 +74,7 @@ class FuzzTest {
     "hang, 'HANG of thread', 'Planted$Hang.forEver'",
     "hang, 'fuzz-1\" virtual', 'fuzz-3\" virtual'",
     "internal, 'never to be thrown: ArithmeticException', 'Planted$Internal.overflow('",
-    "leak, 'left open', 'protection domain=1'"
+    "leak, 'left open', 'protection domain='"
   })
   void findsWhatIsPlanted(String defect, String kind, String call) throws Exception {
     Options planted = Options.of(Devices.SOFT, Duration.ofSeconds(3)).withPlanted(defect);
