@@ -768,8 +768,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   }
 
   private static void requireNative(MemorySegment memory) {
-    if (!memory.isNative() || memory.byteSize() == 0) {
-      throw new IllegalArgumentException("the memory must be native, and not empty: " + memory);
+    if (!memory.isNative()) {
+      throw new IllegalArgumentException("the memory must be native, not on the Java heap");
+    }
+    if (memory.byteSize() == 0) {
+      throw new IllegalArgumentException("the memory must not be empty");
     }
   }
 
