@@ -115,7 +115,7 @@ final class EndpointChannel {
       ConnectionEvent event = events.take();
       Consumer<Optional<ConnectionEvent>> receiver = receivers.get(event.id());
       if (receiver != null) {
-        receiver.accept(Optional.of(event));
+        boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.of(event)));
       }
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
