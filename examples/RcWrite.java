@@ -7,10 +7,13 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 
 /**
- * RDMA write: one queue pair writes to the memory of another ({@code IBV_WR_RDMA_WRITE}).
+ * RDMA write: one queue pair writes to the memory of another ({@code IBV_WR_RDMA_WRITE_WITH_IMM}).
+ * Without immediate data the receiver has no completion, and has to learn in another way when the
+ * data are in its memory.
  *
  * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar RcWrite.java}
  */
@@ -29,9 +32,18 @@ public class RcWrite {
           domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       source.memory().setString(0, "written");
 
+      if (server.post(new ReceiveList(1, 1)) == 0) { // for the immediate data
+        throw new IllegalStateException("the receive queue of " + server + " is full");
+      }
       SendList sends = new SendList(1, 1);
-      sends.write(0).local(source, 0, 64).remote(target.start(), target.rkey()).signaled();
+      sends
+          .writeWithImmediate(0, 1)
+          .local(source, 0, 64)
+          .remote(target.start(), target.rkey())
+          .signaled();
       post(client, sends);
+      await(
+          queue, new Completions(1)); // of the sender or the receiver: the order is not determined
       await(queue, new Completions(1));
       System.out.println(target.memory().getString(0));
     }

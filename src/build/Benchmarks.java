@@ -20,6 +20,20 @@ final class Benchmarks {
   private static final List<Script> PORTABLE =
       List.of(
           new Script("SoftDevices.copy .* us/op", "soft", "copy", "-wi", "0", "-i", "1", "-r", "1"),
+          new Script(
+              "AnyDevice.write .* us/op",
+              "device",
+              "write",
+              "-wi",
+              "0",
+              "-i",
+              "1",
+              "-r",
+              "1",
+              "-p",
+              "batch=1",
+              "-bm",
+              "sample"),
           new Script("\\| 10, Java \\| \\d", "connections", "10"));
 
   /** The scripts that need a C compiler and what src/nic/run has. */
@@ -28,6 +42,7 @@ final class Benchmarks {
           new Script("\\| empty poll, batch 1 \\| \\d", "run", "--once", "empty poll, batch 1$"),
           new Script("\\| poll, three fields read, batch 1 \\| \\d", "flight-recorder", "--once"),
           new Script("\\| empty poll, batch 1 \\| \\d", "mlx5", "1", "empty poll"),
+          new Script("\\| SRD send, batch 1 \\| \\d", "efa", "1", "send 1"),
           new Script("\\| 100 memory regions, mlx5 \\| \\d", "scale", "100"),
           new Script("\\| without an archive \\| \\d", "start", "1"));
 

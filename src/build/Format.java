@@ -22,7 +22,7 @@ final class Format {
             args[0].equals("write")
                 ? List.of("--replace")
                 : List.of("--dry-run", "--set-exit-if-changed"));
-    for (String root : List.of("src", "benchmarks/src", "examples")) {
+    for (String root : List.of("src", "benchmarks/src", "bridges", "examples")) {
       if (Files.isDirectory(Path.of(root))) {
         try (Stream<Path> files = Files.walk(Path.of(root))) {
           files

@@ -10,6 +10,7 @@ module dev.verbena {
 
   exports dev.verbena;
   exports dev.verbena.cm;
+  exports dev.verbena.efa;
   exports dev.verbena.packet;
   exports dev.verbena.raw;
   exports dev.verbena.sockets;
@@ -17,7 +18,10 @@ module dev.verbena {
   exports dev.verbena.verbs;
 
   uses dev.verbena.internal.ConfiguredDevices;
+  uses dev.verbena.internal.DirectDataPath;
 
   provides dev.verbena.internal.ConfiguredDevices with
       dev.verbena.soft.DescribedDevices;
+  provides dev.verbena.internal.DirectDataPath with
+      dev.verbena.internal.mlx5.Mlx5DataPath;
 }

@@ -68,6 +68,9 @@ public final class Errno {
   /** Connection timed out. */
   public static final int ETIMEDOUT = 110;
 
+  /** Connection refused. */
+  public static final int ECONNREFUSED = 111;
+
   /** No route to host. */
   public static final int EHOSTUNREACH = 113;
 

@@ -6,9 +6,10 @@ import java.io.Serial;
  * A failure of an RDMA operation: the root of the exceptions of this library.
  *
  * <p>{@link VerbsException} is the failure of a call of libibverbs, librdmacm or the kernel; {@code
- * ConnectionException} in {@code dev.verbena.cm} the failure of a connection. Misuse that is
- * detected before a call is made is an {@link IllegalArgumentException} or {@link
- * IllegalStateException} instead.
+ * WorkRequestException} in {@code dev.verbena.verbs} a failed work request; {@code
+ * ConnectionException} in {@code dev.verbena.cm} the failure of a connection; {@link
+ * RdmaTimeoutException} a timeout of this library. Misuse that is detected before a call is made is
+ * an {@link IllegalArgumentException} or {@link IllegalStateException} instead.
  */
 public abstract class RdmaException extends RuntimeException {
   @Serial private static final long serialVersionUID = 1;
@@ -30,5 +31,17 @@ public abstract class RdmaException extends RuntimeException {
    */
   protected RdmaException(String message, Throwable cause) {
     super(message, cause);
+  }
+
+  /**
+   * Returns whether the operation may succeed if it is tried again, if necessary on a new
+   * connection: the failure is of the network, of the peer's process, or of a device that was lost,
+   * and not of the arguments or the program. Each subclass names its cases.
+   *
+   * @return true if it may; a request of which it is unknown whether the peer received it may then
+   *     be processed twice
+   */
+  public boolean isTransient() {
+    return false;
   }
 }

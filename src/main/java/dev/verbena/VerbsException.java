@@ -93,4 +93,27 @@ public final class VerbsException extends RdmaException {
   public boolean isUnsupported() {
     return errno == Errno.EOPNOTSUPP || errno == Errno.ENOTSUPP || errno == Errno.ENOSYS;
   }
+
+  /**
+   * Returns whether the call may succeed if it is repeated.
+   *
+   * @return true for EAGAIN, EINTR, EIO, ENODEV, EBUSY and errors of the network, such as
+   *     ENETUNREACH and ETIMEDOUT
+   */
+  @Override
+  public boolean isTransient() {
+    return switch (errno) {
+      case Errno.EAGAIN,
+          Errno.EINTR,
+          Errno.EIO,
+          Errno.ENODEV,
+          Errno.EBUSY,
+          Errno.ENETUNREACH,
+          Errno.EHOSTUNREACH,
+          Errno.ECONNREFUSED,
+          Errno.ETIMEDOUT ->
+          true;
+      default -> false;
+    };
+  }
 }

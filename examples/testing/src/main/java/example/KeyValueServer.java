@@ -1,6 +1,6 @@
 package example;
 
-import dev.verbena.VerbsException;
+import dev.verbena.RdmaException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
 import java.net.InetSocketAddress;
@@ -26,7 +26,7 @@ public final class KeyValueServer implements Runnable, AutoCloseable {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (VerbsException e) {
+    } catch (RdmaException e) {
       System.getLogger("server").log(System.Logger.Level.WARNING, "client lost", e);
     }
   }

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.Errno;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
@@ -160,8 +160,8 @@ public final class AddressQuery {
    *
    * @param timeout the maximum time to wait
    * @return the results, the preferred one first
-   * @throws VerbsException ENOENT if there is no such name or no address of the requested family;
-   *     ETIMEDOUT if the timeout expires
+   * @throws VerbsException ENOENT if there is no such name or no address of the requested family
+   * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public List<AddressInfo> resolve(Duration timeout) throws InterruptedException {
@@ -171,10 +171,7 @@ public final class AddressQuery {
     try {
       return task.get(nanos, TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
-      throw new VerbsException(
-          "rdma_getaddrinfo",
-          Errno.ETIMEDOUT,
-          "resolving " + this + " did not complete within " + timeout);
+      throw new RdmaTimeoutException("resolving " + this, timeout);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof VerbsException failure) {
         throw failure.explained("resolving " + this);

@@ -1,18 +1,23 @@
 package dev.verbena.cm;
 
-import dev.verbena.Errno;
+import dev.verbena.RdmaException;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.Port;
 import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.TransportType;
+import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
@@ -47,17 +52,18 @@ import org.jspecify.annotations.Nullable;
  * when the request is posted, so that several can be outstanding; {@link #awaitPosted()} waits for
  * all of them. A method without a timeout waits until the operation completes, the thread is
  * interrupted, the connection ends, or it is {@linkplain #close closed}. A method with a {@link
- * Duration} throws {@link VerbsException} with ETIMEDOUT when the timeout expires. After a timeout
- * or an interrupt the request remains posted, and the next request waits for it.
+ * Duration} throws {@link RdmaTimeoutException} when the timeout expires. After a timeout or an
+ * interrupt the request remains posted, and the next request waits for it.
  *
  * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device retries
  * the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry count of
- * 6: the connection fails after about 4.6 seconds without a free receive request. A count of 7
- * retries without end; then only a {@code send} with a {@code Duration} limits the wait.
+ * 6: the connection fails after about 4 seconds (six waits of 655 milliseconds) without a free
+ * receive request. A count of 7 retries without end; then only a {@code send} with a {@code
+ * Duration} limits the wait.
  *
  * <p><b>States.</b> A connection is established when {@code connect} or {@code accept} returns. It
  * has ended when the peer closes, the device is removed, or a request fails; from then on
- * operations throw {@link ConnectionException} or {@link VerbsException}. Requests that are
+ * operations throw {@link ConnectionException} or {@link WorkRequestException}. Requests that are
  * outstanding when the peer disconnects have 200 milliseconds to complete, since the device may
  * process their acknowledgement later than the end; then they are flushed. If requests were flushed
  * and the cause is unknown, operations wait up to five seconds for the event that ended the
@@ -66,6 +72,10 @@ import org.jspecify.annotations.Nullable;
  * throws. A lost link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not
  * by a waiting {@code receive}. With a peer that is a C program, or over iWARP, the two cases
  * cannot be distinguished: {@code receive} returns null in both.
+ *
+ * <p><b>Keep-alive.</b> With {@link ConnectionSettings#withKeepAlive} a lost peer is detected also
+ * while nothing is sent: all operations then throw {@link RdmaTimeoutException}, which names the
+ * peer and how long it was silent.
  *
  * <p><b>Threads.</b> Any thread may call any method. One thread at a time sends, reads or writes,
  * and one receives; others wait for it. A waiting virtual thread does not occupy its carrier. Any
@@ -95,8 +105,13 @@ public final class Connection implements AutoCloseable {
   /** Whether the peer has closed its {@code Connection}. */
   private volatile boolean ended;
 
-  /** The status of the first failed receive request, or null. */
-  private volatile @Nullable String receiveFailure;
+  /** The first failed receive request, or null. */
+  private volatile @Nullable WorkRequestException receiveFailure;
+
+  /** Why the keep-alive ended the connection, or null. */
+  private volatile @Nullable RdmaTimeoutException silence;
+
+  private @Nullable KeepAlive keepAlive;
 
   /** The state of the port when the failure was first reported; empty if it was active. */
   private volatile @Nullable String linkFault;
@@ -114,6 +129,7 @@ public final class Connection implements AutoCloseable {
     this.endsAreMarked =
         peer.messageSize().isPresent()
             && endpoint.id().context().device().transportType() != TransportType.IWARP;
+    endpoint.owned();
     endpoint.disconnectAfter(outbox::hasOutstanding, COMPLETION_TIME);
     this.leak = new LeakReport(toString());
     leak.watch(this);
@@ -125,7 +141,7 @@ public final class Connection implements AutoCloseable {
    * @param peer the address of the listener
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the peer cannot be reached or rejects the connection
-   * @throws VerbsException ETIMEDOUT if the timeout of the settings expires
+   * @throws RdmaTimeoutException if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Connection connect(InetSocketAddress peer) throws InterruptedException {
@@ -139,19 +155,23 @@ public final class Connection implements AutoCloseable {
    * @param settings the settings of the connection
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the peer cannot be reached or rejects the connection
-   * @throws VerbsException ETIMEDOUT if the timeout of the settings expires
+   * @throws RdmaTimeoutException if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Connection connect(InetSocketAddress peer, ConnectionSettings settings)
       throws InterruptedException {
     Deadline deadline = Deadline.after(settings.timeout());
     Endpoint endpoint =
-        Endpoint.resolve(PortSpace.TCP, settings.local().orElse(null), peer, settings.timeout());
+        Endpoint.resolve(
+            PortSpace.TCP,
+            settings.localAddress().orElse(null),
+            peer,
+            settings.timeout(),
+            settings::setActive);
     return establish(
         endpoint,
         settings,
-        greeting ->
-            endpoint.connect(settings.parameters(), greeting, deadline.remaining()).privateData());
+        greeting -> endpoint.connect(settings.parameters(), greeting, deadline).privateData());
   }
 
   /**
@@ -160,7 +180,7 @@ public final class Connection implements AutoCloseable {
    * @param listener the listener
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the connection cannot be established
-   * @throws VerbsException ETIMEDOUT if a peer does not complete its request in time
+   * @throws RdmaTimeoutException if a peer does not complete its request in time
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the listener is closed before or during the wait
    * @see #accept(Listener, ConnectionSettings)
@@ -184,7 +204,7 @@ public final class Connection implements AutoCloseable {
    * @param settings the settings of the connection
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the connection cannot be established
-   * @throws VerbsException ETIMEDOUT if a peer does not complete its request in time
+   * @throws RdmaTimeoutException if a peer does not complete its request in time
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the listener is closed before or during the wait
    */
@@ -200,7 +220,7 @@ public final class Connection implements AutoCloseable {
    * @param settings the settings of the connection
    * @return a connection, to be closed by the caller
    * @throws ConnectionException if the connection cannot be established
-   * @throws VerbsException ETIMEDOUT if the timeout of the settings expires
+   * @throws RdmaTimeoutException if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Connection accept(Endpoint request, ConnectionSettings settings)
@@ -210,6 +230,7 @@ public final class Connection implements AutoCloseable {
         settings,
         greeting -> {
           byte[] question = request.request().orElseThrow().privateData();
+          settings.setPassive(request.id().options());
           request.accept(settings.parameters(), greeting, settings.timeout());
           return question;
         });
@@ -226,15 +247,27 @@ public final class Connection implements AutoCloseable {
       throws InterruptedException {
     try {
       int size = settings.messageSize();
+      endpoint.onAddressChange(settings.addressChange());
       ConnectionQueues queues = endpoint.id().queues();
       queues.createQueuePairOnOneChannel(
           QueuePairCapacity.of(settings.sends()).withReceiveRequests(settings.receives()));
-      Inbox inbox = new Inbox(queues.transfers(), settings.receives(), size);
-      Outbox outbox = new Outbox(queues.transfers(), settings.sends(), size);
+      Inbox inbox;
+      Outbox outbox;
+      try {
+        ProtectionDomain domain = endpoint.id().domain();
+        inbox = new Inbox(queues.transfers(), domain, settings.receives(), size);
+        outbox = new Outbox(queues.transfers(), domain, settings.sends(), size);
+      } catch (OutOfMemoryError e) {
+        throw settings.tooLarge(e);
+      }
       byte[] answer = handshake.perform(Greeting.of(settings.privateData(), size));
-      return new Connection(endpoint, inbox, outbox, Greeting.read(answer), size);
+      Connection made = new Connection(endpoint, inbox, outbox, Greeting.read(answer), size);
+      settings
+          .keepAlive()
+          .ifPresent(interval -> made.keepAlive(interval, settings.keepAliveAnswer()));
+      return made;
     } catch (Throwable t) {
-      endpoint.close();
+      AfterFailure.close(t, endpoint::close);
       throw t;
     }
   }
@@ -266,11 +299,11 @@ public final class Connection implements AutoCloseable {
    *
    * @param message the bytes, at most {@link #messageSize}
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the send fails
+   * @throws WorkRequestException if the send fails
    * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(byte[] message) throws InterruptedException {
-    send(MemorySegment.ofArray(message), Deadline.NEVER, true);
+    send(bytes(message), Deadline.NEVER, true);
   }
 
   /**
@@ -279,12 +312,12 @@ public final class Connection implements AutoCloseable {
    * @param message the bytes, at most {@link #messageSize}
    * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires, and the message may still be
-   *     delivered; another errno if the send fails
+   * @throws RdmaTimeoutException if the timeout expires; the message may still be delivered
+   * @throws WorkRequestException if the send fails
    * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(byte[] message, Duration timeout) throws InterruptedException {
-    send(MemorySegment.ofArray(message), Deadline.after(timeout), true);
+    send(bytes(message), Deadline.after(timeout), true);
   }
 
   /**
@@ -292,7 +325,7 @@ public final class Connection implements AutoCloseable {
    *
    * @param message the bytes, in native or heap memory, at most {@link #messageSize}
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the send fails
+   * @throws WorkRequestException if the send fails
    * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(MemorySegment message) throws InterruptedException {
@@ -305,8 +338,8 @@ public final class Connection implements AutoCloseable {
    * @param message the bytes, in native or heap memory, at most {@link #messageSize}
    * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires, and the message may still be
-   *     delivered; another errno if the send fails
+   * @throws RdmaTimeoutException if the timeout expires; the message may still be delivered
+   * @throws WorkRequestException if the send fails
    * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(MemorySegment message, Duration timeout) throws InterruptedException {
@@ -319,11 +352,26 @@ public final class Connection implements AutoCloseable {
    *
    * @param message the bytes, at most {@link #messageSize}; they are copied
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if an earlier request failed
+   * @throws WorkRequestException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the message was not posted
    */
   public void postSend(byte[] message) throws InterruptedException {
-    send(MemorySegment.ofArray(message), Deadline.NEVER, false);
+    send(bytes(message), Deadline.NEVER, false);
+  }
+
+  /**
+   * Posts a message without waiting for its completion. Waits, until the timeout expires, while
+   * {@link ConnectionSettings#sends} requests are outstanding.
+   *
+   * @param message the bytes, at most {@link #messageSize}; they are copied
+   * @param timeout the maximum time to wait; zero to post only if the limit is not reached
+   * @throws RdmaTimeoutException if the timeout expires; the message was not posted
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if an earlier request failed
+   * @throws InterruptedException if the thread is interrupted; the message was not posted
+   */
+  public void postSend(byte[] message, Duration timeout) throws InterruptedException {
+    send(bytes(message), Deadline.after(timeout), false);
   }
 
   /**
@@ -333,11 +381,31 @@ public final class Connection implements AutoCloseable {
    * @param message the bytes, in native or heap memory, at most {@link #messageSize}; they are
    *     copied
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if an earlier request failed
+   * @throws WorkRequestException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the message was not posted
    */
   public void postSend(MemorySegment message) throws InterruptedException {
     send(message, Deadline.NEVER, false);
+  }
+
+  /**
+   * Posts a message without waiting for its completion. Waits, until the timeout expires, while
+   * {@link ConnectionSettings#sends} requests are outstanding.
+   *
+   * @param message the bytes, in native or heap memory, at most {@link #messageSize}; they are
+   *     copied
+   * @param timeout the maximum time to wait; zero to post only if the limit is not reached
+   * @throws RdmaTimeoutException if the timeout expires; the message was not posted
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if an earlier request failed
+   * @throws InterruptedException if the thread is interrupted; the message was not posted
+   */
+  public void postSend(MemorySegment message, Duration timeout) throws InterruptedException {
+    send(message, Deadline.after(timeout), false);
+  }
+
+  private static MemorySegment bytes(byte[] message) {
+    return MemorySegment.ofArray(Objects.requireNonNull(message, "message"));
   }
 
   private void send(MemorySegment message, Deadline deadline, boolean awaited)
@@ -367,7 +435,7 @@ public final class Connection implements AutoCloseable {
    * @param remote the peer's memory, the destination
    * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer's region does not permit the access
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be written
    */
   public void write(
@@ -387,8 +455,8 @@ public final class Connection implements AutoCloseable {
    * @param remoteOffset the offset in the remote memory, in bytes
    * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires, and the bytes may still be written;
-   *     another errno if the peer's region does not permit the access
+   * @throws RdmaTimeoutException if the timeout expires; the bytes may still be written
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be written
    */
   public void write(
@@ -412,13 +480,39 @@ public final class Connection implements AutoCloseable {
    * @param remote the peer's memory, the destination
    * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if an earlier request failed
+   * @throws WorkRequestException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the request was not posted
    */
   public void postWrite(
       MemoryRegion local, long offset, long length, RemoteMemory remote, long remoteOffset)
       throws InterruptedException {
     write(local, offset, length, remote, remoteOffset, Deadline.NEVER, false);
+  }
+
+  /**
+   * Posts an RDMA write to the peer's memory without waiting for its completion. Waits, until the
+   * timeout expires, while {@link ConnectionSettings#sends} requests are outstanding.
+   *
+   * @param local the local region, the source
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the destination
+   * @param remoteOffset the offset in the remote memory, in bytes
+   * @param timeout the maximum time to wait; zero to post only if the limit is not reached
+   * @throws RdmaTimeoutException if the timeout expires; the request was not posted
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if an earlier request failed
+   * @throws InterruptedException if the thread is interrupted; the request was not posted
+   */
+  public void postWrite(
+      MemoryRegion local,
+      long offset,
+      long length,
+      RemoteMemory remote,
+      long remoteOffset,
+      Duration timeout)
+      throws InterruptedException {
+    write(local, offset, length, remote, remoteOffset, Deadline.after(timeout), false);
   }
 
   private void write(
@@ -449,7 +543,7 @@ public final class Connection implements AutoCloseable {
    * @param remote the peer's memory, the source
    * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer's region does not permit the access
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be read
    */
   public void read(
@@ -470,8 +564,8 @@ public final class Connection implements AutoCloseable {
    * @param remoteOffset the offset in the remote memory, in bytes
    * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires, and the bytes may still be read;
-   *     another errno if the peer's region does not permit the access
+   * @throws RdmaTimeoutException if the timeout expires; the bytes may still be read
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the bytes may still be read
    */
   public void read(
@@ -495,13 +589,39 @@ public final class Connection implements AutoCloseable {
    * @param remote the peer's memory, the source
    * @param remoteOffset the offset in the remote memory, in bytes
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if an earlier request failed
+   * @throws WorkRequestException if an earlier request failed
    * @throws InterruptedException if the thread is interrupted; the request was not posted
    */
   public void postRead(
       MemoryRegion local, long offset, long length, RemoteMemory remote, long remoteOffset)
       throws InterruptedException {
     read(local, offset, length, remote, remoteOffset, Deadline.NEVER, false);
+  }
+
+  /**
+   * Posts an RDMA read of the peer's memory without waiting for its completion. Waits, until the
+   * timeout expires, while {@link ConnectionSettings#sends} requests are outstanding.
+   *
+   * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
+   * @param offset the offset in the region, in bytes
+   * @param length the number of bytes
+   * @param remote the peer's memory, the source
+   * @param remoteOffset the offset in the remote memory, in bytes
+   * @param timeout the maximum time to wait; zero to post only if the limit is not reached
+   * @throws RdmaTimeoutException if the timeout expires; the request was not posted
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if an earlier request failed
+   * @throws InterruptedException if the thread is interrupted; the request was not posted
+   */
+  public void postRead(
+      MemoryRegion local,
+      long offset,
+      long length,
+      RemoteMemory remote,
+      long remoteOffset,
+      Duration timeout)
+      throws InterruptedException {
+    read(local, offset, length, remote, remoteOffset, Deadline.after(timeout), false);
   }
 
   private void read(
@@ -532,7 +652,7 @@ public final class Connection implements AutoCloseable {
    * @param addend the value to add
    * @return the previous value
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer's region does not permit the access
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend)
@@ -551,8 +671,8 @@ public final class Connection implements AutoCloseable {
    * @param timeout the maximum time to wait
    * @return the previous value
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires, and the number may still be changed;
-   *     another errno if the peer's region does not permit the access
+   * @throws RdmaTimeoutException if the timeout expires; the number may still be changed
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend, Duration timeout)
@@ -564,7 +684,7 @@ public final class Connection implements AutoCloseable {
       throws InterruptedException {
     long address = remote.addressOfNumber(remoteOffset);
     return atomic(
-        () -> transfers.fetchAndAdd(0, outbox.result(), 0, address, remote.rkey(), addend),
+        (result, at) -> transfers.fetchAndAdd(0, result, at, address, remote.rkey(), addend),
         deadline);
   }
 
@@ -580,7 +700,7 @@ public final class Connection implements AutoCloseable {
    * @param desired the new value
    * @return the previous value: the expected value if the number was replaced
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if the peer's region does not permit the access
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long compareAndSwap(RemoteMemory remote, long remoteOffset, long expected, long desired)
@@ -600,8 +720,8 @@ public final class Connection implements AutoCloseable {
    * @param timeout the maximum time to wait
    * @return the previous value: the expected value if the number was replaced
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires, and the number may still be changed;
-   *     another errno if the peer's region does not permit the access
+   * @throws RdmaTimeoutException if the timeout expires; the number may still be changed
+   * @throws WorkRequestException if the peer's region does not permit the access
    * @throws InterruptedException if the thread is interrupted; the number may still be changed
    */
   public long compareAndSwap(
@@ -615,16 +735,15 @@ public final class Connection implements AutoCloseable {
       throws InterruptedException {
     long address = remote.addressOfNumber(remoteOffset);
     return atomic(
-        () ->
-            transfers.compareAndSwap(
-                0, outbox.result(), 0, address, remote.rkey(), expected, desired),
+        (result, at) ->
+            transfers.compareAndSwap(0, result, at, address, remote.rkey(), expected, desired),
         deadline);
   }
 
-  private long atomic(Outbox.Request request, Deadline deadline) throws InterruptedException {
+  private long atomic(Outbox.Atomic request, Deadline deadline) throws InterruptedException {
     lock(sending, "an atomic operation", deadline);
     try {
-      perform("an atomic operation", () -> outbox.post(request), deadline, true);
+      perform("an atomic operation", () -> outbox.atomic(request), deadline, true);
       return outbox.resultValue();
     } finally {
       sending.unlock();
@@ -635,7 +754,7 @@ public final class Connection implements AutoCloseable {
    * Waits until all posted requests have completed.
    *
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException if a request failed
+   * @throws WorkRequestException if a request failed
    * @throws InterruptedException if the thread is interrupted
    */
   public void awaitPosted() throws InterruptedException {
@@ -647,7 +766,8 @@ public final class Connection implements AutoCloseable {
    *
    * @param timeout the maximum time to wait
    * @throws ConnectionException if the connection has ended
-   * @throws VerbsException ETIMEDOUT if the timeout expires; another errno if a request failed
+   * @throws RdmaTimeoutException if the timeout expires
+   * @throws WorkRequestException if a request failed
    * @throws InterruptedException if the thread is interrupted
    */
   public void awaitPosted(Duration timeout) throws InterruptedException {
@@ -658,7 +778,7 @@ public final class Connection implements AutoCloseable {
     lock(sending, "waiting for requests", deadline);
     try {
       requireOpen();
-      requireDone(outbox.awaitAll(deadline), "waiting for requests");
+      requireDone(outbox.awaitAll(deadline), "waiting for requests", deadline);
     } finally {
       sending.unlock();
     }
@@ -670,10 +790,15 @@ public final class Connection implements AutoCloseable {
     lock(sending, doing, deadline);
     try {
       requireConnected(doing);
-      requireDone(outbox.awaitRoom(deadline), doing);
+      if (!outbox.awaitRoom(deadline)) {
+        throw deadline.missedBy(
+            "%s over %s: %d requests are under way, the limit (ConnectionSettings.withSends)"
+                .formatted(doing, this, outbox.depth()));
+      }
+      requireDone(true, doing, deadline);
       post.run();
       if (awaited) {
-        requireDone(outbox.awaitAll(deadline), doing);
+        requireDone(outbox.awaitAll(deadline), doing, deadline);
       }
     } finally {
       sending.unlock();
@@ -683,7 +808,7 @@ public final class Connection implements AutoCloseable {
   private void lock(ReentrantLock lock, String doing, Deadline deadline)
       throws InterruptedException {
     if (!lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
-      throw timedOut(doing);
+      throw deadline.missedBy(doing + " over " + this);
     }
   }
 
@@ -691,26 +816,22 @@ public final class Connection implements AutoCloseable {
    * Throws unless the requests completed. Requests that completed before the end of the connection
    * count as completed.
    */
-  private void requireDone(boolean inTime, String doing) throws InterruptedException {
+  private void requireDone(boolean inTime, String doing, Deadline deadline)
+      throws InterruptedException {
     if (!inTime) {
-      throw timedOut(doing);
+      throw deadline.missedBy(doing + " over " + this);
     }
     if (outbox.failure() != null) {
-      if (outbox.wasFlushed() && !closed) {
+      if (failedByEnd() && !closed) {
         awaitEnd();
       }
       throw broken(doing, outbox.failure());
     }
   }
 
-  private VerbsException timedOut(String doing) {
-    return new VerbsException(
-        "ibv_poll_cq", Errno.ETIMEDOUT, doing + " over " + this + ": not completed in time");
-  }
-
   private void requireConnected(String doing) {
     requireOpen();
-    if (outbox.failure() != null || endpoint.end().isPresent()) {
+    if (silence != null || outbox.failure() != null || endpoint.end().isPresent()) {
       throw broken(doing, outbox.failure());
     }
   }
@@ -726,16 +847,32 @@ public final class Connection implements AutoCloseable {
    * end of the connection, which it may have caused; the end takes precedence over requests that it
    * flushed.
    */
-  private RuntimeException broken(String doing, @Nullable String failure) {
+  private RdmaException broken(String doing, @Nullable WorkRequestException failure) {
     requireOpen();
-    String first = outbox.failure();
-    if (first != null && !outbox.wasFlushed()) {
+    WorkRequestException first = outbox.failure();
+    RdmaTimeoutException unanswered = silence;
+    if (unanswered != null) {
+      return new RdmaTimeoutException(
+          doing + " over " + this + ": " + unanswered.getMessage(), unanswered.timeout());
+    }
+    if (first != null && !failedByEnd()) {
       return failed(doing, first);
     }
     return endpoint
         .end()
-        .<RuntimeException>map(end -> new ConnectionException(lost(doing, end), end))
-        .orElseGet(() -> failed(doing, failure));
+        .<RdmaException>map(end -> new ConnectionException(lost(doing, end), end))
+        .orElseGet(() -> failed(doing, Objects.requireNonNull(failure, "no end")));
+  }
+
+  /**
+   * Returns whether the first failed request has failed by the end of the connection: it was
+   * flushed, or the peer had closed its {@code Connection} and acknowledged no more.
+   */
+  private boolean failedByEnd() {
+    WorkRequestException first = outbox.failure();
+    return first != null
+        && (first.status() == CompletionStatus.WR_FLUSH_ERR
+            || (ended && first.status() == CompletionStatus.RETRY_EXC_ERR));
   }
 
   /**
@@ -743,7 +880,7 @@ public final class Connection implements AutoCloseable {
    * be in state ERR before the event is read. Waits once: there may be another cause.
    */
   private void awaitEnd() throws InterruptedException {
-    if (endpoint.end().isEmpty() && !endAwaited && linkFault().isEmpty()) {
+    if (silence == null && endpoint.end().isEmpty() && !endAwaited && !isLinkDown()) {
       endpoint.awaitEnd(Deadline.after(CLOSING_TIME));
       endAwaited = true;
     }
@@ -758,11 +895,8 @@ public final class Connection implements AutoCloseable {
         + (unmarked ? ": the peer's process ended without closing its Connection" : "");
   }
 
-  private VerbsException failed(String doing, @Nullable String failure) {
-    return new VerbsException(
-        "ibv_poll_cq",
-        Errno.EIO,
-        doing + " over " + this + ": the connection has failed: " + failure + linkFault());
+  private WorkRequestException failed(String doing, WorkRequestException failure) {
+    return failure.during(doing + " over " + this + linkFault() + ": the connection has failed");
   }
 
   /**
@@ -778,16 +912,75 @@ public final class Connection implements AutoCloseable {
     return fault;
   }
 
+  /** Returns false also if the device does not answer: an event about it follows. */
+  private boolean isLinkDown() {
+    try {
+      return port().attributes().state() != PortState.ACTIVE;
+    } catch (VerbsException e) {
+      return false;
+    }
+  }
+
+  private Port port() {
+    return endpoint.id().context().port(endpoint.id().portNumber());
+  }
+
   private String portFault() {
     try {
-      Port port = endpoint.id().context().port(endpoint.id().portNumber());
+      Port port = port();
       PortState state = port.attributes().state();
       return state == PortState.ACTIVE
           ? ""
-          : "; the link is lost: " + port + " is in state IBV_PORT_" + state;
+          : ": the link is lost: " + port + " is in state IBV_PORT_" + state;
     } catch (VerbsException e) {
-      return "; the state of the port is unknown: " + e.getMessage();
+      return ": the state of the port is unknown: " + e.getMessage();
     }
+  }
+
+  // Keep-alive
+
+  private void keepAlive(Duration interval, Duration answer) {
+    keepAlive = new KeepAlive(interval, this::heard, silent -> requireAnswer(silent, answer));
+    keepAlive.start("keep-alive of " + this);
+  }
+
+  /** Returns how many messages arrived and requests completed, keep-alives among them. */
+  long heard() {
+    return inbox.received() + outbox.completed();
+  }
+
+  /**
+   * Writes zero bytes to the peer's memory, which its device acknowledges, unless requests are
+   * outstanding: the device retries these. Without an acknowledgement the connection ends.
+   */
+  private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
+    requireOpen();
+    if (outbox.failure() != null || endpoint.end().isPresent() || !sending.tryLock()) {
+      return;
+    }
+    try {
+      if (!outbox.awaitAll(Deadline.after(Duration.ZERO)) || outbox.failure() != null) {
+        return;
+      }
+      long asked = System.nanoTime();
+      outbox.writeNothing();
+      boolean answered = outbox.awaitAll(Deadline.after(limit));
+      if (!answered || (outbox.failure() != null && !failedByEnd())) {
+        Duration waited = Duration.ofNanos(System.nanoTime() - asked);
+        silence =
+            new RdmaTimeoutException(
+                "the peer %s was silent for %d ms, its device does not acknowledge a keep-alive"
+                    .formatted(peerAddress(), silent.plus(waited).toMillis()),
+                waited);
+        endpoint.id().endQuietly();
+      }
+    } finally {
+      sending.unlock();
+    }
+  }
+
+  private String peerAddress() {
+    return endpoint.id().peerAddress().map(InetSocketAddress::toString).orElse("");
   }
 
   // Receiving
@@ -798,7 +991,7 @@ public final class Connection implements AutoCloseable {
    * @return the message, or null if the peer has closed the connection
    * @throws ConnectionException if the peer ended without closing the connection, or if the device
    *     was removed
-   * @throws VerbsException if the connection failed
+   * @throws WorkRequestException if a request failed
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the connection is closed before or during the wait
    */
@@ -813,7 +1006,8 @@ public final class Connection implements AutoCloseable {
    * @return the message, or null if the peer has closed the connection
    * @throws ConnectionException if the peer ended without closing the connection, or if the device
    *     was removed
-   * @throws VerbsException ETIMEDOUT if the timeout expires; another errno if the connection failed
+   * @throws RdmaTimeoutException if the timeout expires
+   * @throws WorkRequestException if a request failed
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the connection is closed before or during the wait
    */
@@ -829,10 +1023,12 @@ public final class Connection implements AutoCloseable {
    * @param target the memory to copy to; bytes after the message are unchanged
    * @param timeout the maximum time to wait
    * @return the length of the message in bytes, or -1 if the peer has closed the connection
-   * @throws IndexOutOfBoundsException if the message is longer than the target; it is lost
+   * @throws IndexOutOfBoundsException if the message is longer than the target; the next {@code
+   *     receive} returns it
    * @throws ConnectionException if the peer ended without closing the connection, or if the device
    *     was removed
-   * @throws VerbsException ETIMEDOUT if the timeout expires; another errno if the connection failed
+   * @throws RdmaTimeoutException if the timeout expires
+   * @throws WorkRequestException if a request failed
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the connection is closed before or during the wait
    */
@@ -840,7 +1036,12 @@ public final class Connection implements AutoCloseable {
     return receive(Deadline.after(timeout), message -> copy(message, target), -1);
   }
 
-  private static int copy(MemorySegment message, MemorySegment target) {
+  private int copy(MemorySegment message, MemorySegment target) {
+    if (message.byteSize() > target.byteSize()) {
+      throw new IndexOutOfBoundsException(
+          "message of %d bytes over %s does not fit into the target of %d bytes; the next receive returns it"
+              .formatted(message.byteSize(), this, target.byteSize()));
+    }
     target.copyFrom(message);
     return (int) message.byteSize();
   }
@@ -856,11 +1057,9 @@ public final class Connection implements AutoCloseable {
       if (!awaitMessage(deadline)) {
         return end;
       }
-      try {
-        return taking.apply(inbox.message());
-      } finally {
-        inbox.release();
-      }
+      T taken = taking.apply(inbox.message()); // If this throws, the message is not lost.
+      inbox.release();
+      return taken;
     } finally {
       receiving.unlock();
     }
@@ -881,12 +1080,12 @@ public final class Connection implements AutoCloseable {
         ended = true;
         yield false;
       }
-      case NOTHING -> throw timedOut("receiving");
+      case NOTHING -> throw deadline.missedBy("receiving over " + this);
       case FAILURE -> {
         receiveFailure = inbox.failure();
         requireOpen(); // Closing flushes them, too.
         awaitCause();
-        ended = endsWithoutMark();
+        ended = silence == null && endsWithoutMark();
         if (!ended) {
           throw broken("receiving", receiveFailure);
         }
@@ -899,7 +1098,7 @@ public final class Connection implements AutoCloseable {
   private boolean endsWithoutMark() {
     requireOpen();
     return !endsAreMarked
-        && (outbox.failure() == null || outbox.wasFlushed())
+        && (outbox.failure() == null || failedByEnd())
         && endpoint.end().filter(end -> end.type() == EventType.DISCONNECTED).isPresent();
   }
 
@@ -915,11 +1114,16 @@ public final class Connection implements AutoCloseable {
       } finally {
         sending.unlock();
       }
-      boolean unknown = inbox.wasFlushed() && (outbox.failure() == null || outbox.wasFlushed());
+      boolean unknown = receivesWereFlushed() && (outbox.failure() == null || failedByEnd());
       if (unknown) {
         awaitEnd();
       }
     }
+  }
+
+  private boolean receivesWereFlushed() {
+    WorkRequestException first = receiveFailure;
+    return first != null && first.status() == CompletionStatus.WR_FLUSH_ERR;
   }
 
   // Components
@@ -962,6 +1166,9 @@ public final class Connection implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
+    if (keepAlive != null) {
+      keepAlive.stop();
+    }
     endInOrder(Deadline.after(CLOSING_TIME));
     // All requests are flushed, so that waiting threads return before the queue pair is destroyed.
     endpoint.id().endQuietly();
@@ -990,7 +1197,7 @@ public final class Connection implements AutoCloseable {
         outbox.sendEndMark();
         uninterrupted(() -> outbox.awaitAll(deadline));
       }
-    } catch (VerbsException | IllegalStateException e) {
+    } catch (RdmaException | IllegalStateException e) {
       // The connection has failed or ended: the peer cannot be notified.
     } finally {
       sending.unlock();
@@ -1006,12 +1213,12 @@ public final class Connection implements AutoCloseable {
   }
 
   /** An operation that waits, and returns whether it succeeded before the deadline. */
-  private interface Wait {
+  interface Wait {
     boolean await() throws InterruptedException;
   }
 
   /** Waits also in an interrupted thread, and restores its interrupt status. */
-  private static boolean uninterrupted(Wait wait) {
+  static boolean uninterrupted(Wait wait) {
     boolean interrupted = Thread.interrupted();
     try {
       while (true) {

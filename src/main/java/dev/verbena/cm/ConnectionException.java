@@ -1,7 +1,9 @@
 package dev.verbena.cm;
 
+import dev.verbena.Errno;
 import dev.verbena.RdmaException;
 import java.io.Serial;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +14,9 @@ public final class ConnectionException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;
 
   private final transient @Nullable ConnectionEvent event;
+
+  /** Whether another connection may succeed. */
+  private final boolean retry;
 
   /**
    * Creates the exception of an event.
@@ -30,6 +35,23 @@ public final class ConnectionException extends RdmaException {
             + event.status()
             + ")");
     this.event = event;
+    this.retry = mayRetry(event);
+  }
+
+  private static boolean mayRetry(ConnectionEvent event) {
+    return switch (event.type()) {
+      case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DISCONNECTED, DEVICE_REMOVAL, ADDR_CHANGE -> true;
+      case REJECTED -> mayRetry(event.rejectReason(), event.status());
+      default -> false;
+    };
+  }
+
+  private static boolean mayRetry(Optional<RejectReason> reason, int status) {
+    return switch (reason.orElse(RejectReason.UNKNOWN)) {
+      case NO_QP, NO_RESOURCES, TIMEOUT, INVALID_SERVICE_ID, STALE_CONN -> true;
+      case UNKNOWN -> status == -Errno.ECONNREFUSED; // iWARP reports an errno.
+      default -> false;
+    };
   }
 
   /**
@@ -39,5 +61,17 @@ public final class ConnectionException extends RdmaException {
    */
   public @Nullable ConnectionEvent event() {
     return event;
+  }
+
+  /**
+   * Returns whether another connection may succeed.
+   *
+   * @return true if the peer cannot be reached, has no listener, refuses for lack of resources, or
+   *     has disconnected, and if the device is removed; false if the program of the peer rejects
+   *     the connection, or does not accept its parameters
+   */
+  @Override
+  public boolean isTransient() {
+    return retry;
   }
 }

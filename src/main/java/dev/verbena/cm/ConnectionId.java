@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.Arguments;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.RdmaCma;
@@ -162,7 +163,7 @@ public final class ConnectionId implements AutoCloseable {
       id.queues.adopt(capacity);
       id.rename();
     } catch (Throwable t) {
-      id.close();
+      AfterFailure.close(t, id::close);
       throw t;
     }
     return id;

@@ -152,7 +152,8 @@ public final class ConnectionQueues {
     return queue;
   }
 
-  private void belongToIdentifier(Resource made, Resource... parents) {
+  /** Makes an object, which is closed with its parents, be closed with the identifier, too. */
+  void belongToIdentifier(Resource made, Resource... parents) {
     Resource[] all = Arrays.copyOf(parents, parents.length + 1);
     all[parents.length] = id.owner();
     try {

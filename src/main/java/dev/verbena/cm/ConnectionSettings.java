@@ -1,10 +1,13 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Arguments;
+import dev.verbena.verbs.AckTimeout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,44 +15,49 @@ import org.jspecify.annotations.Nullable;
  *
  * {@snippet :
  * ConnectionSettings settings =
- *     ConnectionSettings.DEFAULT.withMessageSize(1 << 16).withReceives(64).within(TIMEOUT);
+ *     ConnectionSettings.DEFAULT.withMessageSize(1 << 16).withReceives(64).withTimeout(TIMEOUT);
  * }
  */
 public final class ConnectionSettings {
+  /** The values of settings; not changed once they belong to settings. */
+  private static final class Values implements Cloneable {
+    private int messageSize = 4096;
+    private int receives = 16;
+    private int sends = 16;
+    private ConnectionParameters parameters = ConnectionParameters.DEFAULT.withRnrRetryCount(6);
+    private byte[] privateData = {};
+    private @Nullable InetSocketAddress local;
+    private Duration timeout = Duration.ofSeconds(10);
+    private @Nullable AckTimeout ackTimeout;
+    private int typeOfService = -1;
+    private boolean reusesAddress;
+    private AddressChange addressChange = AddressChange.IGNORE;
+    private @Nullable Duration keepAlive;
+    private Duration answer = Duration.ZERO;
+    private Duration spin = Duration.ZERO;
+
+    Values copy() {
+      try {
+        return (Values) clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
   /** The default settings, as each method describes them. */
-  public static final ConnectionSettings DEFAULT =
-      new ConnectionSettings(
-          4096,
-          16,
-          16,
-          ConnectionParameters.DEFAULT.withRnrRetryCount(6),
-          new byte[0],
-          null,
-          Duration.ofSeconds(10));
+  public static final ConnectionSettings DEFAULT = new ConnectionSettings(new Values());
 
-  private final int messageSize;
-  private final int receives;
-  private final int sends;
-  private final ConnectionParameters parameters;
-  private final byte[] privateData;
-  private final @Nullable InetSocketAddress local;
-  private final Duration timeout;
+  private final Values values;
 
-  private ConnectionSettings(
-      int messageSize,
-      int receives,
-      int sends,
-      ConnectionParameters parameters,
-      byte[] privateData,
-      @Nullable InetSocketAddress local,
-      Duration timeout) {
-    this.messageSize = Arguments.range("message size", messageSize, 1, Integer.MAX_VALUE);
-    this.receives = Arguments.range("number of receive requests", receives, 1, 1 << 20);
-    this.sends = Arguments.range("number of send requests", sends, 1, 1 << 20);
-    this.parameters = Objects.requireNonNull(parameters, "parameters");
-    this.privateData = privateData.clone();
-    this.local = local;
-    this.timeout = Objects.requireNonNull(timeout, "timeout");
+  private ConnectionSettings(Values values) {
+    this.values = values;
+  }
+
+  private ConnectionSettings with(Consumer<Values> change) {
+    Values changed = values.copy();
+    change.accept(changed);
+    return new ConnectionSettings(changed);
   }
 
   /**
@@ -60,7 +68,7 @@ public final class ConnectionSettings {
    * @return the settings
    */
   public ConnectionSettings withMessageSize(int size) {
-    return new ConnectionSettings(size, receives, sends, parameters, privateData, local, timeout);
+    return with(v -> v.messageSize = Arguments.range("message size", size, 1, Integer.MAX_VALUE));
   }
 
   /**
@@ -71,8 +79,7 @@ public final class ConnectionSettings {
    * @return the settings
    */
   public ConnectionSettings withReceives(int count) {
-    return new ConnectionSettings(
-        messageSize, count, sends, parameters, privateData, local, timeout);
+    return with(v -> v.receives = Arguments.range("number of receive requests", count, 1, 1 << 20));
   }
 
   /**
@@ -82,8 +89,7 @@ public final class ConnectionSettings {
    * @return the settings
    */
   public ConnectionSettings withSends(int count) {
-    return new ConnectionSettings(
-        messageSize, receives, count, parameters, privateData, local, timeout);
+    return with(v -> v.sends = Arguments.range("number of send requests", count, 1, 1 << 20));
   }
 
   /**
@@ -95,8 +101,7 @@ public final class ConnectionSettings {
    * @return the settings
    */
   public ConnectionSettings withParameters(ConnectionParameters parameters) {
-    return new ConnectionSettings(
-        messageSize, receives, sends, parameters, privateData, local, timeout);
+    return with(v -> v.parameters = Objects.requireNonNull(parameters, "parameters"));
   }
 
   /**
@@ -108,7 +113,7 @@ public final class ConnectionSettings {
    * @return the settings
    */
   public ConnectionSettings withPrivateData(byte[] bytes) {
-    return new ConnectionSettings(messageSize, receives, sends, parameters, bytes, local, timeout);
+    return with(v -> v.privateData = bytes.clone());
   }
 
   /**
@@ -117,10 +122,8 @@ public final class ConnectionSettings {
    * @param address the local address
    * @return the settings
    */
-  public ConnectionSettings from(InetSocketAddress address) {
-    Objects.requireNonNull(address, "address");
-    return new ConnectionSettings(
-        messageSize, receives, sends, parameters, privateData, address, timeout);
+  public ConnectionSettings withLocalAddress(InetSocketAddress address) {
+    return with(v -> v.local = Objects.requireNonNull(address, "address"));
   }
 
   /**
@@ -129,9 +132,104 @@ public final class ConnectionSettings {
    * @param timeout the maximum time until the connection is established
    * @return the settings
    */
-  public ConnectionSettings within(Duration timeout) {
-    return new ConnectionSettings(
-        messageSize, receives, sends, parameters, privateData, local, timeout);
+  public ConnectionSettings withTimeout(Duration timeout) {
+    return with(v -> v.timeout = Objects.requireNonNull(timeout, "timeout"));
+  }
+
+  /**
+   * Returns these settings with another local ACK timeout of the queue pair ({@code
+   * RDMA_OPTION_ID_ACK_TIMEOUT}). By default RDMA CM chooses it: over RoCE Linux takes code 17, 537
+   * milliseconds, so that each lost packet that no later one reveals delays the connection by half
+   * a second or more. The active side's applies to both ends unless the passive side sets its own.
+   *
+   * @param timeout the timeout
+   * @return the settings
+   */
+  public ConnectionSettings withAckTimeout(AckTimeout timeout) {
+    return with(v -> v.ackTimeout = Objects.requireNonNull(timeout, "timeout"));
+  }
+
+  /**
+   * Returns these settings with a type of service of the packets ({@code RDMA_OPTION_ID_TOS}): over
+   * RoCE v2 the traffic class, whose upper six bits are the DSCP. It is a setting of the active
+   * side; the passive side answers with the same. By default the kernel chooses it.
+   *
+   * @param value the type of service, 0 to 255
+   * @return the settings
+   */
+  public ConnectionSettings withTypeOfService(int value) {
+    return with(v -> v.typeOfService = Arguments.range("type of service", value, 0, 255));
+  }
+
+  /**
+   * Returns these settings with permission to use a {@linkplain #withLocalAddress local address}
+   * and port that other connections of this kind use, too ({@code RDMA_OPTION_ID_REUSEADDR}). It is
+   * a setting of the active side; for a listener see {@link Listener#open(PortSpace,
+   * InetSocketAddress, int, Consumer)}.
+   *
+   * @return the settings
+   */
+  public ConnectionSettings withAddressReuse() {
+    return with(v -> v.reusesAddress = true);
+  }
+
+  /**
+   * Returns these settings with another reaction to a change of the network interface's hardware
+   * address. The default is {@link AddressChange#IGNORE}.
+   *
+   * @param reaction the reaction
+   * @return the settings
+   */
+  public ConnectionSettings withAddressChange(AddressChange reaction) {
+    return with(v -> v.addressChange = Objects.requireNonNull(reaction, "reaction"));
+  }
+
+  /**
+   * Returns these settings with a keep-alive, which is off by default. If no message arrived and no
+   * request completed for the interval, the connection writes zero bytes to the peer's memory,
+   * which the peer's device acknowledges without its program. If that does not complete within the
+   * same interval again, or the retry count is exhausted, the connection ends, and {@link
+   * Connection#receive()} throws.
+   *
+   * @param interval the interval, at least one millisecond and at most a day
+   * @return the settings
+   */
+  public ConnectionSettings withKeepAlive(Duration interval) {
+    if (interval.compareTo(Duration.ofMillis(1)) < 0
+        || interval.compareTo(Duration.ofDays(1)) > 0) {
+      throw new IllegalArgumentException(
+          "keep-alive interval must be one millisecond to one day: " + interval);
+    }
+    return withKeepAlive(interval, interval);
+  }
+
+  /** Returns these settings with a keep-alive that waits for its answer for another time. */
+  ConnectionSettings withKeepAlive(Duration interval, Duration answer) {
+    return with(
+        v -> {
+          v.keepAlive = interval;
+          v.answer = answer;
+        });
+  }
+
+  /** Returns how long a keep-alive waits for its answer. */
+  Duration keepAliveAnswer() {
+    return values.answer;
+  }
+
+  /**
+   * Returns these settings with another time for which a {@link RequestClient} or a {@link
+   * RequestServer} polls before it waits for a completion event. The default is zero, to wait at
+   * once. Longer than an answer takes, it has the lowest latency and uses a processor.
+   *
+   * @param time the time, not negative
+   * @return the settings
+   */
+  public ConnectionSettings withSpin(Duration time) {
+    if (time.isNegative()) {
+      throw new IllegalArgumentException("time to poll must not be negative: " + time);
+    }
+    return with(v -> v.spin = time);
   }
 
   /**
@@ -140,7 +238,7 @@ public final class ConnectionSettings {
    * @return the size in bytes
    */
   public int messageSize() {
-    return messageSize;
+    return values.messageSize;
   }
 
   /**
@@ -149,7 +247,7 @@ public final class ConnectionSettings {
    * @return the number of receive requests
    */
   public int receives() {
-    return receives;
+    return values.receives;
   }
 
   /**
@@ -158,7 +256,7 @@ public final class ConnectionSettings {
    * @return the number
    */
   public int sends() {
-    return sends;
+    return values.sends;
   }
 
   /**
@@ -167,7 +265,7 @@ public final class ConnectionSettings {
    * @return the parameters
    */
   public ConnectionParameters parameters() {
-    return parameters;
+    return values.parameters;
   }
 
   /**
@@ -176,7 +274,7 @@ public final class ConnectionSettings {
    * @return a copy of the bytes
    */
   public byte[] privateData() {
-    return privateData.clone();
+    return values.privateData.clone();
   }
 
   /**
@@ -184,8 +282,8 @@ public final class ConnectionSettings {
    *
    * @return the address; empty if the routing table selects it
    */
-  public Optional<InetSocketAddress> local() {
-    return Optional.ofNullable(local);
+  public Optional<InetSocketAddress> localAddress() {
+    return Optional.ofNullable(values.local);
   }
 
   /**
@@ -194,19 +292,111 @@ public final class ConnectionSettings {
    * @return the maximum time
    */
   public Duration timeout() {
-    return timeout;
+    return values.timeout;
+  }
+
+  /**
+   * Returns the local ACK timeout.
+   *
+   * @return the timeout; empty for that of RDMA CM
+   */
+  public Optional<AckTimeout> ackTimeout() {
+    return Optional.ofNullable(values.ackTimeout);
+  }
+
+  /**
+   * Returns the type of service.
+   *
+   * @return 0 to 255; empty for that of RDMA CM
+   */
+  public OptionalInt typeOfService() {
+    return values.typeOfService < 0 ? OptionalInt.empty() : OptionalInt.of(values.typeOfService);
+  }
+
+  /**
+   * Returns whether the local address may be in use by other connections.
+   *
+   * @return true after {@link #withAddressReuse}
+   */
+  public boolean reusesAddress() {
+    return values.reusesAddress;
+  }
+
+  /**
+   * Returns what happens when the hardware address of the network interface changes.
+   *
+   * @return the reaction
+   */
+  public AddressChange addressChange() {
+    return values.addressChange;
+  }
+
+  /**
+   * Returns the interval of the keep-alive.
+   *
+   * @return the interval; empty if it is off
+   */
+  public Optional<Duration> keepAlive() {
+    return Optional.ofNullable(values.keepAlive);
+  }
+
+  /**
+   * Returns how long a {@link RequestClient} or a {@link RequestServer} polls before it waits for a
+   * completion event.
+   *
+   * @return the time
+   */
+  public Duration spin() {
+    return values.spin;
+  }
+
+  /** Sets the options of an identifier of the active side, which has no address yet. */
+  void setActive(ConnectionOptions options) {
+    setPassive(options);
+    typeOfService().ifPresent(options::typeOfService);
+    if (reusesAddress()) {
+      options.reuseAddress(true);
+    }
+  }
+
+  /** Sets the options of an identifier of the passive side, which has its path. */
+  void setPassive(ConnectionOptions options) {
+    ackTimeout().ifPresent(options::ackTimeout);
+  }
+
+  /** Explains that there is not enough memory for the messages. */
+  OutOfMemoryError tooLarge(OutOfMemoryError cause) {
+    OutOfMemoryError explained =
+        new OutOfMemoryError(
+            ("no memory for %d receives and %d sends with a message size of %d bytes"
+                    + " (ConnectionSettings.withReceives, withSends, withMessageSize): %s")
+                .formatted(receives(), sends(), messageSize(), cause.getMessage()));
+    Throwable _ = explained.initCause(cause);
+    return explained;
   }
 
   @Override
   public String toString() {
-    return "messages of %d bytes, %d receive requests, %d send requests, %s, %d bytes of private data, %s, %s"
-        .formatted(
-            messageSize,
-            receives,
-            sends,
-            parameters,
-            privateData.length,
-            local == null ? "any local address" : local,
-            timeout);
+    StringBuilder text =
+        new StringBuilder(
+            "messages of %d bytes, %d receive requests, %d send requests, %s, %d bytes of private data, %s, %s"
+                .formatted(
+                    messageSize(),
+                    receives(),
+                    sends(),
+                    parameters(),
+                    values.privateData.length,
+                    values.local == null ? "any local address" : values.local,
+                    timeout()));
+    ackTimeout().ifPresent(ack -> text.append(", ").append(ack));
+    typeOfService().ifPresent(tos -> text.append(", type of service ").append(tos));
+    if (reusesAddress()) {
+      text.append(", reuse of the address");
+    }
+    if (addressChange() == AddressChange.END) {
+      text.append(", end at a change of the address");
+    }
+    keepAlive().ifPresent(interval -> text.append(", keep-alive ").append(interval));
+    return text.toString();
   }
 }

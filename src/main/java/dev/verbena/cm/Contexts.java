@@ -14,16 +14,17 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.LongStream;
 
 /**
  * The device contexts that librdmacm opened, one for each device ({@code rdma_get_devices}). All
  * identifiers of a device share its context, so that they can share protection domains and queues.
  *
  * <p>librdmacm frees the context of a removed device some time after its last identifier was
- * closed. To keep a {@link Context} valid, this class holds it until the process ends; calls on it
- * then fail as for any removed device. If the kernel waits for all users before it removes a
- * device, as for Soft-RoCE, the removal completes when the process ends. The contexts of a software
- * network are closed with it.
+ * closed. To keep a {@link Context} valid, this class holds it until nothing of it is open: then
+ * the context of a removed device is closed. The kernel waits for that before it removes a
+ * Soft-RoCE device. If it was the last device of the host, librdmacm does not notice the removal,
+ * and keeps the context open. The contexts of a software network are closed with it.
  */
 public final class Contexts {
   /**
@@ -50,18 +51,44 @@ public final class Contexts {
     return list(Providers.system().rdmacm());
   }
 
-  private static synchronized List<Context> list(Librdmacm rdmacm) {
+  private static List<Context> list(Librdmacm rdmacm) {
+    List<Context> listed = listHeld(rdmacm);
+    // Without the lock: closing a context waits for other threads.
+    removed(rdmacm, listed).forEach(VerbsAccess.get()::closeWhenUnused);
+    return listed;
+  }
+
+  /** Returns the contexts of devices that librdmacm does not list any more. */
+  @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
+  private static synchronized List<Context> removed(Librdmacm rdmacm, List<Context> listed) {
+    return HELD.values().stream()
+        .filter(held -> held.provider.rdmacm() == rdmacm)
+        .map(Held::context)
+        .filter(context -> !listed.contains(context))
+        .toList();
+  }
+
+  /** Closes the contexts of devices that were removed as soon as nothing of them is open. */
+  static void releaseRemoved(Librdmacm rdmacm) {
+    try {
+      List<Context> _ = list(rdmacm);
+    } catch (VerbsException e) { // The last device was removed.
+      removed(rdmacm, List.of()).forEach(VerbsAccess.get()::closeWhenUnused);
+    }
+  }
+
+  private static synchronized List<Context> listHeld(Librdmacm rdmacm) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
       long list = rdmacm.rdma_get_devices(count.address());
-      List<Long> addresses = new ArrayList<>();
-      for (int i = 0; i < count.get(ValueLayout.JAVA_INT, 0); i++) {
-        addresses.add(Memory.getLong(list + (long) i * Long.BYTES));
-      }
+      List<Long> addresses = addresses(list, count);
       if (HELD.keySet().containsAll(addresses)) {
         rdmacm.rdma_free_devices(list);
-      } // Otherwise the list itself holds the new ones: librdmacm counts a reference for each
-      // context in it.
+      } else { // The list holds the new ones: librdmacm counts a reference for each context in it.
+        addresses.stream()
+            .filter(HELD::containsKey)
+            .forEach(known -> HELD.get(known).provider.forgetDevice(known));
+      }
       return addresses.stream().map(Contexts::held).toList();
     }
   }
@@ -81,7 +108,39 @@ public final class Contexts {
     if (Providers.isClosed(provider)) {
       throw new IllegalStateException("the software network is closed");
     }
-    return new Held(VerbsAccess.get().context(segment), provider);
+    long address = segment.address();
+    return new Held(VerbsAccess.get().context(segment, () -> closed(address)), provider);
+  }
+
+  /** A context was closed: librdmacm need not keep that of a device which was removed. */
+  private static synchronized void closed(long address) {
+    Held held = HELD.get(address);
+    if (held == null || held.context.isOpen() || isListed(held, address)) {
+      return; // Of a closed network, or closed by the program: it is opened again.
+    }
+    HELD.remove(address);
+    held.provider.forgetDevice(address);
+  }
+
+  private static boolean isListed(Held held, long address) {
+    try (Arena arena = Arena.ofConfined()) {
+      Librdmacm rdmacm = held.provider.rdmacm();
+      MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
+      long list = rdmacm.rdma_get_devices(count.address());
+      try {
+        return addresses(list, count).contains(address);
+      } finally {
+        rdmacm.rdma_free_devices(list);
+      }
+    } catch (VerbsException e) {
+      return false; // There is no device any more.
+    }
+  }
+
+  private static List<Long> addresses(long list, MemorySegment count) {
+    return LongStream.range(0, count.get(ValueLayout.JAVA_INT, 0))
+        .mapToObj(i -> Memory.getLong(list + i * Long.BYTES))
+        .toList();
   }
 
   /** Closes the contexts of a software network, which closes its devices. */

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.RdmaTimeoutException;
 import java.time.Duration;
 
 /** The end of a wait. */
@@ -15,6 +16,11 @@ final class Deadline {
 
   private Deadline(long nanos) {
     this.nanos = nanos;
+  }
+
+  /** Returns the exception of an operation that did not complete before this deadline. */
+  RdmaTimeoutException missedBy(String doing) {
+    return new RdmaTimeoutException(doing, Duration.ofNanos(nanos));
   }
 
   static Deadline after(Duration timeout) {

@@ -1,23 +1,22 @@
 package dev.verbena.cm;
 
 import dev.verbena.Errno;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.EnumSet;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,11 +55,6 @@ import org.jspecify.annotations.Nullable;
  * rdma_connect(3)}, {@code rdma_accept(3)}.
  */
 public final class Endpoint implements AutoCloseable {
-  private static final Set<EventType> ENDS =
-      EnumSet.of(EventType.DISCONNECTED, EventType.DEVICE_REMOVAL);
-  private static final Set<EventType> OF_GROUPS =
-      EnumSet.of(EventType.MULTICAST_JOIN, EventType.MULTICAST_ERROR);
-
   /**
    * The timeout of one address resolution, which is then repeated. The kernel misses a neighbour's
    * reply that arrives immediately before it starts to wait, until the timeout expires.
@@ -70,29 +64,41 @@ public final class Endpoint implements AutoCloseable {
   private final EndpointChannel channel;
   private final ConnectionId id;
   private final @Nullable ConnectionEvent request;
+  private final EndpointEvents events;
 
-  /** The events that are not of multicast groups; empty at the end. */
-  private final BlockingQueue<Optional<ConnectionEvent>> events = new LinkedBlockingQueue<>();
+  /** Set when the endpoint is complete. */
+  private @Nullable LeakReport leak;
 
   /** The context number of the last multicast join, which identifies its event. */
   private final AtomicLong joins = new AtomicLong();
 
-  /** The events of the multicast joins in progress, by context number; empty at the end. */
-  private final Map<Long, BlockingQueue<Optional<ConnectionEvent>>> joining =
-      new ConcurrentHashMap<>();
+  /** Runs when the endpoint is closed for the first time. */
+  private final AtomicReference<@Nullable Runnable> whenClosed;
 
-  /** Whether requests are outstanding that may still complete when the peer has disconnected. */
-  private volatile BooleanSupplier outstanding = () -> false;
-
-  private volatile Duration completionTime = Duration.ZERO;
-  private volatile @Nullable ConnectionEvent end;
-  private final CountDownLatch over = new CountDownLatch(1);
-
-  private Endpoint(EndpointChannel channel, ConnectionId id, @Nullable ConnectionEvent request) {
+  private Endpoint(
+      EndpointChannel channel,
+      ConnectionId id,
+      @Nullable ConnectionEvent request,
+      @Nullable Runnable whenClosed) {
     this.channel = channel;
     this.id = id;
     this.request = request;
-    channel.add(id, this::deliver);
+    this.whenClosed = new AtomicReference<>(whenClosed);
+    this.events = new EndpointEvents(id);
+    channel.add(id, events);
+  }
+
+  /** Reports this endpoint from now on if it becomes unreachable without being closed. */
+  private Endpoint watched() {
+    leak = new LeakReport(toString());
+    return leak.watch(this);
+  }
+
+  /** Something else closes this endpoint, and is reported if it is not closed. */
+  void owned() {
+    if (leak != null) {
+      leak.closed();
+    }
   }
 
   /**
@@ -119,16 +125,16 @@ public final class Endpoint implements AutoCloseable {
     Endpoint endpoint = create(Providers.reaching(local).rdmacm(), portSpace);
     try {
       endpoint.id.bind(local);
-      return endpoint;
+      return endpoint.watched();
     } catch (Throwable t) {
-      endpoint.close();
+      AfterFailure.close(t, endpoint::close);
       throw t;
     }
   }
 
   private static Endpoint create(Librdmacm rdmacm, PortSpace portSpace) {
     return EndpointChannel.enter(
-        rdmacm, channel -> new Endpoint(channel, channel.events().createId(portSpace), null));
+        rdmacm, channel -> new Endpoint(channel, channel.events().createId(portSpace), null, null));
   }
 
   /**
@@ -141,7 +147,7 @@ public final class Endpoint implements AutoCloseable {
    * @return an endpoint, ready to create a queue pair and to {@link #connect}, to be closed by the
    *     caller
    * @throws ConnectionException if the address or the route cannot be resolved
-   * @throws VerbsException ETIMEDOUT if the timeout expires
+   * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public static Endpoint resolve(
@@ -150,7 +156,34 @@ public final class Endpoint implements AutoCloseable {
       InetSocketAddress peer,
       Duration timeout)
       throws InterruptedException {
-    return resolve(Providers.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout);
+    return resolve(portSpace, local, peer, timeout, options -> {});
+  }
+
+  /**
+   * Creates an identifier, sets its options, and resolves the address of a peer and the route to
+   * it.
+   *
+   * @param portSpace the port space
+   * @param local the source address, or null to choose it by the routing table
+   * @param peer the destination address
+   * @param timeout the maximum time for the operation
+   * @param options sets the options of the identifier, such as {@link
+   *     ConnectionOptions#typeOfService}, before its address is resolved
+   * @return an endpoint, ready to create a queue pair and to {@link #connect}, to be closed by the
+   *     caller
+   * @throws ConnectionException if the address or the route cannot be resolved
+   * @throws RdmaTimeoutException if the timeout expires
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public static Endpoint resolve(
+      PortSpace portSpace,
+      @Nullable InetSocketAddress local,
+      InetSocketAddress peer,
+      Duration timeout,
+      Consumer<ConnectionOptions> options)
+      throws InterruptedException {
+    return resolve(
+        Providers.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout, options);
   }
 
   static Endpoint resolve(
@@ -158,17 +191,19 @@ public final class Endpoint implements AutoCloseable {
       PortSpace portSpace,
       @Nullable InetSocketAddress local,
       InetSocketAddress peer,
-      Duration timeout)
+      Duration timeout,
+      Consumer<ConnectionOptions> options)
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
     Endpoint endpoint = create(rdmacm, portSpace);
     try {
+      options.accept(endpoint.id.options());
       endpoint.resolveAddress(local, peer, deadline);
       endpoint.id.resolveRoute(endpoint.remaining("rdma_resolve_route", deadline));
       endpoint.await("rdma_resolve_route", EventType.ROUTE_RESOLVED, deadline);
-      return endpoint;
+      return endpoint.watched();
     } catch (Throwable t) {
-      endpoint.close();
+      AfterFailure.close(t, endpoint::close);
       throw t;
     }
   }
@@ -195,85 +230,46 @@ public final class Endpoint implements AutoCloseable {
   private Duration remaining(String function, Deadline deadline) {
     Duration remaining = deadline.remaining();
     if (remaining.isZero()) {
-      throw timedOut(function);
+      throw deadline.missedBy(function + " of " + id);
     }
     return remaining;
-  }
-
-  private VerbsException timedOut(String function) {
-    return new VerbsException(function, Errno.ETIMEDOUT, "timeout expired for " + id);
   }
 
   /**
    * Creates the endpoint of a connection request, which leaves the channel of the listener; rejects
    * the request if this fails.
+   *
+   * @param whenClosed runs when the endpoint is closed, also if this fails
    */
-  static Endpoint requested(ConnectionEvent request) {
+  static Endpoint requested(ConnectionEvent request, Runnable whenClosed) {
     ConnectionId id = request.id();
+    Endpoint endpoint;
     try {
-      Endpoint endpoint =
+      endpoint =
           EndpointChannel.enter(
-              id.nativeId().rdmacm(), channel -> new Endpoint(channel, id, request));
-      try {
-        id.migrate(endpoint.channel.events());
-        return endpoint;
-      } catch (Throwable t) {
-        endpoint.close();
-        throw t;
-      }
+              id.nativeId().rdmacm(), channel -> new Endpoint(channel, id, request, whenClosed));
     } catch (Throwable t) {
-      id.close();
+      AfterFailure.close(t, id::close);
+      whenClosed.run();
+      throw t;
+    }
+    try {
+      id.migrate(endpoint.channel.events());
+      return endpoint.watched();
+    } catch (Throwable t) {
+      AfterFailure.close(t, endpoint::close);
       throw t;
     }
   }
 
-  /** Receives an event from the thread that reads the channel; empty if no event follows. */
-  private void deliver(Optional<ConnectionEvent> event) {
-    event
-        .filter(e -> ENDS.contains(e.type()))
-        .ifPresent(
-            e -> {
-              end = e;
-              over.countDown();
-              end(e.type());
-            });
-    if (event.isEmpty()) {
-      over.countDown();
-      joining.values().forEach(join -> join.add(event));
-      events.add(event);
-    } else if (OF_GROUPS.contains(event.get().type())) {
-      BlockingQueue<Optional<ConnectionEvent>> join = joining.get(event.get().argument());
-      if (join != null) { // The join was not abandoned.
-        join.add(event);
-      }
-    } else {
-      events.add(event);
-    }
-  }
-
   /**
-   * Disconnects, which flushes outstanding requests. If the peer has disconnected, what it received
-   * before counts as completed: the device may process the acknowledgement after the event.
+   * Sets what happens when the hardware address of the network interface changes. The default is
+   * {@link AddressChange#IGNORE}.
+   *
+   * @param reaction the reaction
    */
-  private void end(EventType type) {
-    if (type == EventType.DISCONNECTED && outstanding.getAsBoolean()) {
-      Thread.ofVirtual().name("end of " + id).start(this::endWhenCompleted);
-    } else {
-      id.endQuietly();
-    }
-  }
-
-  private void endWhenCompleted() {
-    Deadline deadline = Deadline.after(completionTime);
-    try {
-      while (outstanding.getAsBoolean() && !deadline.isOver() && id.isOpen()) {
-        Thread.sleep(1);
-      }
-    } catch (InterruptedException e) {
-      throw new AssertionError("the thread is not accessible to callers", e);
-    } finally {
-      id.endQuietly();
-    }
+  public void onAddressChange(AddressChange reaction) {
+    events.addressChange = Objects.requireNonNull(reaction, "reaction");
   }
 
   /**
@@ -284,13 +280,13 @@ public final class Endpoint implements AutoCloseable {
    * @param atMost the maximum time for them to complete
    */
   void disconnectAfter(BooleanSupplier hasOutstanding, Duration atMost) {
-    completionTime = atMost;
-    outstanding = hasOutstanding;
+    events.completionTime = atMost;
+    events.outstanding = hasOutstanding;
   }
 
   private ConnectionEvent await(String function, EventType wanted, Deadline deadline)
       throws InterruptedException {
-    return await(function, wanted, events, deadline);
+    return await(function, wanted, events.received, deadline);
   }
 
   /** Waits for an event of a type. Skips events that are no result of the operation. */
@@ -303,7 +299,7 @@ public final class Endpoint implements AutoCloseable {
     while (true) {
       Optional<ConnectionEvent> next = from.poll(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
       if (next == null) {
-        throw timedOut(function);
+        throw deadline.missedBy(function + " of " + id);
       }
       if (next.isEmpty()) {
         from.add(next); // For other waiting threads.
@@ -328,13 +324,17 @@ public final class Endpoint implements AutoCloseable {
    * @param timeout the maximum time for the operation
    * @return the event of the response, with the peer's private data
    * @throws ConnectionException if the peer rejects the request or cannot be reached
-   * @throws VerbsException ETIMEDOUT if the timeout expires
+   * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public ConnectionEvent connect(
       ConnectionParameters parameters, byte[] privateData, Duration timeout)
       throws InterruptedException {
-    Deadline deadline = Deadline.after(timeout);
+    return connect(parameters, privateData, Deadline.after(timeout));
+  }
+
+  ConnectionEvent connect(ConnectionParameters parameters, byte[] privateData, Deadline deadline)
+      throws InterruptedException {
     id.connect(parameters, privateData);
     boolean establishes = id.isDatagram() || id.nativeId().hasQueuePair();
     return await(
@@ -350,7 +350,7 @@ public final class Endpoint implements AutoCloseable {
    *     ConnectionId#accept(ConnectionParameters, byte[])}
    * @param timeout the maximum time for the operation
    * @throws ConnectionException if the connection cannot be established
-   * @throws VerbsException ETIMEDOUT if the timeout expires
+   * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
    */
   public void accept(ConnectionParameters parameters, byte[] privateData, Duration timeout)
@@ -374,8 +374,9 @@ public final class Endpoint implements AutoCloseable {
    * @param timeout the maximum time for the operation
    * @return the parameters to send to the group
    * @throws ConnectionException if the group cannot be joined
-   * @throws VerbsException ETIMEDOUT if the timeout expires; EINVAL if the endpoint is not from
-   *     {@link #bind}, or is not of a datagram service
+   * @throws RdmaTimeoutException if the timeout expires
+   * @throws VerbsException EINVAL if the endpoint is not from {@link #bind}, or is not of a
+   *     datagram service
    * @throws IllegalStateException if the endpoint is bound to a wildcard address, and so to no
    *     device
    * @throws InterruptedException if the thread is interrupted
@@ -384,13 +385,12 @@ public final class Endpoint implements AutoCloseable {
       throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
     long context = joins.incrementAndGet();
-    BlockingQueue<Optional<ConnectionEvent>> result = new LinkedBlockingQueue<>();
-    joining.put(context, result);
+    BlockingQueue<Optional<ConnectionEvent>> result = events.ofJoin(context);
     try {
       id.multicast().join(group, flag, context);
       return awaitMembership(group, result, deadline);
     } finally {
-      joining.remove(context);
+      events.endJoin(context);
     }
   }
 
@@ -411,11 +411,11 @@ public final class Endpoint implements AutoCloseable {
    * Disconnects, and waits until the peer has disconnected, too: {@code rdma_disconnect}.
    *
    * @param timeout the maximum time for the operation
-   * @throws VerbsException ETIMEDOUT if the timeout expires; the connection has ended nevertheless
+   * @throws RdmaTimeoutException if the timeout expires; the connection has ended nevertheless
    * @throws InterruptedException if the thread is interrupted
    */
   public void disconnect(Duration timeout) throws InterruptedException {
-    if (end != null) {
+    if (end().isPresent()) {
       return;
     }
     Deadline deadline = Deadline.after(timeout);
@@ -451,11 +451,12 @@ public final class Endpoint implements AutoCloseable {
   /**
    * Returns the event that ended the connection.
    *
-   * @return the {@link EventType#DISCONNECTED} or {@link EventType#DEVICE_REMOVAL}, or empty if the
-   *     connection has not ended
+   * @return the {@link EventType#DISCONNECTED} or {@link EventType#DEVICE_REMOVAL}, also {@link
+   *     EventType#ADDR_CHANGE} with {@link AddressChange#END}; empty if the connection has not
+   *     ended
    */
   public Optional<ConnectionEvent> end() {
-    return Optional.ofNullable(end);
+    return Optional.ofNullable(events.end);
   }
 
   /**
@@ -463,7 +464,15 @@ public final class Endpoint implements AutoCloseable {
    * this endpoint is closed.
    */
   Optional<ConnectionEvent> awaitEnd(Deadline deadline) throws InterruptedException {
-    boolean _ = over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+    boolean _ = events.over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+    return end();
+  }
+
+  /** Does the same in an interrupted thread, whose interrupt status it restores. */
+  Optional<ConnectionEvent> awaitEndUninterruptibly(Deadline deadline) {
+    boolean _ =
+        Connection.uninterrupted(
+            () -> events.over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS));
     return end();
   }
 
@@ -472,6 +481,11 @@ public final class Endpoint implements AutoCloseable {
   public void close() {
     id.close();
     channel.leave(id);
+    owned();
+    Runnable action = whenClosed.getAndSet(null);
+    if (action != null) {
+      action.run();
+    }
   }
 
   @Override

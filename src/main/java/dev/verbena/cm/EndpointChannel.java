@@ -76,7 +76,8 @@ final class EndpointChannel {
 
   private static EndpointChannel open(Librdmacm rdmacm) {
     EndpointChannel opened = new EndpointChannel(rdmacm);
-    Thread.ofVirtual().name("endpoints of " + opened.events).start(opened::deliverAll);
+    // Virtual threads of the program that spin can occupy all carriers.
+    Thread.ofPlatform().daemon().name("endpoints of " + opened.events).start(opened::deliverAll);
     ALL.add(opened);
     return opened;
   }

@@ -6,6 +6,7 @@ import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Readiness;
+import dev.verbena.internal.ServiceLoop;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.rdma_cm_event;
@@ -131,6 +132,9 @@ public final class EventChannel implements AutoCloseable {
         }
         event = copyAndAcknowledge(eventPointer.get(ValueLayout.JAVA_LONG, 0));
       } while (event == null);
+      if (event.type() == EventType.DEVICE_REMOVAL) {
+        boolean _ = ServiceLoop.attempt(() -> Contexts.releaseRemoved(channel.rdmacm()));
+      }
       return event;
     } finally {
       channel.reading().unlock();

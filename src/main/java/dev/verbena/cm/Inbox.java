@@ -1,8 +1,9 @@
 package dev.verbena.cm;
 
 import dev.verbena.verbs.CompletionFlag;
-import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -26,9 +27,15 @@ final class Inbox {
   private final MessageSlots slots;
   private final Completions completions = new Completions(1);
 
-  Inbox(Transfers transfers, int receives, int messageSize) {
+  /** Whether a message was found and not yet released. */
+  private boolean held;
+
+  /** The number of messages, which any thread may read. */
+  private volatile long received;
+
+  Inbox(Transfers transfers, ProtectionDomain domain, int receives, int messageSize) {
     this.transfers = transfers;
-    this.slots = new MessageSlots(transfers, receives, messageSize);
+    this.slots = new MessageSlots(domain, receives, messageSize);
     for (int slot = 0; slot < receives; slot++) {
       post(slot);
     }
@@ -41,28 +48,33 @@ final class Inbox {
     }
   }
 
-  /** Waits for the next message, the end, a failure or the deadline. */
+  /**
+   * Waits for the next message, the end, a failure or the deadline. Finds a message again until it
+   * is released.
+   */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   Found await(Deadline deadline) throws InterruptedException {
+    if (held) {
+      return Found.MESSAGE;
+    }
     if (transfers.awaitReceives(completions, deadline.remaining()) == 0) {
       return Found.NOTHING;
     }
     if (!completions.isSuccess(0)) {
       return Found.FAILURE;
     }
-    return completions.has(0, CompletionFlag.WITH_IMM)
-            && completions.immediate(0) == Outbox.END_MARK
-        ? Found.END
-        : Found.MESSAGE;
+    received++;
+    if (completions.has(0, CompletionFlag.WITH_IMM)
+        && completions.immediate(0) == Outbox.END_MARK) {
+      return Found.END;
+    }
+    held = true;
+    return Found.MESSAGE;
   }
 
-  /** Returns the status of the failed receive request. */
-  String failure() {
-    return completions.describe(0);
-  }
-
-  /** Returns whether the failed receive request was flushed, and so failed for another reason. */
-  boolean wasFlushed() {
-    return completions.status(0) == CompletionStatus.WR_FLUSH_ERR;
+  /** Returns the failed receive request. */
+  WorkRequestException failure() {
+    return new WorkRequestException("receiving", completions, 0);
   }
 
   /** Returns the message that arrived, valid until it is {@linkplain #release released}. */
@@ -72,7 +84,13 @@ final class Inbox {
 
   /** Posts the receive request again. */
   void release() {
+    held = false;
     post(slot());
+  }
+
+  /** Returns the number of messages that arrived. Any thread may call this. */
+  long received() {
+    return received;
   }
 
   private int slot() {

@@ -1,14 +1,18 @@
 package dev.verbena.cm;
 
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,14 +33,20 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Threads.</b> Any number of threads may take requests; each request is returned to one of
  * them. Any thread may close the listener, which ends all waits with {@link IllegalStateException}.
  *
+ * <p><b>Stopping.</b> A server that ends without breaking its clients calls {@link #stop()}, tells
+ * its clients to end, waits for them by {@link #awaitConnections}, and closes the listener.
+ *
  * <p><b>Closing.</b> {@link #close()} destroys the identifier ({@code rdma_destroy_id}), rejects
  * requests that were not taken, closes those that {@link Connection#accept(Listener)} has taken and
  * not returned as a connection, and closes the {@linkplain #domain() protection domain} if one was
- * created. Endpoints that were taken remain open.
+ * created. Endpoints that were taken remain open; if the domain has regions, which are closed with
+ * it, a warning is logged.
  *
  * <p>Manual pages: {@code rdma_bind_addr(3)}, {@code rdma_listen(3)}.
  */
 public final class Listener implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("dev.verbena");
+
   private final EventChannel channel;
   private final ConnectionId id;
 
@@ -46,7 +56,18 @@ public final class Listener implements AutoCloseable {
    */
   private final ReentrantLock handingOver = new ReentrantLock();
 
+  /** The event that ended the listening, or null. */
+  private volatile @Nullable ConnectionEvent removal;
+
   private final Acceptor acceptor = new Acceptor(this);
+  private final OpenConnections connections = new OpenConnections();
+
+  /** Has the protection domain after the listener has stopped; guarded by this. */
+  private @Nullable EventChannel keeper;
+
+  /** The protection domain, if a program has asked for it; guarded by this. */
+  private @Nullable ProtectionDomain domain;
+
   private final LeakReport leak;
 
   private Listener(EventChannel channel, ConnectionId id) {
@@ -85,15 +106,40 @@ public final class Listener implements AutoCloseable {
    * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(PortSpace portSpace, InetSocketAddress local, int backlog) {
+    return open(portSpace, local, backlog, options -> {});
+  }
+
+  /**
+   * Opens a listener with options of its identifier.
+   *
+   * @param portSpace the port space
+   * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
+   *     accepts IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} and
+   *     {@code new InetSocketAddress(port)} IPv4 only; for port 0 the kernel chooses a free port
+   * @param backlog the maximum number of pending requests; 0 for the kernel's default
+   * @param options sets the options of the identifier, such as {@link
+   *     ConnectionOptions#reuseAddress} and {@link ConnectionOptions#addressFamilyOnly}, before it
+   *     is bound
+   * @return the listener, to be closed by the caller
+   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
+   *     not have
+   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
+   */
+  public static Listener open(
+      PortSpace portSpace,
+      InetSocketAddress local,
+      int backlog,
+      Consumer<ConnectionOptions> options) {
     AddressAdvice.requireReachable(Objects.requireNonNull(local, "local"));
     EventChannel channel = EventChannel.open(Providers.reaching(local).rdmacm());
     try {
       ConnectionId id = channel.createId(portSpace);
+      options.accept(id.options());
       id.bind(local);
       id.listen(backlog);
       return new Listener(channel, id);
     } catch (Throwable t) {
-      channel.close();
+      AfterFailure.close(t, channel::close);
       throw t;
     }
   }
@@ -109,14 +155,27 @@ public final class Listener implements AutoCloseable {
     try {
       ConnectionEvent event;
       do {
+        requireDevice();
         event = channel.poll();
-        if (event != null && event.type() == EventType.DEVICE_REMOVAL) {
-          throw new ConnectionException("waiting for connection requests on " + id, event);
+        if (event != null && event.type() == EventType.DEVICE_REMOVAL && event.id() == id) {
+          removal = event;
         }
       } while (event != null && event.type() != EventType.CONNECT_REQUEST);
-      return event == null ? null : Endpoint.requested(event);
+      requireDevice();
+      if (event == null) {
+        return null;
+      }
+      connections.opened();
+      return Endpoint.requested(event, connections::closed);
     } finally {
       handingOver.unlock();
+    }
+  }
+
+  private void requireDevice() {
+    ConnectionEvent removed = removal;
+    if (removed != null) {
+      throw new ConnectionException("waiting for connection requests on " + id, removed);
     }
   }
 
@@ -138,6 +197,8 @@ public final class Listener implements AutoCloseable {
    * @return the request, to be accepted or rejected, and closed
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if the listener is closed before or during the wait
+   * @throws ConnectionException each time once the device that the listener is bound to was
+   *     removed: close the listener, and open another when the device is back
    */
   public Endpoint take() throws InterruptedException {
     return channel.awaitAny(this::poll, Deadline.NEVER);
@@ -168,10 +229,66 @@ public final class Listener implements AutoCloseable {
    * @return the protection domain, on the device that the listener is bound to; closing the
    *     listener closes it with its regions
    * @throws IllegalStateException if the listener is bound to a wildcard address, and so to no
-   *     single device
+   *     single device; or if it has stopped and the domain was never asked for
    */
-  public ProtectionDomain domain() {
-    return id.domain();
+  public synchronized ProtectionDomain domain() {
+    ProtectionDomain current = domain;
+    if (current == null || !current.isOpen()) {
+      current = id.domain();
+      domain = current;
+    }
+    return current;
+  }
+
+  /**
+   * Stops listening: rejects the pending requests, and ends {@link #take()} and {@link
+   * Connection#accept(Listener)} with {@link IllegalStateException}. Connections remain open, and
+   * so does the {@linkplain #domain() protection domain} with its regions. New requests are
+   * rejected as without a listener. May be repeated.
+   */
+  public synchronized void stop() {
+    if (domain != null && domain.isOpen() && id.isOpen()) {
+      keep(domain);
+    }
+    channel.close();
+    acceptor.close();
+  }
+
+  /** Gives the domain to another identifier of the device, which is not destroyed with this one. */
+  private void keep(ProtectionDomain kept) {
+    EventChannel made = EventChannel.open(id.nativeId().rdmacm());
+    try {
+      ConnectionId holder = made.createId(PortSpace.TCP);
+      holder.bind(new InetSocketAddress(id.localAddress().orElseThrow().getAddress(), 0));
+      VerbsAccess.get().moveTo(kept, kept.context(), holder.nativeId().owner());
+      keeper = made;
+    } catch (Throwable t) {
+      AfterFailure.close(t, made::close);
+      throw t;
+    }
+  }
+
+  /**
+   * Waits until the connections and the requests that were taken from this listener are closed. To
+   * be called after {@link #stop}; before, more may come.
+   *
+   * @param timeout the maximum time to wait
+   * @throws RdmaTimeoutException if the timeout expires; the message has the number of connections
+   *     that are open
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public void awaitConnections(Duration timeout) throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
+    if (!connections.awaitNone(deadline)) {
+      throw deadline.missedBy(
+          "waiting for the connections of %s, of which %d are open"
+              .formatted(this, connections.count()));
+    }
+  }
+
+  /** Waits for the same; returns false if the timeout expires. */
+  boolean hasNoConnections(Duration timeout) throws InterruptedException {
+    return connections.awaitNone(Deadline.after(timeout));
   }
 
   /** Returns what accepts the requests for {@link Connection#accept(Listener)}. */
@@ -180,12 +297,25 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Stops listening, rejects the pending requests, and ends {@link Connection#accept(Listener)}.
+   * Stops listening, rejects the pending requests, ends {@link Connection#accept(Listener)}, and
+   * closes the {@linkplain #domain() protection domain} with its regions.
    */
   @Override
-  public void close() {
+  public synchronized void close() {
+    int open = connections.count();
+    if (open > 0 && domain != null && VerbsAccess.get().hasRegions(domain)) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          this
+              + " closes the memory regions of its protection domain, although "
+              + open
+              + " of its connections are open: call stop() and awaitConnections() before");
+    }
     channel.close();
     acceptor.close();
+    if (keeper != null) {
+      keeper.close();
+    }
     leak.closed();
   }
 

@@ -1,23 +1,26 @@
 package dev.verbena.cm;
 
+import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
-import java.lang.foreign.Arena;
+import dev.verbena.verbs.ProtectionDomain;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Registered memory for a number of messages of one maximum size; each begins at an offset that is
- * a multiple of 8.
+ * Registered memory for a number of messages of one maximum size, each of which begins at an offset
+ * that is a multiple of 8, and for a 64-bit number behind them.
  */
 final class MessageSlots {
   private final MemoryRegion region;
+  private final int count;
   private final long stride;
   private final int size;
 
-  /** Registers the memory, which is freed when these slots are unreachable. */
-  MessageSlots(Transfers transfers, int count, int size) {
+  /** Allocates the memory, which is freed when the domain is closed. */
+  MessageSlots(ProtectionDomain domain, int count, int size) {
+    this.count = count;
     this.size = size;
     this.stride = (size + 7L) & -8L;
-    this.region = transfers.registerMessages(Arena.ofAuto().allocate(stride * count, Long.BYTES));
+    this.region = domain.allocateMemory(stride * count + Long.BYTES, AccessFlag.LOCAL_WRITE);
   }
 
   MemoryRegion region() {
@@ -31,6 +34,11 @@ final class MessageSlots {
   /** Returns the offset of a slot in the region. */
   long offset(int slot) {
     return slot * stride;
+  }
+
+  /** Returns the offset of the number behind the messages. */
+  long numberOffset() {
+    return count * stride;
   }
 
   /** Returns the first bytes of a slot. */

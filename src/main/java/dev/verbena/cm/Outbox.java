@@ -1,9 +1,10 @@
 package dev.verbena.cm;
 
-import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
@@ -21,30 +22,31 @@ final class Outbox {
     boolean post();
   }
 
+  /** Posts an atomic operation; returns false if the queue is full. */
+  interface Atomic {
+    boolean post(MemoryRegion result, long offset);
+  }
+
   private final Transfers transfers;
   private final int depth;
   private final MessageSlots slots;
-  private final MessageSlots result;
   private final Completions completions;
 
   /** The number of outstanding requests, which any thread may read. */
   private volatile int outstanding;
 
+  /** The number of completed requests, which any thread may read. */
+  private volatile long completed;
+
   private int next;
 
-  /**
-   * The status of the first failed request, or null. Other threads read it when receive requests
-   * fail.
-   */
-  private volatile @Nullable String failure;
+  /** The first failed request, or null. Other threads read it when receive requests fail. */
+  private volatile @Nullable WorkRequestException failure;
 
-  private volatile boolean flushed;
-
-  Outbox(Transfers transfers, int depth, int messageSize) {
+  Outbox(Transfers transfers, ProtectionDomain domain, int depth, int messageSize) {
     this.transfers = transfers;
     this.depth = depth;
-    this.slots = new MessageSlots(transfers, depth, messageSize);
-    this.result = new MessageSlots(transfers, 1, Long.BYTES);
+    this.slots = new MessageSlots(domain, depth, messageSize);
     this.completions = new Completions(depth);
   }
 
@@ -69,14 +71,14 @@ final class Outbox {
         note(i);
       }
       outstanding -= count;
+      completed += count;
     }
     return true;
   }
 
   private void note(int index) {
     if (failure == null && !completions.isSuccess(index)) {
-      flushed = completions.status(index) == CompletionStatus.WR_FLUSH_ERR;
-      failure = completions.describe(index);
+      failure = new WorkRequestException("an earlier request", completions, index);
     }
   }
 
@@ -106,28 +108,40 @@ final class Outbox {
     post(() -> transfers.post(mark) == 1);
   }
 
+  /** Writes zero bytes, which needs no memory of the peer. */
+  void writeNothing() {
+    SendList nothing = new SendList(1, 1);
+    nothing.write(0).remote(0, 0).signaled();
+    post(() -> transfers.post(nothing) == 1);
+  }
+
+  /** Returns the maximum number of outstanding requests. */
+  int depth() {
+    return depth;
+  }
+
+  /** Returns the number of completed requests. Any thread may call this. */
+  long completed() {
+    return completed;
+  }
+
   /** Returns whether requests are outstanding. Any thread may call this. */
   boolean hasOutstanding() {
     return outstanding > 0;
   }
 
-  /** Returns the region for the result of atomic operations. */
-  MemoryRegion result() {
-    return result.region();
+  /** Posts an atomic operation, whose result is written behind the buffers. */
+  void atomic(Atomic operation) {
+    post(() -> operation.post(slots.region(), slots.numberOffset()));
   }
 
   /** Returns the result of the last atomic operation. */
   long resultValue() {
-    return result.region().memory().get(ValueLayout.JAVA_LONG, 0);
+    return slots.region().memory().get(ValueLayout.JAVA_LONG, slots.numberOffset());
   }
 
-  /** Returns the status of the first failed request, or null. */
-  @Nullable String failure() {
+  /** Returns the first failed request, or null. */
+  @Nullable WorkRequestException failure() {
     return failure;
-  }
-
-  /** Returns whether the first failed request was flushed, and so failed for another reason. */
-  boolean wasFlushed() {
-    return flushed;
   }
 }

@@ -4,24 +4,70 @@ import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The description of a memory region of the peer: address, length and remote key. The peer creates
  * it with {@link #of} and sends {@link #toBytes()} in a message or in private data.
- *
- * @param address the start address
- * @param length the length in bytes
- * @param rkey the remote key of the peer's region
  */
-public record RemoteMemory(long address, long length, int rkey) {
-  /** The size of the description in bytes: two 64-bit numbers and one of 32 bits, big-endian. */
-  public static final int SIZE = 2 * Long.BYTES + Integer.BYTES;
+public final class RemoteMemory {
+  /** The size of the description in bytes. */
+  public static final int SIZE = 24;
 
-  /** Creates a description. */
-  public RemoteMemory {
+  /** The format of the bytes; another format has another number. */
+  private static final byte VERSION = 1;
+
+  private final long address;
+  private final long length;
+  private final int rkey;
+
+  private RemoteMemory(long address, long length, int rkey) {
     if (length < 0) {
       throw new IllegalArgumentException("length of remote memory must not be negative: " + length);
     }
+    this.address = address;
+    this.length = length;
+    this.rkey = rkey;
+  }
+
+  /**
+   * Returns the description of memory that was announced in another format than {@link #toBytes}.
+   *
+   * @param address the start address
+   * @param length the length in bytes
+   * @param rkey the remote key of the peer's region
+   * @return the description
+   * @throws IllegalArgumentException if the length is negative
+   */
+  public static RemoteMemory at(long address, long length, int rkey) {
+    return new RemoteMemory(address, length, rkey);
+  }
+
+  /**
+   * Returns the start address.
+   *
+   * @return the address, in the peer's memory
+   */
+  public long address() {
+    return address;
+  }
+
+  /**
+   * Returns the length.
+   *
+   * @return the length in bytes
+   */
+  public long length() {
+    return length;
+  }
+
+  /**
+   * Returns the remote key.
+   *
+   * @return the remote key of the peer's region
+   */
+  public int rkey() {
+    return rkey;
   }
 
   /**
@@ -41,23 +87,41 @@ public record RemoteMemory(long address, long length, int rkey) {
    *
    * @param bytes the result of {@link #toBytes}; further bytes are ignored
    * @return the description
+   * @throws IllegalArgumentException if there are too few bytes, or they are of another version of
+   *     the format
    */
   public static RemoteMemory fromBytes(byte[] bytes) {
     if (bytes.length < SIZE) {
       throw new IllegalArgumentException(
           "the description of remote memory has " + SIZE + " bytes, not " + bytes.length);
     }
-    ByteBuffer buffer = ByteBuffer.wrap(bytes);
-    return new RemoteMemory(buffer.getLong(), buffer.getLong(), buffer.getInt());
+    if (bytes[0] != VERSION) {
+      throw new IllegalArgumentException(
+          "the description of remote memory has version "
+              + Byte.toUnsignedInt(bytes[0])
+              + " of the format, and this release knows version "
+              + VERSION
+              + ": use the same release of the library at both ends");
+    }
+    ByteBuffer buffer = ByteBuffer.wrap(bytes).position(Integer.BYTES);
+    int key = buffer.getInt();
+    return new RemoteMemory(buffer.getLong(), buffer.getLong(), key);
   }
 
   /**
    * Returns the description as bytes, for the peer.
    *
-   * @return {@link #SIZE} bytes
+   * @return {@value #SIZE} bytes: the version of the format (1), three zeros, the remote key of 4
+   *     bytes, address and length of 8 bytes each, in network byte order
    */
   public byte[] toBytes() {
-    return ByteBuffer.allocate(SIZE).putLong(address).putLong(length).putInt(rkey).array();
+    return ByteBuffer.allocate(SIZE)
+        .put(VERSION)
+        .position(Integer.BYTES)
+        .putInt(rkey)
+        .putLong(address)
+        .putLong(length)
+        .array();
   }
 
   /** Returns the address of a 64-bit number for atomic operations. */
@@ -78,6 +142,19 @@ public record RemoteMemory(long address, long length, int rkey) {
   /** Returns the address of a range, which must be within the memory. */
   long addressOf(long offset, long size) {
     return address + Objects.checkFromIndexSize(offset, size, length);
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof RemoteMemory that
+        && that.address == address
+        && that.length == length
+        && that.rkey == rkey;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(address, length, rkey);
   }
 
   @Override

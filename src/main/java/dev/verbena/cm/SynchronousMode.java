@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.verbs.ProtectionDomain;
@@ -83,7 +84,7 @@ public final class SynchronousMode {
         }
         return id;
       } catch (Throwable t) {
-        id.close();
+        AfterFailure.close(t, id::close);
         throw t;
       }
     }

@@ -27,7 +27,9 @@
  * </table>
  *
  * <p>A failed call of librdmacm throws {@link dev.verbena.VerbsException}; a connection that cannot
- * be established or has ended is a {@link dev.verbena.cm.ConnectionException}.
+ * be established or has ended is a {@link dev.verbena.cm.ConnectionException}, a failed work
+ * request a {@link dev.verbena.verbs.WorkRequestException}, a timeout a {@link
+ * dev.verbena.RdmaTimeoutException}.
  */
 @NullMarked
 package dev.verbena.cm;

@@ -169,4 +169,28 @@ final class Call {
       throw impossible(t);
     }
   }
+
+  private static final class Critical2 {
+    static final MethodHandle HANDLE = critical(2);
+  }
+
+  static long critical(MemorySegment f, long a, long b) {
+    try {
+      return (long) Critical2.HANDLE.invokeExact(f, a, b);
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
+
+  private static final class Critical4 {
+    static final MethodHandle HANDLE = critical(4);
+  }
+
+  static long critical(MemorySegment f, long a, long b, long c, long d) {
+    try {
+      return (long) Critical4.HANDLE.invokeExact(f, a, b, c, d);
+    } catch (Throwable t) {
+      throw impossible(t);
+    }
+  }
 }

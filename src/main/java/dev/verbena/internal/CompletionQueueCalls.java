@@ -1,43 +1,13 @@
 package dev.verbena.internal;
 
-import dev.verbena.raw.ibv_context;
-import dev.verbena.raw.ibv_context_ops;
-import java.lang.foreign.MemorySegment;
-
-/** The data path of one completion queue: function pointers of {@code ibv_context.ops}. */
-public final class CompletionQueueCalls {
-  private static final long OPS = ibv_context.ops$offset();
-
-  private final long cq;
-  private final MemorySegment pollCq;
-  private final MemorySegment reqNotifyCq;
-  private final Crossing crossing;
-
-  /**
-   * Reads the pointers of a queue's context.
-   *
-   * @param cq the {@code ibv_cq}
-   * @param critical whether calls may be linked as critical
-   */
-  public CompletionQueueCalls(long cq, CriticalCalls critical) {
-    long ops = Memory.contextOf(cq) + OPS;
-    this.cq = cq;
-    this.pollCq = Memory.function(ops + ibv_context_ops.poll_cq$offset(), "ibv_poll_cq");
-    this.reqNotifyCq =
-        Memory.function(ops + ibv_context_ops.req_notify_cq$offset(), "ibv_req_notify_cq");
-    this.crossing = new Crossing(critical);
-  }
-
+/** The data path of one completion queue: by calls of C functions, or in Java. */
+public interface CompletionQueueCalls {
   /** Polls up to a number of completions; a negative result is a failure. */
-  public int ibv_poll_cq(int numEntries, long wc) {
-    return (int)
-        (crossing.isCritical()
-            ? Call.critical(pollCq, cq, numEntries, wc)
-            : Call.plain(pollCq, cq, numEntries, wc));
-  }
+  int ibv_poll_cq(int numEntries, long wc);
 
   /** Requests a completion event for the next completion; the result is an errno. */
-  public int ibv_req_notify_cq(int solicitedOnly) {
-    return (int) Call.plain(reqNotifyCq, cq, solicitedOnly);
-  }
+  int ibv_req_notify_cq(int solicitedOnly);
+
+  /** Called after a completion event of the queue was read: {@code ibv_get_cq_event}. */
+  default void wasNotified() {}
 }

@@ -12,6 +12,8 @@ public abstract class ConfiguredDevices {
   private static final String PROPERTY = "dev.verbena.soft";
   private static final String VARIABLE = "VERBENA_SOFT";
 
+  private static final System.Logger LOG = System.getLogger("dev.verbena");
+
   private static boolean asked;
   private static Optional<Provider> provider = Optional.empty();
 
@@ -39,6 +41,13 @@ public abstract class ConfiguredDevices {
       String description = System.getProperty(PROPERTY, System.getenv(VARIABLE));
       if (description != null && !description.isBlank() && !description.equals("0")) {
         provider = Optional.of(installed().create(description.strip()));
+        LOG.log(
+            System.Logger.Level.INFO,
+            "software devices come before the RDMA devices of this host: {0}={1}",
+            System.getProperty(PROPERTY) == null
+                ? "environment variable " + VARIABLE
+                : "system property " + PROPERTY,
+            description);
       }
       asked = true;
     }

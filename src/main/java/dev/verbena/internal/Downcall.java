@@ -14,7 +14,7 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
 /**
- * Calls a C function and keeps the errno that it left: for control calls, and for rsockets.
+ * Calls a C function and keeps the errno that it left: for control calls.
  *
  * <p>One method handle serves all functions, since linking one costs milliseconds of start-up time:
  * it fills all six argument registers of x86-64 with 64 bits each. A function reads those of its

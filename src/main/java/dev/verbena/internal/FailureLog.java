@@ -38,21 +38,21 @@ public final class FailureLog {
    * Creates a log.
    *
    * @param source the class whose name the logger has
-   * @param message what has happened
+   * @param message what has happened; the log adds in which thread
    */
   public FailureLog(Class<?> source, String message) {
     this(System.getLogger(source.getName()), message);
   }
 
-  private FailureLog(System.@Nullable Logger logger, String message) {
+  FailureLog(System.@Nullable Logger logger, String message) {
     this.logger = logger;
-    this.message = message;
+    this.message = message + " in thread ";
   }
 
-  /** Logs an error at level ERROR; throws nothing. */
+  /** Logs an error at level ERROR, with the name of this thread; throws nothing. */
   public void log(Throwable t) {
     try {
-      logger.log(System.Logger.Level.ERROR, message, t);
+      logger.log(System.Logger.Level.ERROR, message + Thread.currentThread().getName(), t);
       failing = false;
     } catch (Throwable ofLogger) {
       complain();

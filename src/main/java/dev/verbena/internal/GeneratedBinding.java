@@ -17,5 +17,5 @@ record GeneratedBinding(Supplier<Library> library, Function<Library, Object> con
       Map.of(
           Verbs.class, new GeneratedBinding(NativeVerbs::library, NativeVerbs::new),
           Librdmacm.class, new GeneratedBinding(NativeLibrdmacm::library, NativeLibrdmacm::new),
-          Rsockets.class, new GeneratedBinding(NativeRsockets::library, NativeRsockets::new));
+          Libefa.class, new GeneratedBinding(NativeLibefa::library, NativeLibefa::new));
 }

@@ -42,6 +42,15 @@ final class Libc {
     return Call.plain(find("sysconf"), SC_PAGESIZE);
   }
 
+  /** malloc(3): memory that C frees. */
+  static long malloc(long bytes) {
+    long address = Call.plain(find("malloc"), bytes);
+    if (address == 0) {
+      throw new VerbsException("malloc", Errno.ENOMEM);
+    }
+    return address;
+  }
+
   /** Calls epoll_create1(2); returns a new descriptor. */
   static int epoll_create1() {
     try (Arena arena = Arena.ofConfined()) {
@@ -62,9 +71,18 @@ final class Libc {
 
   /** Calls epoll_wait(2) without a timeout; returns the number of events, 0 after a signal. */
   static int epoll_wait(int epoll, long events, int capacity) {
+    return epoll_wait(epoll, events, capacity, -1);
+  }
+
+  /**
+   * Calls epoll_wait(2) with a timeout in milliseconds, -1 for none; returns the number of events,
+   * 0 after a signal.
+   */
+  static int epoll_wait(int epoll, long events, int capacity, int milliseconds) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);
-      int count = (int) Downcall.call(Found.EPOLL_WAIT, capture, epoll, events, capacity, -1);
+      int count =
+          (int) Downcall.call(Found.EPOLL_WAIT, capture, epoll, events, capacity, milliseconds);
       boolean interrupted = count == -1 && Downcall.errno(capture) == Errno.EINTR;
       return interrupted ? 0 : checked("epoll_wait", count, capture);
     }

@@ -26,6 +26,10 @@ public final class Memory {
       ValueLayout.JAVA_INT_UNALIGNED.varHandle().withInvokeExactBehavior();
   private static final VarHandle SHORT =
       ValueLayout.JAVA_SHORT_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle ALIGNED_LONG =
+      ValueLayout.JAVA_LONG.varHandle().withInvokeExactBehavior();
+  private static final VarHandle ALIGNED_INT =
+      ValueLayout.JAVA_INT.varHandle().withInvokeExactBehavior();
   private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle().withInvokeExactBehavior();
 
   private Memory() {}
@@ -76,12 +80,33 @@ public final class Memory {
   }
 
   /**
-   * Runs an action when a shared arena is closed, before the memory is freed that it has allocated
-   * so far. If the action throws an {@link Error}, this memory is not freed.
+   * Runs an action when the arena of a scope is closed, before the memory is freed that it has
+   * allocated so far; only the first allocation of a confined arena is freed before. If the action
+   * throws an {@link Error}, what is not freed yet stays allocated.
+   *
+   * @throws IllegalStateException if the arena is closed
    */
-  public static void beforeFree(Arena arena, Runnable action) {
-    MemorySegment unused = MemorySegment.NULL.reinterpret(arena, segment -> action.run());
+  public static void beforeFree(MemorySegment.Scope scope, Runnable action) {
+    MemorySegment unused;
+    try {
+      unused = MemorySegment.NULL.reinterpret(new OfScope(scope), segment -> action.run());
+    } catch (IllegalStateException e) {
+      throw new IllegalStateException("the arena of the memory is closed", e);
+    }
     assert unused.address() == 0;
+  }
+
+  /** The arena of a scope, as far as {@link MemorySegment#reinterpret} uses it. */
+  private record OfScope(MemorySegment.Scope scope) implements Arena {
+    @Override
+    public MemorySegment allocate(long size, long alignment) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void close() {
+      throw new UnsupportedOperationException();
+    }
   }
 
   /**
@@ -139,6 +164,24 @@ public final class Memory {
   /** Writes an 8-bit number. */
   public static void putByte(long address, byte value) {
     BYTE.set(ALL, address, value);
+  }
+
+  // Opaque accesses are one instruction each, which no compiler omits, repeats or moves past
+  // another.
+
+  /** Reads an 8-bit number that a device writes. */
+  public static byte getByteOpaque(long address) {
+    return (byte) BYTE.getOpaque(ALL, address);
+  }
+
+  /** Writes an aligned 32-bit number that a device reads. */
+  public static void putIntOpaque(long address, int value) {
+    ALIGNED_INT.setOpaque(ALL, address, value);
+  }
+
+  /** Writes an aligned 64-bit number that a device reads. */
+  public static void putLongOpaque(long address, long value) {
+    ALIGNED_LONG.setOpaque(ALL, address, value);
   }
 
   /** Copies bytes. */

@@ -3,6 +3,7 @@ package dev.verbena.internal;
 import dev.verbena.VerbsException;
 import java.util.Map;
 import java.util.Optional;
+import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -29,13 +30,36 @@ final class NativeProvider implements Provider {
   }
 
   @Override
+  public <T> T library(Class<T> functions) {
+    return bind(functions);
+  }
+
+  @Override
   public Optional<String> release() {
     return release(Verbs.class);
   }
 
+  @Override
+  public void forgetDevice(long context) {
+    // A list as rdma_get_devices returns it, with one device: librdmacm frees it.
+    long list = Libc.malloc(2 * Long.BYTES);
+    Memory.putLong(list, context);
+    Memory.putLong(list + Long.BYTES, 0);
+    rdmacm().rdma_free_devices(list);
+  }
+
+  /** One vendor's data path is implemented: the first one is that of the device, or refuses. */
+  @Override
+  public DirectQueues directQueues(long context) {
+    return ServiceLoader.load(DirectDataPath.class, DirectDataPath.class.getClassLoader())
+        .findFirst()
+        .orElseThrow(() -> new IllegalStateException("no direct data path is installed"))
+        .open(verbs(), context);
+  }
+
   /** Returns the rdma-core release of the library that exports these functions, if it is known. */
   Optional<String> release(Class<?> functions) {
-    return library(functions).release();
+    return loaded(functions).release();
   }
 
   /**
@@ -46,10 +70,10 @@ final class NativeProvider implements Provider {
    */
   <T> T bind(Class<T> functions) {
     return functions.cast(
-        bound.computeIfAbsent(functions, type -> Binding.toLibrary(type, library(type))));
+        bound.computeIfAbsent(functions, type -> Binding.toLibrary(type, loaded(type))));
   }
 
-  private Library library(Class<?> functions) {
+  private Library loaded(Class<?> functions) {
     return libraries.computeIfAbsent(
         functions,
         type -> {

@@ -82,7 +82,12 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
     return arch.equals("aarch64");
   }
 
-  private boolean isX86() {
+  /**
+   * Returns whether the processor is an x86-64.
+   *
+   * @return true on x86-64
+   */
+  public boolean isX86() {
     return arch.equals("amd64") || arch.equals("x86_64");
   }
 }

@@ -22,10 +22,6 @@ final class Poller {
   private static final int EPOLLONESHOT = 1 << 30;
   private static final int CAPACITY = 64;
 
-  // struct epoll_event is packed on x86-64, and only there.
-  private static final long DATA = Platform.current().isAarch64() ? 8 : 4;
-  private static final long EVENT_SIZE = DATA + Long.BYTES;
-
   /** A thread or an action that waits until a descriptor is readable, or its wait is closed. */
   abstract static class Waiter {
     private final Readiness wait;
@@ -61,7 +57,8 @@ final class Poller {
   private static Poller instance;
 
   private final int epoll;
-  private final MemorySegment events = Arena.global().allocate(CAPACITY * EVENT_SIZE, Long.BYTES);
+  private final MemorySegment events =
+      Arena.global().allocate(CAPACITY * EpollEvents.SIZE, Long.BYTES);
   private final ReentrantLock lock = new ReentrantLock();
   private final Map<Integer, List<Waiter>> waiters = new HashMap<>();
 
@@ -85,7 +82,7 @@ final class Poller {
   private void step() {
     int count = Libc.epoll_wait(epoll, events.address(), CAPACITY);
     for (int i = 0; i < count; i++) {
-      wakeAll((int) events.get(ValueLayout.JAVA_LONG_UNALIGNED, i * EVENT_SIZE + DATA));
+      wakeAll(EpollEvents.number(events, i));
     }
   }
 
@@ -178,9 +175,9 @@ final class Poller {
    */
   private void arm(int descriptor) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment event = arena.allocate(EVENT_SIZE, Long.BYTES);
+      MemorySegment event = arena.allocate(EpollEvents.SIZE, Long.BYTES);
       event.set(ValueLayout.JAVA_INT, 0, EPOLLIN | EPOLLONESHOT);
-      event.set(ValueLayout.JAVA_LONG_UNALIGNED, DATA, descriptor);
+      EpollEvents.number(event, 0, descriptor);
       int errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_MOD, descriptor, event.address());
       if (errno == Errno.ENOENT) {
         errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_ADD, descriptor, event.address());

@@ -1,5 +1,7 @@
 package dev.verbena.internal;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.util.Optional;
@@ -15,6 +17,18 @@ public interface Provider {
   /** Returns the functions of the RDMA connection manager. */
   Librdmacm rdmacm();
 
+  /**
+   * Returns the functions of a provider library, which is loaded at the first call.
+   *
+   * @param functions the interface of the library
+   * @throws VerbsException EOPNOTSUPP if this provider has no such library, ENOENT if it is not
+   *     installed
+   */
+  default <T> T library(Class<T> functions) {
+    throw new VerbsException(
+        functions.getSimpleName(), Errno.EOPNOTSUPP, "this device has no such provider library");
+  }
+
   /** Returns the rdma-core release of libibverbs, if known. */
   default Optional<String> release() {
     return Optional.empty();
@@ -24,6 +38,15 @@ public interface Provider {
   default boolean owns(long context) {
     return false;
   }
+
+  /**
+   * Drops the reference that librdmacm counts for a context in the list of {@code
+   * rdma_get_devices}: it then closes the context of a device that was removed. Software networks
+   * close their contexts themselves.
+   *
+   * @param context the address of the {@code struct ibv_context}
+   */
+  default void forgetDevice(long context) {}
 
   /** Returns whether a software device has an IP address. */
   default boolean serves(InetAddress address) {
@@ -38,4 +61,14 @@ public interface Provider {
    * @param region the address of the {@code struct ibv_mr}
    */
   default void memoryOf(long region, MemorySegment memory) {}
+
+  /**
+   * Returns the direct data path of a context.
+   *
+   * @throws VerbsException EOPNOTSUPP with the reason if it cannot have one
+   */
+  default DirectQueues directQueues(long context) {
+    throw new VerbsException(
+        "mlx5dv_init_obj", Errno.EOPNOTSUPP, "only devices of this host have a direct data path");
+  }
 }

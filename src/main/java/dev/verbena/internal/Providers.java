@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -104,6 +103,19 @@ public final class Providers {
   }
 
   /**
+   * Returns whether an RDMA device may have an address, or reach it. False is certain, and costs no
+   * attempt.
+   */
+  public static boolean mayReach(InetSocketAddress address) {
+    InetAddress host = address.getAddress();
+    Provider provider = reaching(address);
+    if (provider == NativeProvider.INSTANCE) {
+      return !host.isLoopbackAddress() && Files.exists(KERNEL);
+    }
+    return host.isAnyLocalAddress() || provider.serves(host);
+  }
+
+  /**
    * Returns the default provider: the {@linkplain CurrentProvider current one} of the thread, the
    * software devices if some are configured, otherwise the C libraries of this host, loaded at the
    * first call of a function.
@@ -126,13 +138,8 @@ public final class Providers {
         .orElse(List.of(NativeProvider.INSTANCE));
   }
 
-  /** Returns the rsocket functions of this host's librdmacm, loaded at the first call of one. */
-  public static Rsockets rsockets() {
-    return NativeProvider.INSTANCE.bind(Rsockets.class);
-  }
-
-  /** Returns the rdma-core release of this host's librdmacm, if it is known. */
-  public static Optional<String> rsocketsRelease() {
-    return NativeProvider.INSTANCE.release(Rsockets.class);
+  /** Returns the functions of libmlx5, loaded at the first call of one. */
+  public static Mlx5dv mlx5dv() {
+    return NativeProvider.INSTANCE.bind(Mlx5dv.class);
   }
 }

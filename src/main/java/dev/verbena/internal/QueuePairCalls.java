@@ -1,51 +1,42 @@
 package dev.verbena.internal;
 
-import dev.verbena.raw.ibv_context;
-import dev.verbena.raw.ibv_context_ops;
-import java.lang.foreign.MemorySegment;
-
-/** The data path of one queue pair: function pointers of {@code ibv_context.ops}. */
-public final class QueuePairCalls {
-  private static final long OPS = ibv_context.ops$offset();
-
-  private final long qp;
-  private final MemorySegment postSend;
-  private final MemorySegment postRecv;
-  private final Crossing crossing;
-
-  /**
-   * Reads the pointers of a queue pair's context.
-   *
-   * @param qp the {@code ibv_qp}
-   * @param critical whether calls may be linked as critical
-   */
-  public QueuePairCalls(long qp, CriticalCalls critical) {
-    long ops = Memory.contextOf(qp) + OPS;
-    this.qp = qp;
-    this.postSend = Memory.function(ops + ibv_context_ops.post_send$offset(), "ibv_post_send");
-    this.postRecv = Memory.function(ops + ibv_context_ops.post_recv$offset(), "ibv_post_recv");
-    this.crossing = new Crossing(critical);
-  }
-
+/** The data path of one queue pair: by calls of C functions, or in Java. */
+public interface QueuePairCalls {
   /**
    * Posts a list of send requests; the result is an errno, {@code badWr} the first request that was
    * not posted.
    */
-  public int ibv_post_send(long wr, long badWr) {
-    return (int)
-        (crossing.isCritical()
-            ? Call.critical(postSend, qp, wr, badWr)
-            : Call.plain(postSend, qp, wr, badWr));
-  }
+  int ibv_post_send(long wr, long badWr);
 
   /**
    * Posts a list of receive requests; the result is an errno, {@code badWr} the first request that
    * was not posted.
    */
-  public int ibv_post_recv(long wr, long badWr) {
-    return (int)
-        (crossing.isCritical()
-            ? Call.critical(postRecv, qp, wr, badWr)
-            : Call.plain(postRecv, qp, wr, badWr));
+  int ibv_post_recv(long wr, long badWr);
+
+  /** Returns whether it is in Java: the provider must not post to the queue pair then. */
+  default boolean isDirect() {
+    return false;
+  }
+
+  /**
+   * Posts the binding of a memory window of type 1.
+   *
+   * @return an errno
+   */
+  default int ibv_bind_mw(long mw, long mwBind) {
+    throw new IllegalStateException("the provider posts to this queue pair");
+  }
+
+  /** Called after a transition of the queue pair to RESET. */
+  default void wasReset() {}
+
+  /**
+   * Destroys the queue pair.
+   *
+   * @param destruction calls {@code ibv_destroy_qp}
+   */
+  default void destroy(Runnable destruction) {
+    destruction.run();
   }
 }

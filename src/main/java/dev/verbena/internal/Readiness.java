@@ -4,6 +4,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
@@ -28,6 +31,9 @@ public final class Readiness implements AutoCloseable {
    */
   private static final long DIRECT_MILLIS = 10;
 
+  /** How long closing waits for other threads, which need only processor time to leave. */
+  private static final Duration LIMIT = Duration.ofMinutes(2);
+
   private final int descriptor;
 
   /**
@@ -39,8 +45,8 @@ public final class Readiness implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition left = lock.newCondition();
 
-  /** The number of threads in {@link #await}; guarded by the lock. */
-  private int inside;
+  /** The threads in {@link #await}; guarded by the lock. */
+  private final List<Thread> inside = new ArrayList<>(1);
 
   /** Set under the lock, so that close waits for threads that entered before. */
   private volatile boolean closed;
@@ -115,23 +121,25 @@ public final class Readiness implements AutoCloseable {
     }
   }
 
-  private boolean enter() {
+  /** Enters; returns false if this is closed. */
+  boolean enter() {
     lock.lock();
     try {
       if (closed) {
         return false;
       }
-      inside++;
+      inside.add(Thread.currentThread());
       return true;
     } finally {
       lock.unlock();
     }
   }
 
-  private void leave() {
+  /** Leaves, after this thread has entered. */
+  void leave() {
     lock.lock();
     try {
-      inside--;
+      inside.remove(Thread.currentThread());
       left.signalAll();
     } finally {
       lock.unlock();
@@ -180,7 +188,8 @@ public final class Readiness implements AutoCloseable {
             @Override
             void wake() {
               if (!closed) {
-                Thread.ofVirtual().name(Readiness.this.toString()).start(action);
+                // Virtual threads of the program that spin can occupy all carriers.
+                Thread.ofPlatform().daemon().name(Readiness.this.toString()).start(action);
               }
             }
           });
@@ -194,10 +203,18 @@ public final class Readiness implements AutoCloseable {
 
   /**
    * Makes all threads leave {@link #await}, now and in the future, and returns when they have left:
-   * after at most about {@value #DIRECT_MILLIS} ms.
+   * after at most about {@value #DIRECT_MILLIS} ms, if they are given processor time.
+   *
+   * @throws IllegalStateException if a thread, which the message names, has not left within two
+   *     minutes: the descriptor must not be closed yet, and this can be closed again
    */
   @Override
   public void close() {
+    close(LIMIT);
+  }
+
+  /** Closes; waits for other threads at most so long. */
+  void close(Duration limit) {
     lock.lock();
     try {
       closed = true;
@@ -209,11 +226,35 @@ public final class Readiness implements AutoCloseable {
     }
     lock.lock();
     try {
-      while (inside > 0) {
-        left.awaitUninterruptibly();
-      }
+      awaitNobodyInside(limit.toNanos());
     } finally {
       lock.unlock();
+    }
+  }
+
+  private void awaitNobodyInside(long nanos) {
+    long remaining = nanos;
+    boolean interrupted = false;
+    try {
+      while (!inside.isEmpty()) {
+        if (remaining <= 0) {
+          throw new IllegalStateException(
+              "the "
+                  + this
+                  + " cannot be closed: thread "
+                  + inside.getFirst()
+                  + " does not leave it");
+        }
+        try {
+          remaining = left.awaitNanos(remaining);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

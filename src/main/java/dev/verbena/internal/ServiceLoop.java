@@ -8,7 +8,8 @@ import java.util.concurrent.locks.LockSupport;
  * is logged, and the threads that wait are woken, so that they fail by themselves or wait again.
  */
 public final class ServiceLoop {
-  private static final System.Logger LOG = System.getLogger("dev.verbena");
+  private static final FailureLog FAILURES =
+      new FailureLog(System.getLogger("dev.verbena"), "unexpected failure");
 
   /** Between a failure and the next step, which may fail for the same reason. */
   private static final long PAUSE = TimeUnit.MILLISECONDS.toNanos(50);
@@ -41,19 +42,8 @@ public final class ServiceLoop {
       action.run();
       return true;
     } catch (Throwable t) {
-      log(t);
+      FAILURES.log(t);
       return false;
-    }
-  }
-
-  private static void log(Throwable failure) {
-    try {
-      LOG.log(
-          System.Logger.Level.ERROR,
-          "unexpected failure in thread " + Thread.currentThread().getName(),
-          failure);
-    } catch (Throwable t) {
-      // For example, there is no memory for the message either. The service goes on.
     }
   }
 }

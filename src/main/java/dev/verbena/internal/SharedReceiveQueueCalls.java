@@ -1,38 +1,15 @@
 package dev.verbena.internal;
 
-import dev.verbena.raw.ibv_context;
-import dev.verbena.raw.ibv_context_ops;
-import java.lang.foreign.MemorySegment;
-
-/** The data path of one shared receive queue: a function pointer of {@code ibv_context.ops}. */
-public final class SharedReceiveQueueCalls {
-  private static final long POST_SRQ_RECV =
-      ibv_context.ops$offset() + ibv_context_ops.post_srq_recv$offset();
-
-  private final long srq;
-  private final MemorySegment postSrqRecv;
-  private final Crossing crossing;
-
-  /**
-   * Reads the pointer of a queue's context.
-   *
-   * @param srq the {@code ibv_srq}
-   * @param critical whether calls may be linked as critical
-   */
-  public SharedReceiveQueueCalls(long srq, CriticalCalls critical) {
-    this.srq = srq;
-    this.postSrqRecv = Memory.function(Memory.contextOf(srq) + POST_SRQ_RECV, "ibv_post_srq_recv");
-    this.crossing = new Crossing(critical);
-  }
-
+/** The data path of one shared receive queue: by a call of a C function, or in Java. */
+public interface SharedReceiveQueueCalls {
   /**
    * Posts a list of receive requests; the result is an errno, {@code badWr} the first request that
    * was not posted.
    */
-  public int ibv_post_srq_recv(long wr, long badWr) {
-    return (int)
-        (crossing.isCritical()
-            ? Call.critical(postSrqRecv, srq, wr, badWr)
-            : Call.plain(postSrqRecv, srq, wr, badWr));
+  int ibv_post_srq_recv(long wr, long badWr);
+
+  /** Returns whether it is in Java: the provider must not post to the queue then. */
+  default boolean isDirect() {
+    return false;
   }
 }

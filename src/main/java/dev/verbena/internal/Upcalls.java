@@ -28,8 +28,12 @@ public final class Upcalls {
 
   private static final int REHEARSALS = 256;
 
-  /** More than any struct whose address is passed. */
-  private static final int REHEARSAL_BYTES = 4096;
+  /** Zeros, more than any struct whose address is passed. */
+  private static final long NO_OBJECT = Arena.global().allocate(4096, Long.BYTES).address();
+
+  @SuppressWarnings("StaticAssignmentOfThrowable") // Only its errno is used.
+  private static final VerbsException NO_SUCH_OBJECT =
+      new VerbsException("a function pointer", Errno.EINVAL, "no object");
 
   static {
     int _ = errno(new VerbsException("", 0)); // The first call would load the class.
@@ -50,16 +54,26 @@ public final class Upcalls {
   /**
    * Calls a function of a stub so often that the JVM adapts the method handle to it
    * (<i>customization</i>, after 127 calls) now: later, with a full heap, that would fail outside
-   * of the function, and end the JVM. The first argument is the address of zeros, as is the third.
+   * of the function, and end the JVM. The first argument is the address of zeros, as is the third:
+   * the function fails, by {@link #requireObject} for example.
    */
   public static MemorySegment rehearsed(MemorySegment stub) {
-    try (Arena arena = Arena.ofConfined()) {
-      long zeros = arena.allocate(REHEARSAL_BYTES, Long.BYTES).address();
-      for (int i = 0; i < REHEARSALS; i++) {
-        long _ = Call.plain(stub, zeros, 0, zeros);
-      }
+    for (int i = 0; i < REHEARSALS; i++) {
+      long _ = Call.plain(stub, NO_OBJECT, 0, NO_OBJECT);
     }
     return stub;
+  }
+
+  /**
+   * Ends a rehearsal in the function.
+   *
+   * @param object the first argument of the function
+   * @throws VerbsException if it is that of a rehearsal
+   */
+  public static void requireObject(long object) {
+    if (object == NO_OBJECT) {
+      throw NO_SUCH_OBJECT;
+    }
   }
 
   private static MemorySegment stub(MethodHandle function, String failed) {

@@ -10,7 +10,6 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RequestList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendRequest;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -57,8 +56,6 @@ public final class PacketBuffers implements AutoCloseable {
 
   /** A builder of packet buffers. */
   public static final class Builder {
-    private static final long PAGE = 4096;
-
     private final ProtectionDomain domain;
     private final int count;
     private final List<Plan> plans = new ArrayList<>();
@@ -174,12 +171,10 @@ public final class PacketBuffers implements AutoCloseable {
       if (plan.region() != null) {
         return new Fragment(plan.region(), plan.length(), plan.stride(), false);
       }
-      // The region keeps new memory alive.
-      MemorySegment memory =
+      MemoryRegion region =
           plan.memory() != null
-              ? plan.memory()
-              : Arena.ofAuto().allocate(count * plan.stride(), PAGE);
-      MemoryRegion region = domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
+              ? domain.registerMemory(plan.memory(), AccessFlag.LOCAL_WRITE)
+              : domain.allocateMemory(count * plan.stride(), AccessFlag.LOCAL_WRITE);
       return new Fragment(region, plan.length(), plan.stride(), true);
     }
   }

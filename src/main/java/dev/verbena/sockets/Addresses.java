@@ -1,41 +1,35 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.SocketAddresses;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.ProtocolFamily;
 import java.net.SocketAddress;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.channels.UnsupportedAddressTypeException;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Addresses of channels: validation, and conversion from and to {@code sockaddr}. */
+/** Addresses of channels: validation. */
 final class Addresses {
-  private static final int CAPACITY = 128; // of struct sockaddr_storage
-
-  /** A function that writes an address, with its size. */
-  interface Writer {
-    void write(long address, long size) throws IOException;
-  }
-
   private Addresses() {}
 
-  /** Returns the address family of a protocol family. */
-  static int family(@Nullable ProtocolFamily family) {
-    if (family == null || family == StandardProtocolFamily.INET6) {
-      return SocketAddresses.AF_INET6;
-    } else if (family == StandardProtocolFamily.INET) {
-      return SocketAddresses.AF_INET;
+  /**
+   * Validates a protocol family; null is any of the internet.
+   *
+   * @throws UnsupportedOperationException if it is another
+   */
+  static void requireInternet(@Nullable ProtocolFamily family) {
+    if (family != null
+        && family != StandardProtocolFamily.INET
+        && family != StandardProtocolFamily.INET6) {
+      throw new UnsupportedOperationException(
+          "RDMA sockets have the protocol families INET and INET6: " + family);
     }
-    throw new UnsupportedOperationException(
-        "rsockets have the protocol families INET and INET6: " + family);
   }
 
   /**
@@ -57,6 +51,13 @@ final class Addresses {
     return internet;
   }
 
+  /** Returns whether TCP can bind the address: this host has it. */
+  static boolean isOfThisHost(InetAddress address) throws SocketException {
+    return address.isAnyLocalAddress()
+        || address.isLoopbackAddress()
+        || NetworkInterface.getByInetAddress(address) != null;
+  }
+
   /** Returns the wildcard address with any port. */
   static InetSocketAddress wildcard() {
     return new InetSocketAddress(0);
@@ -67,19 +68,5 @@ final class Addresses {
     return remote.getAddress().isAnyLocalAddress()
         ? new InetSocketAddress(InetAddress.getLocalHost(), remote.getPort())
         : remote;
-  }
-
-  static MemorySegment write(InetSocketAddress address, Arena arena) {
-    return SocketAddresses.write(address, arena);
-  }
-
-  /** Reads the address that a function writes. */
-  static InetSocketAddress read(Writer writer) throws IOException {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment address = arena.allocate(CAPACITY, Long.BYTES);
-      MemorySegment size = arena.allocateFrom(ValueLayout.JAVA_INT, CAPACITY);
-      writer.write(address.address(), size.address());
-      return SocketAddresses.read(address).orElseGet(Addresses::wildcard);
-    }
   }
 }

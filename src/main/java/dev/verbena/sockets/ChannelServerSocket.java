@@ -22,16 +22,18 @@ import org.jspecify.annotations.Nullable;
 
 /** The socket of a listening channel: {@link ServerSocketChannel#socket}. */
 final class ChannelServerSocket extends ServerSocket {
-  private final ListeningChannel channel;
+  private final ServerSocketChannel channel;
+  private final ListenerCalls calls;
   private volatile int timeout;
 
-  private ChannelServerSocket(ListeningChannel channel) {
+  private ChannelServerSocket(ServerSocketChannel channel, ListenerCalls calls) {
     super(new NoSocketImpl());
     this.channel = channel;
+    this.calls = calls;
   }
 
-  static ServerSocket of(ListeningChannel channel) {
-    return new ChannelServerSocket(channel);
+  static ServerSocket of(ServerSocketChannel channel, ListenerCalls calls) {
+    return new ChannelServerSocket(channel, calls);
   }
 
   @Override
@@ -71,19 +73,19 @@ final class ChannelServerSocket extends ServerSocket {
 
   @Override
   public @Nullable InetAddress getInetAddress() {
-    InetSocketAddress local = channel.localAddress();
+    InetSocketAddress local = calls.localAddress();
     return local == null ? null : local.getAddress();
   }
 
   @Override
   public int getLocalPort() {
-    InetSocketAddress local = channel.localAddress();
+    InetSocketAddress local = calls.localAddress();
     return local == null ? -1 : local.getPort();
   }
 
   @Override
   public @Nullable SocketAddress getLocalSocketAddress() {
-    return channel.localAddress();
+    return calls.localAddress();
   }
 
   @Override
@@ -94,7 +96,7 @@ final class ChannelServerSocket extends ServerSocket {
     }
     try {
       SocketChannel accepted =
-          channel.accept(timeout == 0 ? Rsocket.FOREVER : TimeUnit.MILLISECONDS.toNanos(timeout));
+          calls.accept(timeout == 0 ? SocketCalls.FOREVER : TimeUnit.MILLISECONDS.toNanos(timeout));
       if (accepted == null) {
         throw new IllegalBlockingModeException(); // Changed meanwhile.
       }
@@ -113,7 +115,7 @@ final class ChannelServerSocket extends ServerSocket {
 
   @Override
   public boolean isBound() {
-    return channel.localAddress() != null;
+    return calls.localAddress() != null;
   }
 
   @Override

@@ -25,17 +25,19 @@ import org.jspecify.annotations.Nullable;
 
 /** The socket of a channel: {@link SocketChannel#socket}. */
 final class ChannelSocket extends Socket {
-  private final StreamChannel channel;
+  private final SocketChannel channel;
+  private final SocketCalls calls;
   private volatile int timeout;
 
-  private ChannelSocket(StreamChannel channel) throws SocketException {
+  private ChannelSocket(SocketChannel channel, SocketCalls calls) throws SocketException {
     super(new NoSocketImpl());
     this.channel = channel;
+    this.calls = calls;
   }
 
-  static Socket of(StreamChannel channel) {
+  static Socket of(SocketChannel channel, SocketCalls calls) {
     try {
-      return new ChannelSocket(channel);
+      return new ChannelSocket(channel, calls);
     } catch (SocketException e) {
       throw new AssertionError("a socket without an implementation of its own", e);
     }
@@ -67,7 +69,7 @@ final class ChannelSocket extends Socket {
     }
     requireBlocking();
     try {
-      channel.connect(address, nanos(milliseconds));
+      calls.connect(address, nanos(milliseconds));
     } catch (ClosedChannelException e) {
       throw closed(e);
     } catch (UnresolvedAddressException e) {
@@ -77,7 +79,7 @@ final class ChannelSocket extends Socket {
   }
 
   private static long nanos(int milliseconds) {
-    return milliseconds == 0 ? Rsocket.FOREVER : TimeUnit.MILLISECONDS.toNanos(milliseconds);
+    return milliseconds == 0 ? SocketCalls.FOREVER : TimeUnit.MILLISECONDS.toNanos(milliseconds);
   }
 
   private void requireBlocking() {
@@ -120,36 +122,36 @@ final class ChannelSocket extends Socket {
 
   @Override
   public @Nullable InetAddress getInetAddress() {
-    InetSocketAddress remote = channel.remoteAddress();
+    InetSocketAddress remote = calls.remoteAddress();
     return remote == null ? null : remote.getAddress();
   }
 
   @Override
   public int getPort() {
-    InetSocketAddress remote = channel.remoteAddress();
+    InetSocketAddress remote = calls.remoteAddress();
     return remote == null ? 0 : remote.getPort();
   }
 
   @Override
   public @Nullable SocketAddress getRemoteSocketAddress() {
-    return channel.remoteAddress();
+    return calls.remoteAddress();
   }
 
   @Override
   public InetAddress getLocalAddress() {
-    InetSocketAddress local = channel.isOpen() ? channel.localAddress() : null;
+    InetSocketAddress local = channel.isOpen() ? calls.localAddress() : null;
     return (local == null ? Addresses.wildcard() : local).getAddress();
   }
 
   @Override
   public int getLocalPort() {
-    InetSocketAddress local = channel.localAddress();
+    InetSocketAddress local = calls.localAddress();
     return local == null ? -1 : local.getPort();
   }
 
   @Override
   public @Nullable SocketAddress getLocalSocketAddress() {
-    return channel.isOpen() ? channel.localAddress() : null;
+    return channel.isOpen() ? calls.localAddress() : null;
   }
 
   // Data
@@ -190,7 +192,12 @@ final class ChannelSocket extends Socket {
     @Override
     public int read(byte[] target, int offset, int length) throws IOException {
       requireBlocking();
-      return channel.read(ByteBuffer.wrap(target, offset, length), nanos(timeout));
+      return calls.read(ByteBuffer.wrap(target, offset, length), nanos(timeout));
+    }
+
+    @Override
+    public int available() throws IOException {
+      return calls.available();
     }
 
     @Override
@@ -224,7 +231,7 @@ final class ChannelSocket extends Socket {
 
   @Override
   public void sendUrgentData(int data) throws IOException {
-    throw new SocketException("rsockets have no urgent data");
+    throw new SocketException("RDMA sockets have no urgent data");
   }
 
   // State
@@ -248,12 +255,12 @@ final class ChannelSocket extends Socket {
 
   @Override
   public boolean isConnected() {
-    return channel.remoteAddress() != null;
+    return calls.remoteAddress() != null;
   }
 
   @Override
   public boolean isBound() {
-    return channel.localAddress() != null;
+    return calls.localAddress() != null;
   }
 
   @Override
@@ -263,12 +270,12 @@ final class ChannelSocket extends Socket {
 
   @Override
   public boolean isInputShutdown() {
-    return channel.isInputShut();
+    return calls.isInputShut();
   }
 
   @Override
   public boolean isOutputShutdown() {
-    return channel.isOutputShut();
+    return calls.isOutputShut();
   }
 
   // Options
@@ -335,7 +342,7 @@ final class ChannelSocket extends Socket {
 
   @Override
   public void setOOBInline(boolean on) throws SocketException {
-    throw new SocketException("rsockets have no urgent data");
+    throw new SocketException("RDMA sockets have no urgent data");
   }
 
   @Override
@@ -396,7 +403,7 @@ final class ChannelSocket extends Socket {
 
   @Override
   public void setTrafficClass(int trafficClass) throws SocketException {
-    throw new SocketException("not supported by rsockets: the traffic class");
+    throw new SocketException("not supported by RDMA sockets: the traffic class");
   }
 
   @Override

@@ -1,7 +1,11 @@
 package dev.verbena.sockets;
 
 import dev.verbena.Errno;
+import dev.verbena.RdmaException;
 import dev.verbena.VerbsException;
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.EventType;
+import dev.verbena.cm.RejectReason;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.ConnectException;
@@ -11,14 +15,12 @@ import java.net.SocketException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Converts failures of rsockets to the exceptions of NIO, with the likely cause. */
+/** Converts failures of RDMA to the exceptions of NIO, with the likely cause. */
 final class Failures {
   private static final String DEVICES =
-      ": 'rdma link' lists the network interfaces that have an RDMA device";
+      ": 'rdma link' lists the network interfaces that have an RDMA device, and './verbena doctor'"
+          + " says why there is none";
 
-  private static final int EPIPE = 32;
-  private static final int ECONNRESET = 104;
-  private static final int ENOTCONN = 107;
   private static final int ECONNREFUSED = 111;
 
   private Failures() {}
@@ -27,61 +29,67 @@ final class Failures {
   static <T> T or(Supplier<T> function) throws IOException {
     try {
       return function.get();
-    } catch (VerbsException e) {
+    } catch (RdmaException e) {
       throw of(e);
     }
   }
 
   /** Returns the exception of a failed call. */
-  static IOException of(VerbsException e) {
+  static IOException of(RdmaException e) {
     return with(e, new SocketException(e.getMessage()));
   }
 
-  /** Returns the exception of a failed receive or send. */
-  static IOException ofTransfer(String function, int errno) {
-    String failure = function + ": " + text(errno);
-    return switch (errno) {
-      case ECONNRESET, EPIPE, ENOTCONN ->
-          new SocketException(
-              failure + ": the peer closed the connection, ended, or cannot be reached any more");
-      case Errno.EIO ->
-          new SocketException(
-              failure + ": the connection failed: the peer ended or cannot be reached any more");
-      default -> new SocketException(failure);
-    };
+  /** Returns the exception of a connection that could not be requested. */
+  static IOException ofConnect(RdmaException e, InetSocketAddress remote) {
+    int errno = e instanceof VerbsException failed ? failed.errno() : 0;
+    return ofConnect(errno, e.getMessage(), remote, e);
   }
 
   /** Returns the exception of a connection that was not established. */
-  static IOException ofConnect(
-      int errno, InetSocketAddress remote, @Nullable VerbsException cause) {
-    String failure = "rconnect " + remote + ": " + text(errno);
+  static IOException ofConnect(ConnectionEvent event, InetSocketAddress remote) {
+    if (event.type() == EventType.REJECTED) {
+      boolean isRefused =
+          event.rejectReason().map(RejectReason.INVALID_SERVICE_ID::equals).orElse(true);
+      return ofConnect(isRefused ? ECONNREFUSED : 0, event.description(), remote, null);
+    }
+    return ofConnect(-event.status(), event.description(), remote, null);
+  }
+
+  private static IOException ofConnect(
+      int errno, String reason, InetSocketAddress remote, @Nullable RdmaException cause) {
+    String failure = "connecting to " + remote + ": ";
     return with(
         cause,
         switch (errno) {
           case ECONNREFUSED ->
               new ConnectException(
                   failure
-                      + ": no rsocket listens on the port; a TCP socket that listens there does"
-                      + " not accept rsockets");
+                      + "Connection refused: no RDMA socket listens on the port; a TCP socket that"
+                      + " listens there does not accept RDMA connections");
           case Errno.ETIMEDOUT ->
               new ConnectException(
-                  failure + ": the peer did not answer; is it an RDMA device of the same network?");
+                  failure
+                      + "Connection timed out: the peer did not answer; is it an RDMA device of the"
+                      + " same network?");
           case Errno.EHOSTUNREACH, Errno.ENETUNREACH, Errno.ENODEV, Errno.EADDRNOTAVAIL ->
               new NoRouteToHostException(
                   failure
-                      + ": there is no route to that address from a network interface with an"
+                      + "there is no route to that address from a network interface with an"
                       + " RDMA device, and loopback addresses have none"
                       + DEVICES);
-          default -> new ConnectException(failure);
+          default -> new ConnectException(failure + reason);
         });
   }
 
   /** Returns the exception of an address that cannot be bound. */
-  static IOException ofBind(VerbsException e, InetSocketAddress local) {
-    String failure = e.function() + " " + local + ": " + text(e.errno());
+  static IOException ofBind(RdmaException e, InetSocketAddress local) {
+    if (!(e instanceof VerbsException failed)) {
+      return with(e, new SocketException(e.getMessage()));
+    }
+    String failure = failed.function() + " " + local + ": " + text(failed.errno());
     return with(
         e,
-        switch (e.errno()) {
+        switch (failed.errno()) {
           case Errno.ENODEV, Errno.EADDRNOTAVAIL ->
               new BindException(
                   failure + ": no RDMA device of this host has the address" + DEVICES);
@@ -92,6 +100,12 @@ final class Failures {
                   failure + ": ports below 1024 need the capability CAP_NET_BIND_SERVICE");
           default -> new SocketException(failure);
         });
+  }
+
+  /** Returns whether {@link #ofBind} is about the port: its address has RDMA. */
+  static boolean isOfPort(IOException ofBind) {
+    return ofBind.getCause() instanceof VerbsException failed
+        && (failed.errno() == Errno.EADDRINUSE || failed.errno() == Errno.EACCES);
   }
 
   private static String text(int errno) {

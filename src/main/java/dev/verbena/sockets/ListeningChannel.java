@@ -1,6 +1,5 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.Rpoll;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
@@ -8,7 +7,6 @@ import java.net.ServerSocket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
 import java.net.SocketTimeoutException;
-import java.net.StandardSocketOptions;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
@@ -16,40 +14,45 @@ import java.nio.channels.NotYetBoundException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.List;
+import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** A server socket channel over an rsocket. */
-final class ListeningChannel extends ServerSocketChannel implements PolledChannel {
+/** A server socket channel that accepts connections of RDMA. */
+final class ListeningChannel extends ServerSocketChannel implements PolledChannel, ListenerCalls {
   private static final int DEFAULT_BACKLOG = 50;
 
-  private final RdmaSelectorProvider provider;
-  private final Rsocket rsocket;
-  private final Options options;
+  private final SelectorProvider provider;
+  private final Options options = Options.ofListener();
   private final @Nullable ProtocolFamily family;
+  private final List<EventKey> keys;
   private final ReentrantLock acceptLock = new ReentrantLock();
 
   private final Object stateLock = new Object();
 
-  /** Guarded by the state lock, as is the field below. */
+  /** Written under the state lock, as are the fields below. */
+  private volatile @Nullable RdmaListener listener;
+
   private @Nullable InetSocketAddress local;
 
   private @Nullable ServerSocket socket;
 
-  ListeningChannel(RdmaSelectorProvider provider, @Nullable ProtocolFamily family)
-      throws IOException {
-    super(provider);
-    this.provider = provider;
-    this.family = family;
-    rsocket = Rsocket.open(Addresses.family(family));
-    options = new Options(rsocket, Options.OF_LISTENERS);
-    options.set(StandardSocketOptions.SO_REUSEADDR, true); // As the JDK does on Linux.
+  ListeningChannel(SelectorProvider provider, @Nullable ProtocolFamily family) {
+    this(provider, family, new CopyOnWriteArrayList<>());
   }
 
-  @Override
-  public Rsocket rsocket() {
-    return rsocket;
+  /** Makes a channel that tells keys, which may be those of another channel. */
+  ListeningChannel(
+      SelectorProvider provider, @Nullable ProtocolFamily family, List<EventKey> keys) {
+    super(provider);
+    this.provider = provider;
+    this.keys = keys;
+    this.family = family;
+    Addresses.requireInternet(family);
   }
 
   private void requireOpen() throws ClosedChannelException {
@@ -67,15 +70,31 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
       }
       InetSocketAddress bound =
           address == null ? Addresses.wildcard() : Addresses.validated(address, family);
-      rsocket.bind(bound);
-      rsocket.listen(backlog < 1 ? DEFAULT_BACKLOG : backlog, bound);
-      local = rsocket.localAddress();
+      RdmaListener opened =
+          RdmaListener.open(
+              bound,
+              backlog < 1 ? DEFAULT_BACKLOG : backlog,
+              options.sizes(),
+              () -> keys.forEach(EventKey::changed));
+      listener = opened;
+      local = opened.localAddress();
     }
     return this;
   }
 
-  /** Returns the local address, also after the channel was closed; null if unbound. */
-  @Nullable InetSocketAddress localAddress() {
+  /** Ends the listening, so that another address can be bound. */
+  void unbind() {
+    synchronized (stateLock) {
+      if (listener != null) {
+        listener.close();
+      }
+      listener = null;
+      local = null;
+    }
+  }
+
+  @Override
+  public @Nullable InetSocketAddress localAddress() {
     synchronized (stateLock) {
       return local;
     }
@@ -89,15 +108,11 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
 
   @Override
   public @Nullable SocketChannel accept() throws IOException {
-    return accept(Rsocket.FOREVER);
+    return accept(SocketCalls.FOREVER);
   }
 
-  /**
-   * Accepts a connection; waits no longer than a time, if the channel is blocking.
-   *
-   * @throws SocketTimeoutException if the time has passed
-   */
-  @Nullable SocketChannel accept(long nanos) throws IOException {
+  @Override
+  public @Nullable SocketChannel accept(long nanos) throws IOException {
     acceptLock.lock();
     try {
       requireOpen();
@@ -105,7 +120,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
         throw new NotYetBoundException();
       }
       boolean isBlocking = isBlocking();
-      Rsocket accepted = null;
+      RdmaConnection accepted = null;
       try {
         if (isBlocking) {
           begin();
@@ -122,53 +137,55 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
         }
         return null;
       }
-      return StreamChannel.accepted(provider, accepted);
+      return StreamChannel.accepted(provider, accepted, options.sizes());
     } finally {
       acceptLock.unlock();
     }
   }
 
   /** Ends an accept; closes the connection if the thread was interrupted when it had come. */
-  private void endAccept(@Nullable Rsocket accepted) throws IOException {
+  private void endAccept(@Nullable RdmaConnection accepted) throws IOException {
     try {
       end(accepted != null);
     } catch (AsynchronousCloseException e) {
       if (accepted != null) {
-        accepted.close(0);
+        var _ = accepted.close(0);
       }
       throw e;
     }
   }
 
-  private @Nullable Rsocket accept(boolean wait, long nanos) throws IOException {
+  private @Nullable RdmaConnection accept(boolean wait, long nanos) throws IOException {
     long start = System.nanoTime();
-    while (rsocket.enter()) {
-      Rsocket accepted;
-      try {
-        accepted = rsocket.accept();
-      } finally {
-        rsocket.leave();
-      }
-      if (accepted != null || !wait || !isOpen()) {
+    RdmaListener from = Objects.requireNonNull(listener);
+    while (isOpen()) {
+      RdmaConnection accepted = from.accept();
+      if (accepted != null || !wait) {
         return accepted;
       }
-      long left = nanos == Rsocket.FOREVER ? nanos : nanos - (System.nanoTime() - start);
+      long left = nanos == SocketCalls.FOREVER ? nanos : nanos - (System.nanoTime() - start);
       if (left <= 0) {
         throw new SocketTimeoutException("Accept timed out");
       }
-      rsocket.await(Rpoll.POLLIN, Math.min(left, Rsocket.TICK));
+      from.await(left);
     }
     return null;
   }
 
   @Override
-  protected void implCloseSelectableChannel() throws IOException {
-    rsocket.close(ClosingThreads.LIMIT);
+  protected void implCloseSelectableChannel() {
+    RdmaListener closing;
+    synchronized (stateLock) {
+      closing = listener;
+    }
+    if (closing != null) {
+      closing.close();
+    }
   }
 
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
-    // The rsocket is always non-blocking. An accept in progress ends first.
+    // The listener does not block. An accept in progress ends first.
     acceptLock.lock();
     try {
       requireOpen();
@@ -198,32 +215,51 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
 
   @Override
   public Set<SocketOption<?>> supportedOptions() {
-    return Options.OF_LISTENERS;
+    return Options.namesOfListeners();
   }
 
   @Override
   public ServerSocket socket() {
     synchronized (stateLock) {
       if (socket == null) {
-        socket = ChannelServerSocket.of(this);
+        socket = ChannelServerSocket.of(this, this);
       }
       return socket;
     }
   }
 
   @Override
-  public int pollEvents(int operations) {
-    return Rpoll.POLLIN;
+  public List<EventKey> keys() {
+    return keys;
   }
 
   @Override
-  public int readyOperations(int events, int operations) {
-    return events == 0 ? 0 : operations & SelectionKey.OP_ACCEPT;
+  public int descriptor() {
+    return -1; // A selector is told of each connection.
   }
 
   @Override
-  public boolean isExaminedAtIntervals() {
-    return true;
+  public int events(int operations) {
+    return 0;
+  }
+
+  @Override
+  public boolean isReportedWhileReady() {
+    return false;
+  }
+
+  @Override
+  public void deregistered() {}
+
+  @Override
+  public void readEvents(EventKey key) {
+    throw new AssertionError("a listener has no descriptor");
+  }
+
+  @Override
+  public int readyOperations(int operations, int events) {
+    RdmaListener from = listener;
+    return from != null && from.isAcceptable() ? operations & SelectionKey.OP_ACCEPT : 0;
   }
 
   @Override

@@ -77,7 +77,7 @@ final class NoSocketImpl extends SocketImpl {
 
   @Override
   protected void sendUrgentData(int data) throws SocketException {
-    throw new SocketException("rsockets have no urgent data");
+    throw new SocketException("RDMA sockets have no urgent data");
   }
 
   @Override

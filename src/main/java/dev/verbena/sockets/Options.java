@@ -1,122 +1,110 @@
 package dev.verbena.sockets;
 
-import java.io.IOException;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.util.Collections;
-import java.util.LinkedHashSet;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
+import java.util.concurrent.ConcurrentHashMap;
 
-/** The options of an rsocket. */
+/** The options of a channel. */
 final class Options {
-  private static final int SOL_SOCKET = 1;
-  private static final int SO_REUSEADDR = 2;
-  private static final int SO_SNDBUF = 7;
-  private static final int SO_RCVBUF = 8;
-  private static final int SO_KEEPALIVE = 9;
-  private static final int IPPROTO_TCP = 6;
-  private static final int TCP_NODELAY = 1;
-  private static final int TCP_KEEPIDLE = 4;
-  private static final int SOL_RDMA = 0x10000;
-  private static final int RDMA_SQSIZE = 0;
-  private static final int RDMA_RQSIZE = 1;
-  private static final int RDMA_INLINE = 2;
-  private static final int RDMA_IOMAPSIZE = 3;
-
   private static final int MAX_LINGER = 0xffff;
   private static final int MAX_KEEPIDLE = 0x7fff; // As for TCP on Linux.
+  private static final int DEFAULT_KEEPIDLE = 7200;
+  private static final int MIN_BUFFER = 4096;
+  private static final int MAX_BUFFER = 1 << 28;
+  private static final int MAX_INLINE = 0xfffe;
+  private static final int MAX_AREAS = 0x7f00;
 
-  /** The range of an option of C; a boolean one has the values 0 and 1. */
-  private record Native(int level, int name, int min, int max) {}
+  /** Both halves of a receive buffer are multiples of a cache line. */
+  private static final int BUFFER_UNIT = 128;
+
+  /** The least and the largest value of an option; a boolean one has 0 and 1. */
+  private record Range(int min, int max) {
+    static final Range BOOLEAN = new Range(0, 1);
+    static final Range BUFFER = new Range(MIN_BUFFER, MAX_BUFFER);
+    static final Range REQUESTS = new Range(Sizes.LEAST_REQUESTS, Sizes.MOST_REQUESTS);
+  }
 
   /**
-   * The options of {@code jdk.net.ExtendedSocketOptions} that channels have: none without the
-   * module {@code jdk.net}, which this module does not require.
+   * {@code TCP_KEEPIDLE} of {@code jdk.net.ExtendedSocketOptions}: none without the module {@code
+   * jdk.net}, which this module does not require.
    */
-  private static final Map<SocketOption<?>, Native> EXTENDED = extended();
+  private static final Optional<SocketOption<?>> KEEPIDLE = keepIdle();
 
-  private static final Map<SocketOption<?>, Native> NATIVE =
-      Map.of(
-          StandardSocketOptions.SO_REUSEADDR,
-          new Native(SOL_SOCKET, SO_REUSEADDR, 0, 1),
-          StandardSocketOptions.SO_SNDBUF,
-          new Native(SOL_SOCKET, SO_SNDBUF, 4096, 1 << 28),
-          StandardSocketOptions.SO_RCVBUF,
-          new Native(SOL_SOCKET, SO_RCVBUF, 4096, 1 << 28),
-          StandardSocketOptions.SO_KEEPALIVE,
-          new Native(SOL_SOCKET, SO_KEEPALIVE, 0, 1),
-          StandardSocketOptions.TCP_NODELAY,
-          new Native(IPPROTO_TCP, TCP_NODELAY, 0, 1),
-          RdmaSocketOptions.RDMA_SQSIZE,
-          new Native(SOL_RDMA, RDMA_SQSIZE, 16, 0xfffe),
-          RdmaSocketOptions.RDMA_RQSIZE,
-          new Native(SOL_RDMA, RDMA_RQSIZE, 16, 0xfffe),
-          RdmaSocketOptions.RDMA_INLINE,
-          new Native(SOL_RDMA, RDMA_INLINE, 0, 0xfffe),
-          RdmaSocketOptions.RDMA_IOMAPSIZE,
-          new Native(SOL_RDMA, RDMA_IOMAPSIZE, 0, 0x7f00));
+  private static final Map<SocketOption<?>, Range> OF_LISTENERS = ofListeners();
+  private static final Map<SocketOption<?>, Range> OF_CONNECTIONS = ofConnections();
 
-  static final Set<SocketOption<?>> OF_LISTENERS =
-      set(
-          Set.of(),
-          StandardSocketOptions.SO_REUSEADDR,
-          StandardSocketOptions.SO_RCVBUF,
-          RdmaSocketOptions.RDMA_SQSIZE,
-          RdmaSocketOptions.RDMA_RQSIZE,
-          RdmaSocketOptions.RDMA_INLINE,
-          RdmaSocketOptions.RDMA_IOMAPSIZE);
+  private final Map<SocketOption<?>, Range> ranges;
+  private final Map<SocketOption<?>, Integer> values = new ConcurrentHashMap<>();
 
-  static final Set<SocketOption<?>> OF_CONNECTIONS =
-      set(
-          EXTENDED.keySet(),
-          StandardSocketOptions.SO_REUSEADDR,
-          StandardSocketOptions.SO_SNDBUF,
-          StandardSocketOptions.SO_RCVBUF,
-          StandardSocketOptions.SO_KEEPALIVE,
-          StandardSocketOptions.SO_LINGER,
-          StandardSocketOptions.TCP_NODELAY,
-          RdmaSocketOptions.RDMA_SQSIZE,
-          RdmaSocketOptions.RDMA_RQSIZE,
-          RdmaSocketOptions.RDMA_INLINE,
-          RdmaSocketOptions.RDMA_IOMAPSIZE);
-
-  private final Rsocket rsocket;
-  private final Set<SocketOption<?>> supported;
-
-  /** The seconds that {@code close} waits; negative if that was not set. */
-  private volatile int linger = -1;
-
-  Options(Rsocket rsocket, Set<SocketOption<?>> supported) {
-    this.rsocket = rsocket;
-    this.supported = supported;
+  private Options(Map<SocketOption<?>, Range> ranges, Sizes sizes) {
+    this.ranges = ranges;
+    ranges.keySet().forEach(option -> values.put(option, 0));
+    values.put(StandardSocketOptions.SO_LINGER, -1);
+    KEEPIDLE.ifPresent(option -> values.put(option, DEFAULT_KEEPIDLE));
+    values.put(StandardSocketOptions.SO_SNDBUF, sizes.sendBuffer());
+    values.put(StandardSocketOptions.SO_RCVBUF, sizes.receiveBuffer());
+    values.put(RdmaSocketOptions.RDMA_SQSIZE, sizes.sends());
+    values.put(RdmaSocketOptions.RDMA_RQSIZE, sizes.receives());
+    values.put(RdmaSocketOptions.RDMA_INLINE, sizes.inline());
+    values.put(RdmaSocketOptions.RDMA_IOMAPSIZE, sizes.areas());
   }
 
-  private static Set<SocketOption<?>> set(
-      Set<SocketOption<?>> extended, SocketOption<?>... options) {
-    Set<SocketOption<?>> all = new LinkedHashSet<>(List.of(options));
-    all.addAll(extended);
-    return Collections.unmodifiableSet(all);
+  /** Returns the options of a listening channel. */
+  static Options ofListener() {
+    Options options = new Options(OF_LISTENERS, Sizes.DEFAULT);
+    options.values.put(StandardSocketOptions.SO_REUSEADDR, 1); // As the JDK does on Linux.
+    return options;
   }
 
-  private static Map<SocketOption<?>, Native> extended() {
+  /** Returns the options of a connection. */
+  static Options ofConnection(Sizes sizes) {
+    return new Options(OF_CONNECTIONS, sizes);
+  }
+
+  /** Returns the names of the options of listening channels. */
+  static Set<SocketOption<?>> namesOfListeners() {
+    return OF_LISTENERS.keySet();
+  }
+
+  /** Returns the names of the options of connections. */
+  static Set<SocketOption<?>> namesOfConnections() {
+    return OF_CONNECTIONS.keySet();
+  }
+
+  private static Map<SocketOption<?>, Range> ofListeners() {
+    Map<SocketOption<?>, Range> all = new LinkedHashMap<>();
+    all.put(StandardSocketOptions.SO_REUSEADDR, Range.BOOLEAN);
+    all.put(StandardSocketOptions.SO_RCVBUF, Range.BUFFER);
+    all.put(RdmaSocketOptions.RDMA_SQSIZE, Range.REQUESTS);
+    all.put(RdmaSocketOptions.RDMA_RQSIZE, Range.REQUESTS);
+    all.put(RdmaSocketOptions.RDMA_INLINE, new Range(0, MAX_INLINE));
+    all.put(RdmaSocketOptions.RDMA_IOMAPSIZE, new Range(0, MAX_AREAS));
+    return Collections.unmodifiableMap(all);
+  }
+
+  private static Map<SocketOption<?>, Range> ofConnections() {
+    Map<SocketOption<?>, Range> all = new LinkedHashMap<>(ofListeners());
+    all.put(StandardSocketOptions.SO_SNDBUF, Range.BUFFER);
+    all.put(StandardSocketOptions.SO_KEEPALIVE, Range.BOOLEAN);
+    all.put(StandardSocketOptions.SO_LINGER, new Range(-1, MAX_LINGER));
+    all.put(StandardSocketOptions.TCP_NODELAY, Range.BOOLEAN);
+    KEEPIDLE.ifPresent(option -> all.put(option, new Range(1, MAX_KEEPIDLE)));
+    return Collections.unmodifiableMap(all);
+  }
+
+  private static Optional<SocketOption<?>> keepIdle() {
     try {
       Class<?> options = Class.forName("jdk.net.ExtendedSocketOptions");
-      return Map.of(
-          (SocketOption<?>) options.getField("TCP_KEEPIDLE").get(null),
-          new Native(IPPROTO_TCP, TCP_KEEPIDLE, 1, MAX_KEEPIDLE));
+      return Optional.of((SocketOption<?>) options.getField("TCP_KEEPIDLE").get(null));
     } catch (ReflectiveOperationException e) {
-      return Map.of();
+      return Optional.empty();
     }
-  }
-
-  private static @Nullable Native ofC(SocketOption<?> option) {
-    Native extended = EXTENDED.get(option);
-    return extended != null ? extended : NATIVE.get(option);
   }
 
   /**
@@ -125,40 +113,64 @@ final class Options {
    * @throws UnsupportedOperationException if channels of this kind do not have it
    */
   void require(SocketOption<?> option) {
-    if (!supported.contains(Objects.requireNonNull(option))) {
-      throw new UnsupportedOperationException("'" + option + "' not supported by rsockets");
+    if (!ranges.containsKey(Objects.requireNonNull(option))) {
+      throw new UnsupportedOperationException("'" + option + "' not supported by RDMA sockets");
     }
   }
 
-  <T> void set(SocketOption<T> option, T value) throws IOException {
+  <T> void set(SocketOption<T> option, T value) {
     if (!option.type().isInstance(value)) { // Nor null.
       throw new IllegalArgumentException(
-          option + " has values of the type " + option.type().getSimpleName() + ": " + value);
+          option + " has values of the type " + option.type().getSimpleName());
     }
     int number = value instanceof Boolean on ? (on ? 1 : 0) : (Integer) value;
-    Native c = ofC(option);
-    if (c == null) { // Rsockets store SO_LINGER without effect.
-      linger = Math.max(-1, Math.min(number, MAX_LINGER));
-      return;
-    }
-    boolean isBuffer = c.level == SOL_SOCKET && number >= 0; // A hint, as for TCP.
-    if (!isBuffer && (number < c.min || number > c.max)) {
+    Range range = Objects.requireNonNull(ranges.get(option));
+    boolean isHint = // As for TCP.
+        (range.equals(Range.BUFFER) && number >= 0)
+            || option.equals(StandardSocketOptions.SO_LINGER);
+    if (!isHint && (number < range.min || number > range.max)) {
       throw new IllegalArgumentException(
-          "%s: %d is not in %d..%d".formatted(option, number, c.min, c.max));
+          "%s: %d is not in %d..%d".formatted(option, number, range.min, range.max));
     }
-    rsocket.setOption(c.level, c.name, Math.clamp(number, c.min, c.max));
+    values.put(option, Math.clamp(number, range.min, range.max));
   }
 
-  /** Returns how long {@code close} waits, in nanoseconds. */
-  long linger() {
-    return linger < 0 ? ClosingThreads.LIMIT : TimeUnit.SECONDS.toNanos(linger);
-  }
-
-  <T> T get(SocketOption<T> option) throws IOException {
-    Native c = ofC(option);
-    int number = c == null ? linger : rsocket.option(c.level, c.name);
+  <T> T get(SocketOption<T> option) {
+    int number = number(option);
     return option
         .type()
         .cast(option.type() == Boolean.class ? (Object) (number != 0) : (Object) number);
+  }
+
+  private int number(SocketOption<?> option) {
+    return Objects.requireNonNull(values.get(option));
+  }
+
+  /** Returns the seconds of SO_LINGER; negative if it is not set. */
+  int linger() {
+    return number(StandardSocketOptions.SO_LINGER);
+  }
+
+  boolean isKeptAlive() {
+    return number(StandardSocketOptions.SO_KEEPALIVE) != 0;
+  }
+
+  int keepAliveSeconds() {
+    return KEEPIDLE.map(this::number).orElse(DEFAULT_KEEPIDLE);
+  }
+
+  /** Returns the sizes of a connection with these options. */
+  Sizes sizes() {
+    return new Sizes(
+        number(RdmaSocketOptions.RDMA_SQSIZE),
+        number(RdmaSocketOptions.RDMA_RQSIZE),
+        number(RdmaSocketOptions.RDMA_INLINE),
+        ConnectionData.expressible(number(RdmaSocketOptions.RDMA_IOMAPSIZE)),
+        buffer(StandardSocketOptions.SO_SNDBUF),
+        buffer(StandardSocketOptions.SO_RCVBUF));
+  }
+
+  private int buffer(SocketOption<?> option) {
+    return Math.ceilDiv(number(option), BUFFER_UNIT) * BUFFER_UNIT;
   }
 }

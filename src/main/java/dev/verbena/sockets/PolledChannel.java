@@ -1,16 +1,32 @@
 package dev.verbena.sockets;
 
-/** A channel that a selector of this provider can wait for. */
-sealed interface PolledChannel permits StreamChannel, ListeningChannel {
-  /** Returns the rsocket. */
-  Rsocket rsocket();
+import java.util.List;
 
-  /** Returns the events of {@code rpoll} that operations of a selection key depend on. */
-  int pollEvents(int operations);
+/** A channel that a selector of this package can wait for. */
+interface PolledChannel {
+  /** Returns the keys of the channel, one for each selector; any thread may change the list. */
+  List<EventKey> keys();
 
-  /** Returns those of the operations of a selection key that are ready after events. */
-  int readyOperations(int events, int operations);
+  /** Returns the descriptor that shows the events of the channel; -1 if it has none any more. */
+  int descriptor();
 
-  /** Returns whether the rsocket must be examined at intervals: see {@link Rsocket#TICK}. */
-  boolean isExaminedAtIntervals();
+  /** Returns the events of the descriptor that operations of a selection key depend on. */
+  int events(int operations);
+
+  /** Reads the events of the descriptor, which a selector found. */
+  void readEvents(EventKey key);
+
+  /** Returns whether the descriptor has its events as long as the channel is ready. */
+  boolean isReportedWhileReady();
+
+  /**
+   * Returns those of the operations of a selection key that are ready, and requests events for the
+   * others.
+   *
+   * @param events the events that a selector found; 0 if there were none
+   */
+  int readyOperations(int operations, int events);
+
+  /** A key of the channel was removed from its selector. */
+  void deregistered();
 }

@@ -2,17 +2,19 @@ package dev.verbena.sockets;
 
 import java.io.IOException;
 import java.net.ProtocolFamily;
+import java.nio.channels.Channel;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.Pipe;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The selector provider over rsockets: its socket channels are RDMA connections ({@code rsocket}),
- * its selectors wait in {@code rpoll}. A program that uses NIO by this provider communicates by
- * RDMA.
+ * The selector provider over RDMA: its socket channels are connections that carry a stream of bytes
+ * by the protocol of rsockets, in Java over queue pairs and RDMA CM. A program that uses NIO by
+ * this provider communicates by RDMA.
  *
  * <pre>{@code
  * SelectorProvider rdma = RdmaSelectorProvider.provider();
@@ -22,19 +24,19 @@ import java.util.Objects;
  * }
  * }</pre>
  *
- * <p>Both ends of a connection must be rsockets: of this provider, of a C program that calls them
- * (such as rstream of rdma-core), or of one that runs with {@code LD_PRELOAD=librspreload.so}. They
- * need librdmacm, libibverbs and a device of the kernel; the software devices of {@code
- * dev.verbena.soft} are not used, since rsockets are C code over libibverbs. librdmacm is loaded
- * when the first channel is opened.
+ * <p>The other end of a connection is a channel of this provider, a C program that calls rsockets
+ * of librdmacm (such as rstream of rdma-core), or one that runs with {@code
+ * LD_PRELOAD=librspreload.so}. The devices are those of the kernel, or {@linkplain dev.verbena.soft
+ * software devices}.
  *
  * <p>A channel must be bound or connected to the address of a network interface with an RDMA
  * device; {@code rdma link} lists these interfaces. The loopback interface has none.
  *
- * <p>The functions {@code rread}, {@code rwrite}, {@code rreadv}, {@code rwritev}, {@code
- * rrecvmsg}, {@code rsendmsg}, {@code rrecvfrom} and {@code rsendto} have no methods of their own:
- * channels call {@code rrecv} and {@code rsend}. {@code rselect} has none either: selectors call
- * {@code rpoll}.
+ * <p>The functions of {@code rsocket.h} have these counterparts: {@code rrecv}, {@code rread},
+ * {@code rreadv}, {@code rrecvmsg} and {@code rrecvfrom} are reads of a channel, {@code rsend},
+ * {@code rwrite}, {@code rwritev}, {@code rsendmsg} and {@code rsendto} writes; {@code rpoll} and
+ * {@code rselect} are selections; {@code rfcntl} is {@code configureBlocking}. The datagrams of
+ * rsockets are missing.
  *
  * <p>Thread-safe. See rsocket(7).
  */
@@ -57,10 +59,10 @@ public final class RdmaSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a socket channel: {@code rsocket} and {@code rfcntl}. Its methods call {@code rbind},
-   * {@code rconnect}, {@code rgetsockname} and {@code rgetpeername}.
+   * Opens a socket channel, as {@code rsocket}. It has methods for {@code rbind}, {@code rconnect},
+   * {@code rgetsockname} and {@code rgetpeername}.
    *
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws IOException never; a device is needed to bind or to connect the channel
    */
   @Override
   public RdmaSocketChannel openSocketChannel() throws IOException {
@@ -71,8 +73,8 @@ public final class RdmaSelectorProvider extends SelectorProvider {
    * Opens a socket channel of a protocol family.
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
-   * @throws UnsupportedOperationException if rsockets do not have the family
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws UnsupportedOperationException if it is another family
+   * @throws IOException never; a device is needed to bind or to connect the channel
    */
   @Override
   public RdmaSocketChannel openSocketChannel(ProtocolFamily family) throws IOException {
@@ -80,10 +82,10 @@ public final class RdmaSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a channel for listening. {@code bind} calls {@code rbind} and {@code rlisten}; {@code
-   * accept} calls {@code raccept}.
+   * Opens a channel for listening. Its {@code bind} is {@code rbind} and {@code rlisten}, its
+   * {@code accept} is {@code raccept}.
    *
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws IOException never; a device is needed to bind the channel
    */
   @Override
   public ServerSocketChannel openServerSocketChannel() throws IOException {
@@ -94,8 +96,8 @@ public final class RdmaSelectorProvider extends SelectorProvider {
    * Opens a channel for listening of a protocol family.
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
-   * @throws UnsupportedOperationException if rsockets do not have the family
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws UnsupportedOperationException if it is another family
+   * @throws IOException never; a device is needed to bind or to connect the channel
    */
   @Override
   public ServerSocketChannel openServerSocketChannel(ProtocolFamily family) throws IOException {
@@ -103,51 +105,58 @@ public final class RdmaSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a selector for channels of this provider: {@code rpoll}. The cost of a selection grows
-   * with the number of channels registered.
+   * Opens a selector for channels of this provider, as {@code rpoll}. It waits for events: a
+   * selection costs what is ready, not what is registered. If the JVM was started with {@code
+   * --add-exports java.base/sun.nio.ch=ALL-UNNAMED}, it is also for channels of the JDK.
    *
    * @throws IOException if the process has no more file descriptors
    */
   @Override
   public AbstractSelector openSelector() throws IOException {
-    return new RpollSelector(this);
+    return new EventSelector(this);
   }
 
   /**
-   * Not supported.
+   * Opens a datagram channel of the JDK.
    *
-   * @throws UnsupportedOperationException always
+   * @throws UnsupportedOperationException if this is the default provider, and the JVM was started
+   *     without {@code --add-exports java.base/sun.nio.ch=ALL-UNNAMED}
    */
   @Override
-  public DatagramChannel openDatagramChannel() {
-    throw new UnsupportedOperationException(
-        "this provider has no datagram channels; dev.verbena.cm sends datagrams over RDMA");
+  public DatagramChannel openDatagramChannel() throws IOException {
+    return JdkChannels.provider().openDatagramChannel();
   }
 
   /**
-   * Not supported.
+   * Opens a datagram channel of the JDK, of a protocol family.
    *
-   * @param family ignored
-   * @throws UnsupportedOperationException always
+   * @param family the protocol family
+   * @throws UnsupportedOperationException if the JDK does not have the family; or as {@link
+   *     #openDatagramChannel()}
    */
   @Override
-  public DatagramChannel openDatagramChannel(ProtocolFamily family) {
-    Objects.requireNonNull(family, "family");
-    return openDatagramChannel();
+  public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
+    return JdkChannels.provider().openDatagramChannel(Objects.requireNonNull(family, "family"));
   }
 
   /**
-   * Opens a pipe of the default provider. A selector of this provider does not accept its channels.
+   * Opens a pipe of the JDK.
    *
-   * @throws UnsupportedOperationException if this is the default provider
+   * @throws UnsupportedOperationException as {@link #openDatagramChannel()}
    */
   @Override
   public Pipe openPipe() throws IOException {
-    SelectorProvider system = SelectorProvider.provider();
-    if (system instanceof RdmaSelectorProvider) {
-      throw new UnsupportedOperationException(
-          "rsockets have no pipes, and this provider is the default one of the JVM");
-    }
-    return system.openPipe();
+    return JdkChannels.provider().openPipe();
+  }
+
+  /**
+   * Returns the channel that this JVM was started with, one of the JDK.
+   *
+   * @return the channel, or null if there is none
+   * @throws UnsupportedOperationException as {@link #openDatagramChannel()}
+   */
+  @Override
+  public @Nullable Channel inheritedChannel() throws IOException {
+    return JdkChannels.provider().inheritedChannel();
   }
 }

@@ -3,31 +3,27 @@ package dev.verbena.sockets;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 
 /**
- * A socket channel over an rsocket, an RDMA connection that librdmacm uses as a stream of bytes
- * ({@code rsocket}; {@code raccept} for the passive side).
+ * A socket channel over RDMA: a connection that carries a stream of bytes by the protocol of
+ * rsockets.
  *
  * <p>It has the semantics of {@link SocketChannel}, and is opened by {@link
  * RdmaSelectorProvider#openSocketChannel}, or by {@link
- * java.nio.channels.ServerSocketChannel#accept} of a channel of this provider. What differs from a
- * TCP channel:
+ * java.nio.channels.ServerSocketChannel#accept} of a channel of this provider ({@code raccept}).
+ * What differs from a TCP channel:
  *
  * <ul>
- *   <li>Reads and writes copy between the buffer and registered memory of the rsocket ({@code
- *       rrecv}, {@code rsend}); those of heap buffers copy once more. They allocate nothing on the
- *       heap, unless the direct buffer is another than in the previous read or write, or a blocking
- *       channel has to wait.
- *   <li>{@code close} of a blocking channel returns when the peer's device has acknowledged all
- *       data that was written ({@code rclose}), after the time of {@link
- *       java.net.StandardSocketOptions#SO_LINGER}, or after ten seconds if that is not set; of a
- *       non-blocking channel, at once. Another thread completes the close, and the end of the JVM
- *       waits for that thread, at most ten seconds. {@code shutdownOutput} waits likewise ({@code
- *       rshutdown}).
- *   <li>Threads that wait park, so that virtual threads release their carriers; one thread waits in
- *       {@code rpoll} for all of them.
+ *   <li>Reads and writes copy between the buffer and registered memory of the connection. They
+ *       allocate nothing.
+ *   <li>{@code close} and {@code shutdownOutput} ({@code rclose}, {@code rshutdown}) do not wait,
+ *       but for the time of {@link java.net.StandardSocketOptions#SO_LINGER} of a blocking channel.
+ *       The data that was written is delivered afterwards, and the connection then ends, after ten
+ *       seconds at the latest. The end of the JVM waits as long.
+ *   <li>With SO_LINGER of 0, {@code close} aborts the connection.
  * </ul>
  *
  * <p>See rsocket(7).
@@ -74,4 +70,37 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
    * @throws IOException if no memory is mapped at the offset, or the connection failed
    */
   public abstract int writeMapped(ByteBuffer source, long offset) throws IOException;
+
+  /**
+   * Writes bytes of a file, 64 KiB at a time. {@link FileChannel#transferTo} with a channel that is
+   * not one of the JDK copies 8 KiB at a time, which takes several times as long. A blocking
+   * channel writes up to the end of the file, a non-blocking one as much as there is room for.
+   *
+   * @param source the file; its position is not used
+   * @param position where in the file to begin
+   * @param count the maximum number of bytes
+   * @return the number of bytes written
+   * @throws IllegalArgumentException if the position or the count is negative
+   * @throws java.nio.channels.NonReadableChannelException if the file is not open for reading
+   * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
+   * @throws IOException if the connection failed, or the file cannot be read
+   */
+  public abstract long transferFrom(FileChannel source, long position, long count)
+      throws IOException;
+
+  /**
+   * Reads bytes into a file, 64 KiB at a time, as {@link #transferFrom} writes them. A blocking
+   * channel reads up to the end of the stream, a non-blocking one what is there.
+   *
+   * @param target the file; its position is not used
+   * @param position where in the file to begin
+   * @param count the maximum number of bytes
+   * @return the number of bytes read, 0 at the end of the stream
+   * @throws IllegalArgumentException if the position or the count is negative
+   * @throws java.nio.channels.NonWritableChannelException if the file is not open for writing
+   * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
+   * @throws IOException if the connection failed, or the file cannot be written: then bytes that
+   *     were read are lost
+   */
+  public abstract long transferTo(FileChannel target, long position, long count) throws IOException;
 }

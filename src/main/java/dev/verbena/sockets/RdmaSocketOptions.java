@@ -3,9 +3,10 @@ package dev.verbena.sockets;
 import java.net.SocketOption;
 
 /**
- * The options of rsockets beside those of {@link java.net.StandardSocketOptions}: {@code
- * rsetsockopt}, {@code rgetsockopt}. They take effect if they are set before a channel is
- * connected; accepted channels have those of the listening channel. See rsocket(7).
+ * The options of RDMA channels beside those of {@link java.net.StandardSocketOptions}, as of {@code
+ * rsetsockopt} and {@code rgetsockopt}. They take effect if they are set before a channel is
+ * connected; accepted channels have those of the listening channel when it was bound. See
+ * rsocket(7).
  */
 public final class RdmaSocketOptions {
   /** The number of send work requests that can be outstanding; 384 by default. */

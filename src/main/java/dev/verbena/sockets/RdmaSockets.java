@@ -20,8 +20,8 @@ public final class RdmaSockets {
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
    * @return an unconnected socket, to be closed
-   * @throws UnsupportedOperationException if rsockets do not have the family
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws UnsupportedOperationException if it is another family
+   * @throws IOException never; a device is needed to bind or to connect
    */
   public static Socket openSocket(ProtocolFamily family) throws IOException {
     return openSocketChannel(family).socket();
@@ -32,8 +32,8 @@ public final class RdmaSockets {
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
    * @return an unbound socket, to be closed
-   * @throws UnsupportedOperationException if rsockets do not have the family
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws UnsupportedOperationException if it is another family
+   * @throws IOException never; a device is needed to bind or to connect
    */
   public static ServerSocket openServerSocket(ProtocolFamily family) throws IOException {
     return openServerSocketChannel(family).socket();
@@ -44,8 +44,8 @@ public final class RdmaSockets {
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
    * @return an unconnected channel, to be closed
-   * @throws UnsupportedOperationException if rsockets do not have the family
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws UnsupportedOperationException if it is another family
+   * @throws IOException never; a device is needed to bind or to connect
    */
   public static RdmaSocketChannel openSocketChannel(ProtocolFamily family) throws IOException {
     return RdmaSelectorProvider.provider().openSocketChannel(family);
@@ -57,8 +57,8 @@ public final class RdmaSockets {
    *
    * @param family INET or INET6 of {@link java.net.StandardProtocolFamily}
    * @return an unbound channel, to be closed
-   * @throws UnsupportedOperationException if rsockets do not have the family
-   * @throws IOException if librdmacm cannot be loaded, or the host has no RDMA connection manager
+   * @throws UnsupportedOperationException if it is another family
+   * @throws IOException never; a device is needed to bind or to connect
    */
   public static ServerSocketChannel openServerSocketChannel(ProtocolFamily family)
       throws IOException {

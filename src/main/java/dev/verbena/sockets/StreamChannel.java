@@ -1,17 +1,14 @@
 package dev.verbena.sockets;
 
-import dev.verbena.Errno;
-import dev.verbena.internal.Rpoll;
-import dev.verbena.internal.RsocketCalls;
+import dev.verbena.RdmaException;
+import dev.verbena.internal.EpollSet;
 import dev.verbena.internal.Segments;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
 import java.net.Socket;
 import java.net.SocketAddress;
-import java.net.SocketException;
 import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -20,35 +17,32 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
+import java.nio.channels.FileChannel;
 import java.nio.channels.NoConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A socket channel over an rsocket. One thread at a time reads, one writes, and others may close
- * it.
+ * A socket channel over a stream of RDMA. One thread at a time reads, one writes, and others may
+ * close it.
  */
-final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
-  /** The result of a read or write that would have to wait. */
-  private static final long UNAVAILABLE = -2;
+final class StreamChannel extends RdmaSocketChannel implements PolledChannel, SocketCalls {
+  private static final long UNAVAILABLE = RdmaStream.UNAVAILABLE;
+  private static final long END = RdmaStream.END;
 
-  private static final long END = -1;
-
-  /** Native memory that the data of heap buffers is copied through, and its buffer. */
-  private record Staging(MemorySegment memory, ByteBuffer buffer) {
-    static final int SIZE = 1 << 16;
-
-    static Staging allocate() {
-      MemorySegment memory = Arena.ofAuto().allocate(SIZE);
-      return new Staging(memory, memory.asByteBuffer());
-    }
-  }
+  /** Up to so many bytes, several buffers are written as one message. */
+  private static final int GATHERED = 1 << 16;
 
   private enum State {
     UNCONNECTED,
@@ -56,32 +50,26 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     CONNECTED
   }
 
-  private final Rsocket rsocket;
-  private final RsocketCalls calls;
   private final Options options;
   private final @Nullable ProtocolFamily family;
-
+  private final List<EventKey> keys;
+  private final KeepAlive keepAlive = new KeepAlive();
   private final ReentrantLock readLock = new ReentrantLock();
   private final ReentrantLock writeLock = new ReentrantLock();
 
-  /** Guarded by the read lock; for connecting. */
-  private @Nullable Rpoll connectPoll;
+  /** Set once several buffers, or a file, were written; guarded by the write lock. */
+  private @Nullable ByteBuffer gathered;
 
-  private final BufferMemory readMemory = new BufferMemory();
-
-  /** Set once a heap buffer was read. */
-  private @Nullable Staging readStaging;
-
-  /** Guarded by the write lock. */
-  private final BufferMemory writeMemory = new BufferMemory();
-
-  /** Set once a heap buffer, or several buffers, were written. */
-  private @Nullable Staging writeStaging;
+  /** Set once bytes were read into a file; guarded by the read lock. */
+  private @Nullable ByteBuffer scattered;
 
   private final Object stateLock = new Object();
 
   /** Written under the state lock; the fields below, too. */
   private volatile State state;
+
+  /** Null until the channel is bound or connected. */
+  private volatile @Nullable RdmaConnection connection;
 
   private @Nullable InetSocketAddress local;
   private @Nullable InetSocketAddress remote;
@@ -89,40 +77,49 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   private volatile boolean isInputShut;
   private volatile boolean isOutputShut;
 
+  /** Whether the descriptor of the stream will be closed, or was. */
+  private volatile boolean isReleasing;
+
   private StreamChannel(
-      RdmaSelectorProvider provider, Rsocket rsocket, @Nullable ProtocolFamily family) {
+      SelectorProvider provider,
+      Options options,
+      @Nullable ProtocolFamily family,
+      List<EventKey> keys) {
     super(provider);
-    this.rsocket = rsocket;
+    this.keys = keys;
     this.family = family;
-    calls = rsocket.calls();
-    options = new Options(rsocket, Options.OF_CONNECTIONS);
+    this.options = options;
     state = State.UNCONNECTED;
   }
 
   /** Opens an unconnected channel; of any family if it is null. */
-  static StreamChannel open(RdmaSelectorProvider provider, @Nullable ProtocolFamily family)
-      throws IOException {
-    return new StreamChannel(provider, Rsocket.open(Addresses.family(family)), family);
+  static StreamChannel open(SelectorProvider provider, @Nullable ProtocolFamily family) {
+    return open(provider, family, new CopyOnWriteArrayList<>());
+  }
+
+  /** Opens an unconnected channel that tells keys, which may be those of another channel. */
+  static StreamChannel open(
+      SelectorProvider provider, @Nullable ProtocolFamily family, List<EventKey> keys) {
+    Addresses.requireInternet(family);
+    return new StreamChannel(provider, Options.ofConnection(Sizes.DEFAULT), family, keys);
   }
 
   /** Returns the channel of an accepted connection. */
-  static StreamChannel accepted(RdmaSelectorProvider provider, Rsocket rsocket) throws IOException {
-    StreamChannel channel = new StreamChannel(provider, rsocket, null);
-    try {
-      synchronized (channel.stateLock) {
-        channel.remote = rsocket.peerAddress();
-        channel.connected();
-      }
-    } catch (Throwable t) {
-      rsocket.close(0);
-      throw t;
+  static StreamChannel accepted(SelectorProvider provider, RdmaConnection connection, Sizes sizes) {
+    StreamChannel channel =
+        new StreamChannel(
+            provider, Options.ofConnection(sizes), null, new CopyOnWriteArrayList<>());
+    synchronized (channel.stateLock) {
+      channel.connection = connection;
+      channel.remote = connection.peerAddress().orElseThrow();
+      channel.connected();
     }
     return channel;
   }
 
-  @Override
-  public Rsocket rsocket() {
-    return rsocket;
+  /** Returns the stream of a connected channel. */
+  private RdmaStream stream() {
+    return Objects.requireNonNull(connection).stream();
   }
 
   private void requireOpen() throws ClosedChannelException {
@@ -138,26 +135,15 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     }
   }
 
-  private Rpoll connectPoll() {
-    if (connectPoll == null) {
-      connectPoll = new Rpoll();
-    }
-    return connectPoll;
-  }
-
   // Reading
 
   @Override
   public int read(ByteBuffer target) throws IOException {
-    return read(target, Rsocket.FOREVER);
+    return read(target, FOREVER);
   }
 
-  /**
-   * Reads; waits no longer than a time, if the channel is blocking.
-   *
-   * @throws SocketTimeoutException if the time has passed
-   */
-  int read(ByteBuffer target, long nanos) throws IOException {
+  @Override
+  public int read(ByteBuffer target, long nanos) throws IOException {
     requireWritable(target);
     return (int) read(target, null, 0, 0, nanos);
   }
@@ -168,7 +154,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     for (int i = offset; i < offset + length; i++) {
       requireWritable(targets[i]);
     }
-    return read(null, targets, offset, length, Rsocket.FOREVER);
+    return read(null, targets, offset, length, FOREVER);
   }
 
   private static void requireWritable(ByteBuffer target) {
@@ -228,7 +214,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (!target.hasRemaining()) {
         continue;
       }
-      long count = receive(target, wait && total == 0, Rsocket.FOREVER);
+      long count = receive(target, wait && total == 0, FOREVER);
       if (count < 0) {
         return total == 0 ? count : total;
       }
@@ -248,69 +234,28 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       } else if (!target.hasRemaining()) {
         return 0;
       }
-      if (!rsocket.enter()) {
+      long count = stream().receive(target);
+      if (!isOpen() && count <= 0) {
         return UNAVAILABLE;
       }
-      long count;
-      try {
-        count = receive(target);
-      } finally {
-        rsocket.leave();
-      }
-      if (count != UNAVAILABLE || !wait || !isOpen()) {
+      if (count != UNAVAILABLE || !wait) {
         return count;
       }
       long left = nanos;
-      if (nanos != Rsocket.FOREVER) {
+      if (nanos != FOREVER) {
         left -= System.nanoTime() - start;
         if (left <= 0) {
           throw new SocketTimeoutException("Read timed out");
         }
       }
-      rsocket.await(Rpoll.POLLIN, left);
+      stream().await(RdmaStream.RECEIVE, left);
     }
   }
 
-  private long receive(ByteBuffer target) throws IOException {
-    int position = target.position();
-    int length = target.remaining();
-    long count;
-    if (target.isDirect()) {
-      count = received(calls.rrecv(readMemory.of(target), position, length, 0));
-    } else {
-      Staging staging = readStaging();
-      count = received(calls.rrecv(staging.memory, 0, Math.min(length, Staging.SIZE), 0));
-      if (count > 0) {
-        target.put(position, staging.buffer, 0, (int) count);
-      }
-    }
-    if (count > 0) {
-      target.position(position + (int) count);
-    }
-    return count;
-  }
-
-  private Staging readStaging() {
-    if (readStaging == null) {
-      readStaging = Staging.allocate();
-    }
-    return readStaging;
-  }
-
-  private long received(long result) throws IOException {
-    if (result > 0) {
-      return result;
-    } else if (result == -Errno.EAGAIN) {
-      return UNAVAILABLE;
-    } else if (result < 0) {
-      throw Failures.ofTransfer("rrecv", (int) -result);
-    }
-    // A connection that failed also ends the stream.
-    int error = rsocket.takeError();
-    if (error != 0) {
-      throw Failures.ofTransfer("rrecv", error);
-    }
-    return END;
+  @Override
+  public int available() throws IOException {
+    requireConnected();
+    return isInputShut ? 0 : stream().available();
   }
 
   // Writing
@@ -366,22 +311,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (isOutputShut) {
         throw new ClosedChannelException();
       }
-      if (!rsocket.enter()) {
-        break;
-      }
-      long count;
-      try {
-        count = send(source);
-      } finally {
-        rsocket.leave();
-      }
+      long count = stream().send(source);
       if (count > 0) {
         total += count;
       }
       if (!wait || !isOpen()) {
         break;
       } else if (count == UNAVAILABLE) {
-        rsocket.await(Rpoll.POLLOUT, Rsocket.FOREVER);
+        stream().await(RdmaStream.SEND, FOREVER);
       }
     }
     return total == 0 && source.hasRemaining() ? UNAVAILABLE : total;
@@ -396,26 +333,26 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     if (remaining == 0 || sources == null) {
       return 0;
     }
-    return remaining <= Staging.SIZE
+    return remaining <= GATHERED
         ? gather(sources, offset, length, wait)
         : sendEach(sources, offset, length, wait);
   }
 
-  /** Sends small buffers as one: each {@code rsend} posts at least one work request. */
+  /** Sends small buffers as one message. */
   private long gather(ByteBuffer[] sources, int offset, int length, boolean wait)
       throws IOException {
-    ByteBuffer gathered = writeStaging().buffer.clear();
+    ByteBuffer all = gathered().clear();
     for (int i = offset; i < offset + length; i++) {
       ByteBuffer source = sources[i];
-      gathered.put(gathered.position(), source, source.position(), source.remaining());
-      gathered.position(gathered.position() + source.remaining());
+      all.put(all.position(), source, source.position(), source.remaining());
+      all.position(all.position() + source.remaining());
     }
-    gathered.flip();
+    all.flip();
     long count = UNAVAILABLE;
     try {
-      count = send(gathered, wait);
+      count = send(all, wait);
     } finally {
-      int sent = gathered.position();
+      int sent = all.position();
       for (int i = offset; i < offset + length; i++) {
         int part = Math.min(sent, sources[i].remaining());
         sources[i].position(sources[i].position() + part);
@@ -438,38 +375,75 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     return total;
   }
 
-  private long send(ByteBuffer source) throws IOException {
-    int position = source.position();
-    int length = source.remaining();
-    long count;
-    if (source.isDirect()) {
-      count = sent(calls.rsend(writeMemory.of(source), position, length, 0));
-    } else {
-      Staging staging = writeStaging();
-      int part = Math.min(length, Staging.SIZE);
-      staging.buffer.clear().put(0, source, position, part);
-      count = sent(calls.rsend(staging.memory, 0, part, 0));
+  private ByteBuffer gathered() {
+    if (gathered == null) {
+      gathered = ByteBuffer.allocateDirect(GATHERED);
     }
-    if (count > 0) {
-      source.position(position + (int) count);
-    }
-    return count;
+    return gathered;
   }
 
-  private Staging writeStaging() {
-    if (writeStaging == null) {
-      writeStaging = Staging.allocate();
+  // Files
+
+  @Override
+  public long transferFrom(FileChannel source, long position, long count) throws IOException {
+    requireRange(source, position, count);
+    writeLock.lock();
+    try {
+      requireConnected();
+      long total = 0;
+      while (total < count) {
+        ByteBuffer part = gathered().clear().limit((int) Math.min(count - total, GATHERED));
+        if (source.read(part, position + total) <= 0) {
+          break; // The end of the file.
+        }
+        total += write(part.flip());
+        if (part.hasRemaining()) {
+          break; // The channel is non-blocking.
+        }
+      }
+      return total;
+    } finally {
+      writeLock.unlock();
     }
-    return writeStaging;
   }
 
-  private static long sent(long result) throws IOException {
-    if (result >= 0) {
-      return result;
-    } else if (result == -Errno.EAGAIN) {
-      return UNAVAILABLE;
+  @Override
+  public long transferTo(FileChannel target, long position, long count) throws IOException {
+    requireRange(target, position, count);
+    readLock.lock();
+    try {
+      requireConnected();
+      int _ = target.write(ByteBuffer.allocate(0), position); // Writable, before bytes are read.
+      long total = 0;
+      while (total < count) {
+        ByteBuffer part = scattered().clear().limit((int) Math.min(count - total, GATHERED));
+        if (read(part) <= 0) {
+          break; // The end of the stream, or the channel is non-blocking.
+        }
+        part.flip();
+        while (part.hasRemaining()) {
+          total += target.write(part, position + total);
+        }
+      }
+      return total;
+    } finally {
+      readLock.unlock();
     }
-    throw Failures.ofTransfer("rsend", (int) -result);
+  }
+
+  private static void requireRange(FileChannel file, long position, long count) {
+    Objects.requireNonNull(file);
+    if (position < 0 || count < 0) {
+      throw new IllegalArgumentException(
+          "the position and the count must not be negative: %d, %d".formatted(position, count));
+    }
+  }
+
+  private ByteBuffer scattered() {
+    if (scattered == null) {
+      scattered = ByteBuffer.allocateDirect(GATHERED);
+    }
+    return scattered;
   }
 
   // Connecting
@@ -488,8 +462,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
         }
         InetSocketAddress bound =
             address == null ? Addresses.wildcard() : Addresses.validated(address, family);
-        rsocket.bind(bound);
-        local = rsocket.localAddress();
+        RdmaConnection opened;
+        try {
+          opened = RdmaConnection.bound(bound, this::changed);
+        } catch (RdmaException e) {
+          throw Failures.ofBind(e, bound);
+        }
+        connection = opened;
+        local = opened.localAddress().orElse(bound);
       }
     } finally {
       unlockBoth();
@@ -509,15 +489,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
 
   @Override
   public boolean connect(SocketAddress address) throws IOException {
-    return connect(address, Rsocket.FOREVER);
+    return connect(address, FOREVER);
   }
 
-  /**
-   * Connects; waits no longer than a time, if the channel is blocking.
-   *
-   * @throws SocketTimeoutException if the time has passed; the channel is closed
-   */
-  boolean connect(SocketAddress address, long nanos) throws IOException {
+  @Override
+  public boolean connect(SocketAddress address, long nanos) throws IOException {
     InetSocketAddress target = Addresses.target(Addresses.validated(address, family));
     lockBoth();
     try {
@@ -556,20 +532,39 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
         throw new ConnectionPendingException();
       }
       remote = target;
-      boolean isConnected = rsocket.connect(target);
-      if (isConnected) {
-        connected();
-      } else {
-        state = State.PENDING;
-        rsocket.interruptSelectors(); // They examine it at intervals from now on.
+      RdmaConnection connecting = connection;
+      if (connecting == null) {
+        connecting = Failures.or(() -> RdmaConnection.unbound(target, this::changed));
+        connection = connecting;
       }
-      return isConnected;
+      state = State.PENDING;
+      connecting.connect(target, options.sizes());
+      return false;
     }
   }
 
-  private void connected() throws IOException {
-    local = rsocket.localAddress();
+  /** Makes selectors examine the channel again, whose state has changed. */
+  private void changed(RdmaConnection unused) {
+    changed();
+  }
+
+  private void changed() {
+    keys.forEach(EventKey::changed);
+  }
+
+  /** The descriptor of the stream will be closed: selectors must not wait for it any more. */
+  private void releasing() {
+    isReleasing = true;
+    keys.forEach(EventKey::attach);
+    changed();
+  }
+
+  /** Guarded by the state lock. */
+  private void connected() {
+    local = Objects.requireNonNull(connection).localAddress().orElseThrow();
     state = State.CONNECTED;
+    stream().beforeRelease(this::releasing);
+    keepAlive.start(stream(), options);
   }
 
   private boolean awaitConnection(long nanos) throws IOException {
@@ -578,11 +573,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (isEstablished()) {
         return true;
       }
-      long left = nanos == Rsocket.FOREVER ? nanos : nanos - (System.nanoTime() - start);
+      long left = nanos == FOREVER ? nanos : nanos - (System.nanoTime() - start);
       if (left <= 0) {
         throw new SocketTimeoutException("Connect timed out");
       }
-      rsocket.await(Rpoll.POLLOUT, Math.min(left, Rsocket.TICK));
+      Objects.requireNonNull(connection).await(left);
     }
     return false;
   }
@@ -593,13 +588,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       if (!isOpen()) {
         return false;
       }
-      int events = rsocket.events(connectPoll(), Rpoll.POLLOUT);
-      if ((events & (Rpoll.POLLERR | Rpoll.POLLHUP)) != 0) {
-        int error = rsocket.takeError();
-        throw Failures.ofConnect(
-            error == 0 ? Errno.EIO : error, Objects.requireNonNull(remote), null);
-      }
-      if ((events & Rpoll.POLLOUT) == 0) {
+      if (!Objects.requireNonNull(connection).finish()) {
         return false;
       }
       connected();
@@ -624,7 +613,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
           if (isBlocking) {
             begin();
           }
-          isConnected = isBlocking ? awaitConnection(Rsocket.FOREVER) : isEstablished();
+          isConnected = isBlocking ? awaitConnection(FOREVER) : isEstablished();
         } finally {
           if (isBlocking) {
             end(isConnected);
@@ -666,15 +655,15 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     }
   }
 
-  /** Returns the address of the peer, also after the channel was closed; null if unconnected. */
-  @Nullable InetSocketAddress remoteAddress() {
+  @Override
+  public @Nullable InetSocketAddress remoteAddress() {
     synchronized (stateLock) {
       return state == State.CONNECTED ? remote : null;
     }
   }
 
-  /** Returns the local address, also after the channel was closed; null if unbound. */
-  @Nullable InetSocketAddress localAddress() {
+  @Override
+  public @Nullable InetSocketAddress localAddress() {
     synchronized (stateLock) {
       return local;
     }
@@ -691,7 +680,8 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       }
       isInputShut = true;
     }
-    rsocket.shutdown(Rsocket.SHUT_RD, linger());
+    stream().shutInput();
+    changed();
     return this;
   }
 
@@ -704,41 +694,49 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       }
       isOutputShut = true;
     }
-    // A thread in write leaves. It is woken more than once, since it may not have waited yet.
-    while (!writeLock.tryLock()) {
-      rsocket.wake();
-      LockSupport.parkNanos(Rsocket.TICK);
-    }
-    try {
-      rsocket.shutdown(Rsocket.SHUT_WR, linger());
-    } finally {
-      writeLock.unlock();
-    }
+    stream().shutOutput();
+    changed();
     return this;
   }
 
-  boolean isInputShut() {
+  @Override
+  public boolean isInputShut() {
     return isInputShut;
   }
 
-  boolean isOutputShut() {
+  @Override
+  public boolean isOutputShut() {
     return isOutputShut;
   }
 
   @Override
   protected void implCloseSelectableChannel() throws IOException {
-    // Without a connection, there is no data to wait for.
-    rsocket.close(state == State.CONNECTED ? linger() : ClosingThreads.LIMIT);
-  }
-
-  /** Returns how long to wait until the peer's device has acknowledged all data. */
-  private long linger() {
-    return isBlocking() ? options.linger() : 0;
+    keys.forEach(EventKey::attach);
+    RdmaConnection ending;
+    synchronized (stateLock) {
+      ending = connection;
+    }
+    if (ending == null) {
+      return;
+    }
+    int seconds = options.linger();
+    var released = ending.close(seconds == 0 ? 0 : RdmaStream.LONGEST_CLOSE);
+    if (seconds > 0 && isBlocking() && isConnected()) {
+      try {
+        released.get(seconds, TimeUnit.SECONDS);
+      } catch (TimeoutException e) {
+        // The end goes on.
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (ExecutionException e) {
+        throw new AssertionError(e);
+      }
+    }
   }
 
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
-    // The rsocket is always non-blocking. Reads and writes in progress end first.
+    // The stream does not block. Reads and writes in progress end first.
     lockBoth();
     try {
       requireOpen();
@@ -757,14 +755,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
       throw new IllegalArgumentException("the offset must not be negative: " + offset);
     }
     requireConnected();
-    rsocket.map(memory, offset);
+    stream().map(memory, offset);
   }
 
   @Override
   public void unmap(MemorySegment memory) throws IOException {
     requireNative(memory);
     requireConnected();
-    rsocket.unmap(memory);
+    stream().unmap(memory);
   }
 
   private static void requireNative(MemorySegment memory) {
@@ -804,26 +802,15 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
 
   private long sendMapped(ByteBuffer source, long offset, boolean wait) throws IOException {
     long total = 0;
-    while (source.hasRemaining() && rsocket.enter()) {
-      long count;
-      try {
-        MemorySegment memory = writeMemory.of(source);
-        count = calls.riowrite(memory, source.position(), source.remaining(), offset + total, 0);
-      } finally {
-        rsocket.leave();
-      }
+    while (source.hasRemaining()) {
+      long count = stream().sendMapped(source, offset + total);
       if (count > 0) {
-        source.position(source.position() + (int) count);
         total += count;
-      } else if (count == 0) {
-        throw new SocketException(
-            "riowrite: the peer has mapped no memory at the offset " + (offset + total));
-      } else if (count != -Errno.EAGAIN) {
-        throw Failures.ofTransfer("riowrite", (int) -count);
-      } else if (!wait || !isOpen()) {
+      }
+      if (!wait || !isOpen()) {
         break;
-      } else {
-        rsocket.await(Rpoll.POLLOUT, Rsocket.FOREVER);
+      } else if (count == UNAVAILABLE) {
+        stream().await(RdmaStream.SEND, FOREVER);
       }
     }
     return total == 0 && source.hasRemaining() ? UNAVAILABLE : total;
@@ -837,6 +824,9 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
     synchronized (stateLock) {
       requireOpen();
       options.set(name, value);
+      if (state == State.CONNECTED) {
+        keepAlive.start(stream(), options);
+      }
     }
     return this;
   }
@@ -852,14 +842,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
 
   @Override
   public Set<SocketOption<?>> supportedOptions() {
-    return Options.OF_CONNECTIONS;
+    return Options.namesOfConnections();
   }
 
   @Override
   public Socket socket() {
     synchronized (stateLock) {
       if (socket == null) {
-        socket = ChannelSocket.of(this);
+        socket = ChannelSocket.of(this, this);
       }
       return socket;
     }
@@ -868,33 +858,54 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel {
   // Selection
 
   @Override
-  public int pollEvents(int operations) {
-    return ((operations & SelectionKey.OP_READ) != 0 ? Rpoll.POLLIN : 0)
-        | ((operations & (SelectionKey.OP_WRITE | SelectionKey.OP_CONNECT)) != 0
-            ? Rpoll.POLLOUT
-            : 0);
+  public List<EventKey> keys() {
+    return keys;
   }
 
   @Override
-  public int readyOperations(int events, int operations) {
-    if ((events & (Rpoll.POLLERR | Rpoll.POLLHUP)) != 0) {
-      return operations; // Each of them returns or throws at once.
-    }
-    boolean isConnected = isConnected();
-    int ready = 0;
-    if ((events & Rpoll.POLLIN) != 0 && isConnected) {
-      ready |= SelectionKey.OP_READ;
-    }
-    if ((events & Rpoll.POLLOUT) != 0) {
-      ready |= isConnected ? SelectionKey.OP_WRITE : 0;
-      ready |= isConnectionPending() ? SelectionKey.OP_CONNECT : 0;
-    }
-    return ready & operations;
+  public int descriptor() {
+    return isOpen() && state == State.CONNECTED && !isReleasing ? stream().descriptor() : -1;
   }
 
   @Override
-  public boolean isExaminedAtIntervals() {
-    return isConnectionPending();
+  public int events(int operations) {
+    return EpollSet.READABLE;
+  }
+
+  @Override
+  public boolean isReportedWhileReady() {
+    return false;
+  }
+
+  @Override
+  public void deregistered() {}
+
+  @Override
+  public void readEvents(EventKey key) {
+    if (state == State.CONNECTED) {
+      stream().readEvents();
+      for (EventKey other : keys) {
+        if (!other.equals(key)) {
+          other.changed(); // Its selector may not have seen that the descriptor was readable.
+        }
+      }
+    }
+  }
+
+  @Override
+  public int readyOperations(int operations, int events) {
+    if (state == State.CONNECTED) {
+      int wanted =
+          ((operations & SelectionKey.OP_READ) != 0 ? RdmaStream.RECEIVE : 0)
+              | ((operations & SelectionKey.OP_WRITE) != 0 ? RdmaStream.SEND : 0);
+      int ready = wanted == 0 ? 0 : stream().ready(wanted);
+      return ((ready & RdmaStream.RECEIVE) != 0 ? SelectionKey.OP_READ : 0)
+          | ((ready & RdmaStream.SEND) != 0 ? SelectionKey.OP_WRITE : 0);
+    }
+    RdmaConnection connecting = connection;
+    return state == State.PENDING && connecting != null && connecting.isFinished()
+        ? operations & SelectionKey.OP_CONNECT
+        : 0;
   }
 
   @Override

@@ -1,6 +1,6 @@
 /**
- * Socket channels and selectors over RDMA: a {@link java.nio.channels.spi.SelectorProvider} over
- * the rsockets of librdmacm, for programs that use NIO.
+ * Socket channels and selectors over RDMA: a {@link java.nio.channels.spi.SelectorProvider} by the
+ * protocol of rsockets, for programs that use NIO.
  *
  * <p>{@link dev.verbena.sockets.RdmaSelectorProvider} opens channels and selectors; {@link
  * dev.verbena.sockets.RdmaSocketChannel} describes what differs from TCP; {@link

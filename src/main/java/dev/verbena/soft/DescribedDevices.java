@@ -10,6 +10,7 @@ import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -17,11 +18,15 @@ import java.util.regex.Pattern;
  * Creates the devices that the system property {@code dev.verbena.soft} describes: a number, such
  * as {@code 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a
  * device, or devices over UDP as {@code udp:ADDRESS,...} or {@code udp:ADDRESS:PORT,...}, where an
- * IPv6 address with a port is in brackets.
+ * IPv6 address with a port is in brackets. A further element {@code strict} or {@code strict=SEED}
+ * is {@link Faults#strict}; {@code profile=NAME} after devices of this JVM is {@link
+ * SoftNetwork#profile}.
  */
 public final class DescribedDevices extends ConfiguredDevices {
   private static final String UDP = "udp:";
   private static final Pattern WITH_PORT = Pattern.compile("(?:\\[(.+)]|([^:]+)):(\\d{1,5})");
+  private static final Pattern STRICT = Pattern.compile("strict(?:=(\\d{1,18}))?");
+  private static final Pattern PROFILED = Pattern.compile("(.*),\\s*profile=(\\w+)\\s*");
   private static final int MAX = 64;
 
   /** Creates the provider of devices; called by the service loader. */
@@ -38,16 +43,39 @@ public final class DescribedDevices extends ConfiguredDevices {
    * @throws IllegalArgumentException if the description is wrong
    */
   static SoftNetwork network(String description) {
+    List<String> elements = new ArrayList<>(List.of(description.split(",", -1)));
+    Optional<Matcher> strict =
+        elements.stream()
+            .map(text -> STRICT.matcher(text.strip()))
+            .filter(Matcher::matches)
+            .findAny();
+    elements.removeIf(text -> STRICT.matcher(text.strip()).matches());
+    SoftNetwork network = withDevices(String.join(",", elements));
+    if (strict.isPresent()) {
+      String seed = strict.get().group(1);
+      Faults faults = network.faults();
+      Faults _ = (seed == null ? faults : faults.seed(Long.parseLong(seed))).strict();
+    }
+    return network;
+  }
+
+  private static SoftNetwork withDevices(String description) {
     if (description.startsWith(UDP)) {
       return SoftNetwork.overUdp(
           Arrays.stream(description.split(",", -1)).map(DescribedDevices::udpAddress).toList());
     }
     SoftNetwork network = SoftNetwork.create();
     try {
-      if (description.matches("\\d+")) {
-        addNumbered(network, description);
+      String devices = description;
+      Matcher profiled = PROFILED.matcher(description);
+      if (profiled.matches()) {
+        var _ = network.profile(profiled.group(2));
+        devices = profiled.group(1);
+      }
+      if (devices.matches("\\d+")) {
+        addNumbered(network, devices);
       } else {
-        for (String device : description.split(",", -1)) {
+        for (String device : devices.split(",", -1)) {
           addNamed(network, device.strip());
         }
       }

@@ -1,7 +1,10 @@
 package dev.verbena.soft;
 
+import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.FailingCalls;
+import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftObject;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Objects;
@@ -10,8 +13,8 @@ import java.util.Set;
 
 /**
  * The injected faults of a network: packets that are lost, duplicated, reordered, delayed or
- * corrupted, devices that cannot reach each other, full queues, verbs that fail. A new network has
- * none.
+ * corrupted, devices that cannot reach each other, hosts that stop or are killed, full queues,
+ * verbs that fail. A new network has none.
  *
  * <p>A generator of random numbers with a {@linkplain #seed(long) seed} determines which packets
  * are affected, in the order in which they are sent. Any thread may call any method at any time; a
@@ -19,11 +22,13 @@ import java.util.Set;
  */
 public final class Faults {
   private static final long REORDER_NANOS = 50_000;
+  private static final double STRICT_REORDERING = 0.02;
   private static final Duration MAX_DELAY = Duration.ofDays(1);
 
   private final SoftNetwork network;
   private final Set<Set<SoftDevice>> partitions = new HashSet<>();
   private final FailingCalls failingCalls = new FailingCalls();
+  private final Delays delays = new Delays();
   private Random random;
   private long seed;
   private double loss;
@@ -149,6 +154,50 @@ public final class Faults {
   }
 
   /**
+   * Kills the host of a device, as a power failure does: no message tells its peers, nothing leaves
+   * or arrives, and its addresses do not answer. For the code of the test that plays the host,
+   * whose objects are to be closed as always, the device is removed: see {@link
+   * SoftNetwork#removeDevice}. {@link SoftNetwork#addDevice} with the same name and addresses
+   * starts the host again.
+   *
+   * @param device the name of the device
+   * @return this
+   */
+  public Faults kill(String device) {
+    network.kill(device);
+    return this;
+  }
+
+  /**
+   * Stops the host of a device until {@link #resume}, as a virtual machine that is paused: packets
+   * for it are lost, its queue pairs send nothing, and their timeouts do not pass. The code of the
+   * test that plays the host is not stopped: what it posts is sent when the host is resumed.
+   *
+   * @param device the name of the device
+   * @return this
+   */
+  public Faults stop(String device) {
+    network.engine.locked(() -> network.deviceNamed(device).stop());
+    return this;
+  }
+
+  /**
+   * Lets the host of a device go on after {@link #stop}.
+   *
+   * @param device the name of the device
+   * @return this
+   */
+  public Faults resume(String device) {
+    network.engine.locked(() -> resume(network.deviceNamed(device)));
+    return this;
+  }
+
+  private static void resume(SoftDevice device) {
+    device.resume();
+    Registry.of(device).forEach(SoftObject::resume);
+  }
+
+  /**
    * Takes a port down: nothing arrives or leaves there, and all contexts of the device get {@code
    * IBV_EVENT_PORT_ERR}.
    *
@@ -170,6 +219,20 @@ public final class Faults {
    */
   public Faults portUp(String device, int port) {
     network.portState(device, port, true);
+    return this;
+  }
+
+  /**
+   * Removes a device as {@link SoftNetwork#removeDevice} does, and answers EIO to the verbs that
+   * destroy its objects, too: as the kernel does after the reset of a device, or when its driver is
+   * unbound, without the environment variable {@code RDMAV_ALLOW_DISASSOC_DESTROY}.
+   *
+   * @param device the name of the device
+   * @return this
+   * @throws IllegalArgumentException if the network has no such device
+   */
+  public Faults loseDevice(String device) {
+    network.remove(device, SoftDevice::lose);
     return this;
   }
 
@@ -227,7 +290,36 @@ public final class Faults {
   }
 
   /**
-   * Ends all faults. A port that is down stays down.
+   * Lets the devices do late, and in another order, what the specification leaves open, so that
+   * programs which rely on luck fail. The {@link #seed} determines what is late:
+   *
+   * <ul>
+   *   <li>2 % of the packets arrive after others that were sent up to 50 us later.
+   *   <li>A queue pair begins with a quarter of the requests up to 0.1 ms after they were posted:
+   *       the data that it sends are those of that time.
+   *   <li>A quarter of the completions arrive up to 0.3 ms late. Completions of other queues pass
+   *       them; those that wait arrive together, with one completion event.
+   *   <li>The data of an RDMA write are in memory up to 0.5 ms after the write was acknowledged,
+   *       but before a later receive completes, and before a later READ or atomic operation of the
+   *       same queue pair is executed.
+   *   <li>A receive buffer holds bytes of 0xa5 in place of the message until its completion is in
+   *       the queue, and the destination of a READ until the data have arrived.
+   * </ul>
+   *
+   * @return this
+   */
+  public Faults strict() {
+    network.engine.locked(
+        () -> {
+          random = new Random(seed);
+          reordering = STRICT_REORDERING;
+          delays.begin(seed);
+        });
+    return this;
+  }
+
+  /**
+   * Ends all faults. A port that is down stays down, a host that was killed remains so.
    *
    * @return this
    */
@@ -240,7 +332,9 @@ public final class Faults {
           reordering = 0;
           corruption = 0;
           delayNanos = 0;
+          delays.end();
           partitions.clear();
+          network.fabric.devices().stream().filter(SoftDevice::isStopped).forEach(Faults::resume);
         });
     return freeQueues();
   }
@@ -251,6 +345,10 @@ public final class Faults {
           name + " is a probability from 0 to 1, not " + probability);
     }
     return probability;
+  }
+
+  Delays delays() {
+    return delays;
   }
 
   FailingCalls failingCalls() {
@@ -266,7 +364,7 @@ public final class Faults {
    * a copy of the data.
    */
   boolean holdPackets() {
-    return delayNanos > 0 || reordering > 0 || duplication > 0;
+    return delayNanos > 0 || reordering > 0 || duplication > 0 || delays.isOn();
   }
 
   boolean loses() {

@@ -24,6 +24,8 @@ import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The fabric of a network: knows its devices and their GIDs, and carries packets between their
@@ -37,8 +39,11 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   private final Ethernet ethernet = new Ethernet(this);
   private final List<SoftDevice> devices = new ArrayList<>();
 
+  /** Devices of hosts that were killed: their addresses are known, and do not answer. */
+  private final List<SoftDevice> killed = new ArrayList<>();
+
   /** Receives each packet as text, or null. */
-  private Consumer<String> tracer;
+  private @Nullable Consumer<String> tracer;
 
   // Where packets for a GID go
   private long[] gidHighs = new long[0];
@@ -82,13 +87,26 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   }
 
   void add(SoftDevice device) {
+    killed.removeIf(dead -> dead.name.equals(device.name) || sharesAddress(dead, device));
     devices.add(device);
     updateRoutes();
+  }
+
+  private static boolean sharesAddress(SoftDevice one, SoftDevice other) {
+    return other.ports.stream()
+        .flatMap(port -> port.gids.stream())
+        .anyMatch(gid -> one.ports.stream().anyMatch(port -> port.gids.contains(gid)));
   }
 
   void remove(SoftDevice device) {
     devices.remove(device);
     updateRoutes();
+  }
+
+  /** Removes a device whose addresses remain known. */
+  void kill(SoftDevice device) {
+    killed.add(device);
+    remove(device);
   }
 
   @Override
@@ -124,7 +142,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   private void updateRoutes() {
     List<SoftPort> ports = new ArrayList<>();
     List<Gids> gids = new ArrayList<>();
-    for (SoftDevice device : devices) {
+    for (SoftDevice device : Stream.concat(devices.stream(), killed.stream()).toList()) {
       for (SoftPort port : device.ports) {
         for (Gids gid : port.gids) {
           ports.add(port);
@@ -138,7 +156,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   }
 
   @Override
-  public SoftPort port(long gidHigh, long gidLow) {
+  public @Nullable SoftPort port(long gidHigh, long gidLow) {
     for (int i = 0; i < gidLows.length; i++) {
       if (gidLows[i] == gidLow && gidHighs[i] == gidHigh) {
         return gidPorts[i];
@@ -152,7 +170,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   @Override
   public void send(SoftPort from, Packet packet) {
     from.device.counters.sentPackets++;
-    if (!from.isActive() || faults.loses()) {
+    if (!from.carries() || faults.loses()) {
       packets.release(packet);
       return;
     }
@@ -217,7 +235,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   public void arrived(Packet packet, Gids at) {
     trace("received ", packet);
     SoftPort port = port(at.high(), at.low());
-    if (port == null || !port.isActive()) {
+    if (port == null || !port.carries()) {
       packets.release(packet);
     } else if (packet.destination == Psn.MASK) {
       deliverToMembers(null, packet, port.device);
@@ -228,8 +246,8 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   }
 
   @Override
-  public boolean reaches(SoftPort from, SoftPort port) {
-    return port.isActive() && (from == null || !faults.separates(from.device, port.device));
+  public boolean reaches(@Nullable SoftPort from, SoftPort port) {
+    return port.carries() && (from == null || !faults.separates(from.device, port.device));
   }
 
   private void deliver(Packet packet, SoftPort port) {
@@ -277,7 +295,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
     packets.release(packet);
   }
 
-  private void deliverToMembers(SoftPort from, Packet packet, SoftDevice device) {
+  private void deliverToMembers(@Nullable SoftPort from, Packet packet, SoftDevice device) {
     List<PacketTarget> members =
         device.members(new Gids(packet.destinationGidHigh, packet.destinationGidLow));
     if (members.isEmpty() || device.ports.stream().noneMatch(port -> reaches(from, port))) {

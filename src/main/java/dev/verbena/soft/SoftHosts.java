@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.RdmaException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Two hosts with one software RDMA device each, on a network of their own, for tests. Closing the
@@ -30,19 +32,25 @@ import java.util.concurrent.FutureTask;
  * be used by several threads.
  */
 public final class SoftHosts implements AutoCloseable {
+  private static final String STRICT = "dev.verbena.soft.strict";
   private static final InetSocketAddress CLIENT = address("192.0.2.1", 0);
   private static final InetSocketAddress SERVER = address("192.0.2.2", 7471);
 
-  private final SoftNetwork network = SoftNetwork.create();
+  private final SoftNetwork network;
   private final Deque<AutoCloseable> created = new ArrayDeque<>();
-  private final Context clientContext;
-  private final Context serverContext;
-  private Connection client;
-  private Connection server;
+  private volatile Context clientContext;
+  private volatile Context serverContext;
+  private @Nullable Connection client;
+  private @Nullable Connection server;
 
-  private SoftHosts() {
-    clientContext = created(network.addDevice("client", CLIENT.getAddress()).open());
-    serverContext = created(network.addDevice("server", SERVER.getAddress()).open());
+  private SoftHosts(SoftNetwork network) {
+    this.network = network;
+    clientContext = started("client", CLIENT);
+    serverContext = started("server", SERVER);
+  }
+
+  private Context started(String host, InetSocketAddress address) {
+    return created(network.addDevice(host, address.getAddress()).open());
   }
 
   private static InetSocketAddress address(String address, int port) {
@@ -61,12 +69,103 @@ public final class SoftHosts implements AutoCloseable {
   /**
    * Creates two hosts: {@code client} with the address 192.0.2.1 and {@code server} with 192.0.2.2.
    *
+   * <p>With the system property {@code dev.verbena.soft.strict}, whose value is a seed, they are
+   * {@linkplain #strict strict}: so a whole test run shows which tests rely on luck.
+   *
+   * @return the hosts, to be closed by the test
+   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws IllegalCallerException if the JVM denies native access, which the C structs require
+   * @throws IllegalArgumentException if the system property is not a number
+   */
+  public static SoftHosts create() {
+    String seed = System.getProperty(STRICT);
+    return seed == null ? new SoftHosts(SoftNetwork.create()) : strict(parsed(seed));
+  }
+
+  private static long parsed(String seed) {
+    try {
+      return Long.parseLong(seed);
+    } catch (NumberFormatException e) {
+      throw new IllegalArgumentException(
+          "the system property " + STRICT + " is a seed, such as 42, not " + seed, e);
+    }
+  }
+
+  /**
+   * Creates two hosts whose devices have the limits and refusals of a named device, such as {@code
+   * siw}: see {@link SoftNetwork#profile}.
+   *
+   * @param profile the name of the profile
+   * @return the hosts, to be closed by the test
+   * @throws IllegalArgumentException if there is no such profile
+   */
+  public static SoftHosts create(String profile) {
+    SoftNetwork network = SoftNetwork.create();
+    try {
+      return new SoftHosts(network.profile(profile));
+    } catch (Throwable t) {
+      network.close();
+      throw t;
+    }
+  }
+
+  /**
+   * Creates two hosts whose devices do late, and in another order, what the specification leaves
+   * open: see {@link Faults#strict}. A test that passes with {@link #create} alone relies on luck.
+   *
+   * @param seed determines what is late: print it, to repeat a run as far as the threads of the
+   *     test allow
    * @return the hosts, to be closed by the test
    * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
    * @throws IllegalCallerException if the JVM denies native access, which the C structs require
    */
-  public static SoftHosts create() {
-    return new SoftHosts();
+  public static SoftHosts strict(long seed) {
+    SoftHosts hosts = new SoftHosts(SoftNetwork.create());
+    Faults _ = hosts.faults().seed(seed).strict();
+    return hosts;
+  }
+
+  /**
+   * Kills a host and starts it again with the same address and a new device, on which nothing is
+   * open: as a host that loses power, or one that was killed before by {@link Faults#kill}. This
+   * closes the objects which these hosts created for it: its context and its end of the connection.
+   * The next call of {@link #client} or {@link #server} establishes a new connection; the other end
+   * of the former one remains open until the hosts are closed.
+   *
+   * {@snippet :
+   * Connection client = hosts.client();
+   * hosts.faults().kill("server");
+   * assertThrows(RdmaException.class, () -> client.send(request));
+   * hosts.restart("server");
+   * hosts.client().send(request);
+   * }
+   *
+   * @param host {@code client} or {@code server}, the name of its device
+   * @throws IllegalArgumentException if it is none of them
+   */
+  public synchronized void restart(String host) {
+    boolean isClient = host.equals("client");
+    if (!isClient && !host.equals("server")) {
+      throw new IllegalArgumentException("the hosts are named client and server, not " + host);
+    }
+    if (network.hasDevice(host)) {
+      network.kill(host);
+    }
+    Connection ended = isClient ? client : server;
+    client = null;
+    server = null;
+    if (ended != null) {
+      created.remove(ended);
+      ended.close();
+    }
+    Context context = isClient ? clientContext : serverContext;
+    created.remove(context);
+    context.close();
+    if (isClient) {
+      clientContext = started(host, CLIENT);
+    } else {
+      serverContext = started(host, SERVER);
+    }
   }
 
   /**
@@ -79,7 +178,8 @@ public final class SoftHosts implements AutoCloseable {
   }
 
   /**
-   * Returns the faults of the network, none at first.
+   * Returns the faults of the network, none at first. The devices are named {@code client} and
+   * {@code server}.
    *
    * @return the faults
    */
@@ -150,19 +250,14 @@ public final class SoftHosts implements AutoCloseable {
     }
   }
 
-  private Void establish() throws Exception {
+  private @Nullable Void establish() throws Exception {
     ConnectionSettings settings = ConnectionSettings.DEFAULT;
     try (Listener listener = Listener.open(SERVER)) {
-      FutureTask<Connection> accepting =
-          new FutureTask<>(
-              () -> {
-                Endpoint request = listener.take();
-                return Connection.accept(request, settings);
-              });
+      FutureTask<Connection> accepting = new FutureTask<>(() -> accept(listener, settings));
       Thread acceptor = Thread.ofVirtual().name("accept").start(accepting);
       Connection connected = null;
       try {
-        connected = Connection.connect(SERVER, settings.from(CLIENT));
+        connected = Connection.connect(SERVER, settings.withLocalAddress(CLIENT));
         server = created(accepting.get());
         client = created(connected);
       } finally {
@@ -176,6 +271,22 @@ public final class SoftHosts implements AutoCloseable {
       }
     }
     return null;
+  }
+
+  /**
+   * Accepts the client's request. The request of an earlier attempt, which was interrupted, may
+   * arrive first, and fails; if the client's own fails, the client is rejected.
+   */
+  private static Connection accept(Listener listener, ConnectionSettings settings)
+      throws InterruptedException {
+    while (true) {
+      Endpoint request = listener.take();
+      try {
+        return Connection.accept(request, settings);
+      } catch (RdmaException e) {
+        // The next request.
+      }
+    }
   }
 
   /** Closes the server's end of a connection that is not used, if there is one. */

@@ -9,6 +9,7 @@ import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
@@ -80,7 +81,13 @@ public final class SoftNetwork implements AutoCloseable {
   /** Devices that were removed: their structs may still be referred to. */
   private final List<SoftDevice> removed = new ArrayList<>();
 
+  /** Ends the connections when the JVM ends. */
+  private final Runnable ending = this::endConnections;
+
   private boolean closed;
+
+  /** Of the devices that are added from now on. */
+  private Profile profile = Profile.NONE;
 
   /** Whether no more devices can be added. */
   private boolean isComplete;
@@ -174,6 +181,7 @@ public final class SoftNetwork implements AutoCloseable {
       SoftDevice _ = network.add(UDP_DEVICE + i, List.of(List.of(addresses.get(i).getAddress())));
     }
     network.isComplete = true;
+    Departures.add(network.ending);
     return network.started(); // Its thread closes the link.
   }
 
@@ -198,6 +206,24 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public static SoftNetwork of(String description) {
     return DescribedDevices.network(description.strip());
+  }
+
+  /**
+   * Gives the devices that are added from now on the limits and refusals of a named device: {@code
+   * connectx5}, {@code connectx7}, {@code efa}, {@code irdma}, {@code erdma}, {@code siw} or {@code
+   * rxe}. What exceeds them fails with the errno of that device's provider.
+   *
+   * @param name the name of the profile
+   * @return this
+   * @throws IllegalArgumentException if there is no such profile
+   */
+  public SoftNetwork profile(String name) {
+    Profile named = Profile.named(name);
+    engine.locked(
+        () -> {
+          profile = named;
+        });
+    return this;
   }
 
   /**
@@ -272,7 +298,16 @@ public final class SoftNetwork implements AutoCloseable {
           }
           gids.forEach(port -> port.forEach(this::requireUnused));
           SoftDevice device =
-              new SoftDevice(fabric, engine, packets, faults.failingCalls(), name, guid, gids);
+              new SoftDevice(
+                  fabric,
+                  engine,
+                  packets,
+                  faults.failingCalls(),
+                  faults.delays(),
+                  name,
+                  profile,
+                  guid,
+                  gids);
           fabric.add(device);
           return device;
         });
@@ -292,29 +327,70 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private void requireUnused(Gids gid) {
-    if (fabric.port(gid.high(), gid.low()) != null) {
-      throw new IllegalArgumentException("the address is in use: " + gid);
+    SoftPort owner = fabric.port(gid.high(), gid.low());
+    if (owner != null && !owner.device.isRemoved()) {
+      throw new IllegalArgumentException(
+          "the device %s of this network has the address %s"
+              .formatted(owner.device.name, gid.address().getHostAddress()));
     }
   }
 
   /**
    * Removes a device, as if its hardware were unplugged. All its contexts get {@code
-   * IBV_EVENT_DEVICE_FATAL}; outstanding work requests complete with {@code IBV_WC_WR_FLUSH_ERR};
-   * verbs on its objects report EIO, except those that destroy them. It is no longer in the device
-   * list, and its name and addresses can be used again.
+   * IBV_EVENT_DEVICE_FATAL}, and its identifiers of RDMA CM {@code RDMA_CM_EVENT_DEVICE_REMOVAL};
+   * outstanding work requests complete with {@code IBV_WC_WR_FLUSH_ERR}; verbs on its objects
+   * report EIO, except those that destroy them: see {@link Faults#loseDevice}. It is no longer in
+   * the device list, and its name and addresses can be used again.
    *
    * @param name the name of the device
    * @throws IllegalArgumentException if the network has no such device
    */
   public void removeDevice(String name) {
+    remove(name, SoftDevice::remove);
+  }
+
+  void remove(String name, Consumer<SoftDevice> removal) {
     engine.locked(
         () -> {
           SoftDevice device = deviceNamed(name);
           fabric.remove(device);
-          removed.add(device);
-          device.remove();
-          Registry.of(device).forEach(SoftObject::fail);
+          end(device, removal);
         });
+  }
+
+  /** Removes a device whose addresses remain known, without a message to its peers. */
+  void kill(String name) {
+    engine.locked(
+        () -> {
+          SoftDevice device = deviceNamed(name);
+          device.stop();
+          fabric.kill(device);
+          end(device, SoftDevice::remove);
+        });
+  }
+
+  private void end(SoftDevice device, Consumer<SoftDevice> removal) {
+    removed.add(device);
+    removal.accept(device);
+    provider.manager().removed(device);
+    Registry.of(device).forEach(SoftObject::fail);
+  }
+
+  /**
+   * Sets the clock of a device, from which completion timestamps are taken. The default has 1 GHz
+   * and 64 bits.
+   *
+   * @param device the name of the device
+   * @param kilohertz the frequency in kHz, from 1 to 10,000,000
+   * @param bits the number of bits of the ticks, from 1 to 64, after which they start again at 0
+   * @throws IllegalArgumentException if the network has no such device, or a number is out of range
+   */
+  public void clock(String device, long kilohertz, int bits) {
+    if (kilohertz < 1 || kilohertz > 10_000_000 || bits < 1 || bits > Long.SIZE) {
+      throw new IllegalArgumentException(
+          "a clock has 1 to 10,000,000 kHz and 1 to 64 bits: " + kilohertz + " kHz, " + bits);
+    }
+    engine.locked(() -> deviceNamed(device).clock(kilohertz, bits));
   }
 
   /**
@@ -373,6 +449,9 @@ public final class SoftNetwork implements AutoCloseable {
   public Map<String, Integer> openObjects() {
     Map<String, Integer> open = new TreeMap<>();
     for (SoftObject object : Registry.of(fabric)) {
+      if (object.device.isLost()) {
+        continue; // The kernel has destroyed it.
+      }
       // librdmacm opens devices itself, and keeps them open.
       boolean own = object instanceof SoftContext context && !provider.manager().owns(context);
       if (own || !(object instanceof SoftContext)) {
@@ -393,12 +472,14 @@ public final class SoftNetwork implements AutoCloseable {
         .orElseThrow(() -> new IllegalArgumentException("the network has no device named " + name));
   }
 
+  boolean hasDevice(String name) {
+    return engine.locked(
+        () -> fabric.devices().stream().anyMatch(device -> device.name.equals(name)));
+  }
+
   /** An internal error concerns all devices unless it is that of a queue pair. */
   private void internalError() {
-    for (SoftDevice device : fabric.devices()) {
-      Registry.of(device).forEach(SoftObject::fail);
-      device.fatal();
-    }
+    fabric.devices().forEach(SoftDevice::internalError);
   }
 
   void portState(String name, int number, boolean up) {
@@ -419,7 +500,8 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   /**
-   * Stops the network. Contexts that are still open must not be used afterwards: close them first.
+   * Stops the network, and ends its connections of RDMA CM. Contexts that are still open must not
+   * be used afterwards: close them first.
    */
   @Override
   public void close() {
@@ -431,6 +513,8 @@ public final class SoftNetwork implements AutoCloseable {
               return open;
             });
     if (first) {
+      Departures.remove(ending);
+      endConnections();
       try {
         Providers.remove(provider);
       } finally {
@@ -438,6 +522,11 @@ public final class SoftNetwork implements AutoCloseable {
         provider.manager().close();
       }
     }
+  }
+
+  /** Sends what ends the connections of RDMA CM. */
+  private void endConnections() {
+    engine.locked(provider.manager()::destroyAll);
   }
 
   @Override

@@ -4,7 +4,6 @@ import dev.verbena.soft.SoftNetwork;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.net.InetAddress;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
@@ -46,6 +45,10 @@ final class BothEnds {
   @SuppressWarnings("UnusedVariable") // Required by picocli.
   private Tracing tracing;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private ProfileOption profile;
+
   private static List<List<InetAddress>> ports(String first, String second) {
     return List.of(List.of(InetAddress.ofLiteral(first)), List.of(InetAddress.ofLiteral(second)));
   }
@@ -57,7 +60,7 @@ final class BothEnds {
   /** Returns the arguments of a command for one end: without what is for both, and further ones. */
   static List<String> arguments(CommandSpec command, String... more) {
     List<String> arguments =
-        new ArrayList<>(command.root().commandLine().getParseResult().originalArgs());
+        ProfileOption.without(command.root().commandLine().getParseResult().originalArgs());
     arguments.removeAll(List.of(OPTION, Tracing.OPTION));
     arguments.addAll(List.of(more));
     return arguments;
@@ -81,6 +84,7 @@ final class BothEnds {
     PrintWriter out = command.commandLine().getOut();
     PrintWriter err = command.commandLine().getErr();
     try (SoftNetwork network = SoftNetwork.create()) {
+      ProfileOption.apply(command, network);
       network.addDevice(SERVER_DEVICE, SERVER_PORTS);
       network.addDevice(CLIENT_DEVICE, CLIENT_PORTS);
       err.println(

@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.tools.output.Units;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;

@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.output.Json;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import java.io.PrintWriter;

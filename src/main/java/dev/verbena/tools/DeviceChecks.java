@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
+import dev.verbena.tools.output.Units;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
@@ -59,6 +60,7 @@ final class DeviceChecks {
   private static void check(Device device, List<Check> checks) {
     try (Context context = device.open()) {
       checks.add(registration(context));
+      checks.add(directDataPath(context));
       for (Port port : context.ports()) {
         checks.add(state(port));
         checks.add(gids(port));
@@ -77,6 +79,15 @@ final class DeviceChecks {
     } catch (VerbsException e) {
       return Check.problem(e.getMessage(), "see Limits above");
     }
+  }
+
+  private static Check directDataPath(Context context) {
+    return Check.ok(
+        context
+            .directObstacle()
+            .map(reason -> context.device() + " has no direct data path: " + reason)
+            .orElse(
+                context.device() + " can have the direct data path: -Ddev.verbena.direct=auto"));
   }
 
   private static Check state(Port port) {

@@ -33,6 +33,7 @@ final class DeviceReport {
     report.limits(attributes);
     report.capabilities(attributes);
     report.tree.put("num_comp_vectors", context.completionVectors());
+    report.tree.put("direct_data_path", context.directObstacle().orElse("possible"));
     report.tree.put("ports", context.ports().stream().map(DeviceReport::port).toList());
     return report.tree;
   }

@@ -1,6 +1,8 @@
 package dev.verbena.tools;
 
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.Unsupported;
+import dev.verbena.verbs.Verbena;
 import java.util.List;
 
 /** The devices of this host, for programs that need at least one. */
@@ -16,7 +18,8 @@ final class Devices {
   static List<Device> all() {
     List<Device> devices = Device.list();
     if (devices.isEmpty()) {
-      throw new UnsupportedOperationException("no RDMA device; verbena doctor shows why");
+      throw new UnsupportedOperationException(
+          Verbena.unsupportedReason().map(Unsupported::explanation).orElse("no RDMA device"));
     }
     return devices;
   }

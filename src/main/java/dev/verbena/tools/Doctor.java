@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.tools.Check.Verdict;
+import dev.verbena.tools.output.Json;
 import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -33,7 +34,8 @@ final class Doctor implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    Map<String, List<Check>> checks = examine(Machine.THIS);
+    boolean overUdp = spec.commandLine().getParseResult().hasMatchedOption(UdpDevice.OPTION);
+    Map<String, List<Check>> checks = overUdp ? examineSoftware() : examine(Machine.THIS);
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       out.println(Json.of(tree(checks)));
@@ -41,6 +43,14 @@ final class Doctor implements Callable<Integer> {
       print(checks, out);
     }
     return count(checks, Verdict.PROBLEM) == 0 ? 0 : Main.FAILED;
+  }
+
+  /** Runs the checks of a software device, which needs neither kernel module nor library. */
+  static Map<String, List<Check>> examineSoftware() {
+    Map<String, List<Check>> checks = new LinkedHashMap<>();
+    checks.put("Java", JavaChecks.java());
+    checks.put("Devices", DeviceChecks.run(List.of()));
+    return checks;
   }
 
   /** Runs all checks by topic, in the order of their dependencies. */
@@ -90,7 +100,7 @@ final class Doctor implements Callable<Integer> {
         .count();
   }
 
-  private static Map<String, Object> tree(Map<String, List<Check>> checks) {
+  static Map<String, Object> tree(Map<String, List<Check>> checks) {
     Map<String, Object> tree = new LinkedHashMap<>();
     checks.forEach(
         (topic, ofTopic) ->

@@ -1,7 +1,7 @@
 package dev.verbena.tools;
 
+import dev.verbena.RdmaException;
 import dev.verbena.VerbsException;
-import dev.verbena.cm.ConnectionException;
 import java.util.function.Supplier;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
@@ -25,8 +25,7 @@ final class Failure extends RuntimeException {
   static <T> T attempt(String line, Supplier<T> step) {
     try {
       return step.get();
-    } catch (VerbsException
-        | ConnectionException
+    } catch (RdmaException
         | IllegalStateException
         | IllegalArgumentException
         | UnsupportedOperationException

@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.output.Chart;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -85,7 +86,7 @@ final class Histograms {
     for (double percentile = 0; percentile <= 99.9; percentile += 0.1) {
       points.add(new double[] {percentile, times.getValueAtPercentile(percentile) / 1000.0});
     }
-    return new Chart(title, "percentile", "us", points);
+    return Chart.of(title, "percentile", "us", points);
   }
 
   private static String micros(long nanos) {

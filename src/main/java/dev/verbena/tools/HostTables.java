@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.output.Units;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;

@@ -21,8 +21,12 @@ import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
 
-/** One end of a reliable connection, with a buffer that the peer may read and write. */
+/**
+ * One end of a reliable connection, or of several, with a buffer that the peer may read and write.
+ */
 final class Link implements AutoCloseable {
   /** The capacity of a queue in requests. */
   static final int DEPTH = 128;
@@ -33,20 +37,29 @@ final class Link implements AutoCloseable {
   private final MemoryRegion region;
   private final CompletionChannel channel;
   private final CompletionQueue queue;
-  private final QueuePair queuePair;
+  private final List<QueuePair> queuePairs;
   private final CompletionWaiter waiter;
   private final Completions completions = new Completions(16);
   private Duration patience = Patience.forBytes(0);
+  private boolean byEvents;
 
   /** Creates an end on a device, to be connected by exchanging addresses. */
   Link(Device device, long bufferSize, SendOperation... operations) {
+    this(device, bufferSize, 1, operations);
+  }
+
+  /** Creates the ends of several connections, which share a buffer and a completion queue. */
+  Link(Device device, long bufferSize, int connections, SendOperation... operations) {
     Context context = device.open();
     end = context::close;
     domain = context.allocateProtectionDomain();
     region = register(bufferSize);
     channel = domain.context().createCompletionChannel();
-    queue = domain.context().completionQueue(2 * DEPTH).channel(channel).create();
-    queuePair = builder().sendOperations(operations).create();
+    queue = domain.context().completionQueue(2 * DEPTH * connections).channel(channel).create();
+    queuePairs =
+        Stream.generate(() -> builder().sendOperations(operations).create())
+            .limit(connections)
+            .toList();
     waiter = new CompletionWaiter(queue, Duration.ZERO);
   }
 
@@ -60,7 +73,7 @@ final class Link implements AutoCloseable {
     region = register(bufferSize);
     channel = domain.context().createCompletionChannel();
     queue = domain.context().completionQueue(2 * DEPTH).channel(channel).create();
-    queuePair = endpoint.id().queues().createQueuePair(builder());
+    queuePairs = List.of(endpoint.id().queues().createQueuePair(builder()));
     waiter = new CompletionWaiter(queue, Duration.ZERO);
   }
 
@@ -85,12 +98,21 @@ final class Link implements AutoCloseable {
     this.patience = patience;
   }
 
+  /** Makes waits for completions sleep until a completion event; otherwise they poll. */
+  void setByEvents(boolean byEvents) {
+    this.byEvents = byEvents;
+  }
+
   QueuePair queuePair() {
-    return queuePair;
+    return queuePairs.getFirst();
+  }
+
+  List<QueuePair> queuePairs() {
+    return queuePairs;
   }
 
   QueuePairAddress address() {
-    return queuePair.localAddress();
+    return queuePair().localAddress();
   }
 
   MemoryRegion region() {
@@ -107,11 +129,20 @@ final class Link implements AutoCloseable {
   }
 
   void post(SendList list) {
-    require(queuePair.post(list), list.size());
+    post(list, 0);
   }
 
   void post(ReceiveList list) {
-    require(queuePair.post(list), list.size());
+    post(list, 0);
+  }
+
+  /** Posts to one of the queue pairs. */
+  void post(SendList list, int connection) {
+    require(queuePairs.get(connection).post(list), list.size());
+  }
+
+  void post(ReceiveList list, int connection) {
+    require(queuePairs.get(connection).post(list), list.size());
   }
 
   static void require(int taken, int wanted) {
@@ -132,6 +163,15 @@ final class Link implements AutoCloseable {
     for (int done = 0; done < number; ) {
       done += awaitUpTo(Math.min(number - done, completions.capacity()));
     }
+  }
+
+  /** Waits until there are completions, by polling or by events, and returns their number. */
+  int awaitAny() throws InterruptedException {
+    if (byEvents) {
+      sleep();
+      return completions.count();
+    }
+    return await();
   }
 
   /** Sleeps until there are completions, and checks that they are successful. */

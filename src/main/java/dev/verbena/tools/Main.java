@@ -1,11 +1,15 @@
 package dev.verbena.tools;
 
+import dev.verbena.RdmaException;
 import dev.verbena.VerbsException;
-import dev.verbena.cm.ConnectionException;
+import dev.verbena.verbs.Unsupported;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.net.ConnectException;
+import java.net.SocketException;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IFactory;
@@ -50,6 +54,7 @@ import picocli.CommandLine.Spec;
       Batch.class,
       Packets.class,
       Perf.class,
+      Qualify.class,
       Sniff.class
     })
 public final class Main implements Runnable {
@@ -114,10 +119,31 @@ public final class Main implements Runnable {
 
   private static int failed(Exception e, CommandLine command, ParseResult result) {
     tell(e, command);
+    Throwable cause = e instanceof Failure ? e.getCause() : e;
+    boolean ofDevices = cause instanceof VerbsException || isWithoutDevice(cause);
+    if (ofDevices && !hasOwnDevices(command)) {
+      // Unless the error has said so, or there is a device.
+      Verbena.unsupportedReason()
+          .map(Unsupported::explanation)
+          .filter(text -> !String.valueOf(cause.getMessage()).contains(BothEnds.OPTION))
+          .filter(text -> !text.equals(cause.getMessage()))
+          .ifPresent(command.getErr()::println);
+    }
     if (e instanceof InterruptedException) {
       Thread.currentThread().interrupt();
     }
-    return isUnsupported(e instanceof Failure ? e.getCause() : e) ? UNSUPPORTED : FAILED;
+    return isUnsupported(cause) ? UNSUPPORTED : FAILED;
+  }
+
+  /** Whether a channel has found no device, as opposed to a peer that refuses it. */
+  private static boolean isWithoutDevice(@Nullable Throwable cause) {
+    return cause instanceof SocketException && !(cause instanceof ConnectException);
+  }
+
+  /** Whether the command ran on software devices of its own. */
+  private static boolean hasOwnDevices(CommandLine command) {
+    ParseResult options = command.getParseResult();
+    return options.hasMatchedOption(BothEnds.OPTION) || options.hasMatchedOption(UdpDevice.OPTION);
   }
 
   /** Prints an error, in one line unless --verbose is given. */
@@ -150,8 +176,7 @@ public final class Main implements Runnable {
 
   /** Returns whether the message alone does not explain the error. */
   private static boolean isSurprise(Exception e) {
-    return !(e instanceof VerbsException
-        || e instanceof ConnectionException
+    return !(e instanceof RdmaException
         || e instanceof Failure
         || e instanceof IllegalStateException
         || e instanceof IllegalArgumentException

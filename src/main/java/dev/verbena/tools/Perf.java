@@ -8,12 +8,12 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "perf",
     header = "Measure latency or bandwidth between two hosts.",
-    subcommands = {PerfLatency.class, PerfBandwidth.class})
+    subcommands = {PerfLatency.class, PerfBandwidth.class, PerfShadow.class})
 final class Perf implements Runnable {
   @Spec private CommandSpec spec;
 
   @Override
   public void run() {
-    throw Failure.usage(spec, "missing command: lat or bw");
+    throw Failure.usage(spec, "missing command: lat, bw or shadow");
   }
 }

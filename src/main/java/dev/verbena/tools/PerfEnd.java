@@ -11,8 +11,9 @@ import java.time.Duration;
 /**
  * One end of a measurement: connected, with the description of the peer's buffer.
  *
- * <p>The buffer has two messages, one to send from and one to receive to, and the number of
- * operations that this end has completed, which a waiting peer reads.
+ * <p>The buffer has two messages, one to send from and one to receive to, the number of operations
+ * that this end has completed, which a waiting peer reads, and for each size the time that the
+ * transfer of this end took.
  */
 abstract class PerfEnd implements AutoCloseable {
   private static final int RECEIVES = Link.DEPTH;
@@ -35,21 +36,34 @@ abstract class PerfEnd implements AutoCloseable {
     this.link = link;
     this.timeout = timeout;
     link.setPatience(task.patience());
+    link.setByEvents(task.plan().events());
   }
 
   /** Returns the size of the buffer of an end. */
   static long bufferSize(PerfTask task) {
-    return counterOffset(task) + Long.BYTES;
+    return peerDurationOffset(task) + Long.BYTES;
   }
 
   private static long counterOffset(PerfTask task) {
     return Math.ceilDiv(2L * task.size(), Long.BYTES) * Long.BYTES;
   }
 
+  /** Returns the offset of the time that a transfer took, of the size with this index. */
+  private static long durationOffset(PerfTask task, int index) {
+    return counterOffset(task) + (1L + index) * Long.BYTES;
+  }
+
+  /** Returns the offset of what is read of the peer, where the peer does not write. */
+  private static long peerDurationOffset(PerfTask task) {
+    return durationOffset(task, task.sizes().size());
+  }
+
   /** Posts receive requests if the operation is send, before the peer can send. */
   final void prepare() {
     if (task.operation() == PerfTask.Operation.SEND) {
-      link.post(receives(RECEIVES));
+      for (int i = 0; i < task.plan().queuePairs(); i++) {
+        link.post(receives(RECEIVES, i), i);
+      }
     }
   }
 
@@ -70,32 +84,79 @@ abstract class PerfEnd implements AutoCloseable {
   }
 
   final ReceiveList receives(int number) {
+    return receives(number, 0);
+  }
+
+  /**
+   * Returns receive requests of a queue pair, whose index is the identifier of their completions.
+   */
+  final ReceiveList receives(int number, int connection) {
     ReceiveList receives = new ReceiveList(number, 1);
     for (int i = 0; i < number; i++) {
+      receives.id(i, connection);
       receives.local(i, link.region(), task.size(), task.size());
     }
     return receives;
   }
 
-  /** Returns requests of the task's operation, of which the last is signaled. */
-  final SendList requests(int number) {
+  /**
+   * Returns requests of the task's operation, of which the last is signaled.
+   *
+   * @param size the number of bytes of each
+   * @param connection the index of the queue pair, which is the identifier of their completions
+   */
+  final SendList requests(int number, int size, int connection) {
     SendList list = new SendList(number, 1);
+    long target = task.plan().polled() ? task.size() : 0; // Behind the message that the peer sends.
     for (int i = 0; i < number; i++) {
       switch (task.operation()) {
         case SEND -> list.send(i);
-        case WRITE -> list.write(i).remote(remote.address(), remote.rkey());
+        case WRITE -> list.write(i).remote(remote.address() + target, remote.rkey());
         case READ -> list.read(i).remote(remote.address(), remote.rkey());
         case ATOMIC -> list.fetchAndAdd(i, 1).remote(remote.address(), remote.rkey());
       }
-      list.local(i, link.region(), 0, task.size());
+      list.id(i, connection);
+      list.local(i, link.region(), 0, size);
     }
     list.signaled(number - 1);
     return list;
   }
 
+  /** Waits for a number of completions, by polling or by events. */
+  final void await(int number) throws InterruptedException {
+    for (int done = 0; done < number; ) {
+      done += link.awaitAny();
+    }
+  }
+
   /** Sets the number of operations that this end has completed. */
   final void completed(long operations) {
     link.buffer().set(ValueLayout.JAVA_LONG, counterOffset(task), operations);
+  }
+
+  /** Sets the time that the transfer of the size with this index took, which the peer awaits. */
+  final void took(int index, long nanos) {
+    link.buffer().set(ValueLayout.JAVA_LONG, durationOffset(task, index), nanos);
+  }
+
+  /** Returns what the peer has set by {@link #took}, as {@link #readOfDuration} has read it. */
+  final long durationOfPeer() {
+    return link.buffer().get(ValueLayout.JAVA_LONG, peerDurationOffset(task));
+  }
+
+  /**
+   * Returns a request that reads the time that the peer's transfer took; 0 until it has ended.
+   *
+   * @param id the identifier of its completion
+   */
+  final SendList readOfDuration(int index, long id) {
+    SendList read = new SendList(1, 1);
+    read.read(0)
+        .id(id)
+        .remote(remote.address() + durationOffset(task, index), remote.rkey())
+        .local(link.region(), peerDurationOffset(task), Long.BYTES)
+        .signaled();
+    return read;
   }
 
   /** Notifies the peer that no operation is outstanding. */

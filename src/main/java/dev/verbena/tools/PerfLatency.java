@@ -1,17 +1,14 @@
 package dev.verbena.tools;
 
 import dev.verbena.tools.PerfTask.Operation;
-import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.SendList;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /** Measures single operations. */
@@ -20,96 +17,86 @@ import picocli.CommandLine.Spec;
     header = "Measure the latency of an operation.",
     description = {
       "Without HOST: start a server and wait for connection.",
-      "For send: the time of a round trip, a message in each direction. For the others:"
-          + " the time until the completion."
+      "For send: half the time of a round trip, a message in each direction, as ib_send_lat reports"
+          + " it. For write: half the time of a round trip, where each end polls its memory, as"
+          + " ib_write_lat; with --cm or --events until the completion. For the others: the time"
+          + " until the completion, as ib_read_lat and ib_atomic_lat."
     })
 final class PerfLatency implements Callable<Integer> {
   private static final int SIZE = 64;
+  private static final double MAX_RATE = 1e8;
 
   @Spec private CommandSpec spec;
 
   @Mixin private PerfOptions options;
 
+  private Pace pace = Pace.unlimited();
+
+  @Option(
+      names = "--completion",
+      description = "For write: the time until the completion. The server does nothing.")
+  private boolean completion;
+
+  @Option(
+      names = "--rate",
+      paramLabel = "N",
+      description =
+          "Begin N operations per second, and measure from the time at which each should have"
+              + " begun: for send and write the whole round trip. Default: each after the one"
+              + " before.")
+  void rate(double perSecond) {
+    if (!(perSecond > 0 && perSecond <= MAX_RATE)) {
+      throw Failure.usage(
+          spec, "--rate must be above 0 and at most %.0f: %s".formatted(MAX_RATE, perSecond));
+    }
+    pace = Pace.perSecond(perSecond);
+  }
+
   @Override
   public Integer call() throws Exception {
+    if (completion && options.operation() != Operation.WRITE) {
+      throw Failure.usage(spec, "--completion is for write: add -o write");
+    }
     if (options.bothEnds()) {
       return options.runBothEnds();
     }
     if (options.isServer()) {
       try (PerfEnd end = options.serve()) {
-        serve(end);
+        new PerfRally(end).serve();
       }
     } else {
-      PerfTask task = options.task(SIZE);
-      try (PerfEnd end = options.visit(task)) {
-        report(task, measure(end));
-      }
+      PerfTask task = options.task(SIZE, 1);
+      boolean polled =
+          task.operation() == Operation.WRITE
+              && !completion
+              && !options.byCm()
+              && !task.plan().events();
+      measure(polled ? task.byPolledMemory() : task);
     }
     return 0;
   }
 
-  /** The end with the last completion notifies the other: the server if it answers. */
-  private static void serve(PerfEnd end) throws IOException, InterruptedException {
-    if (end.task().operation() != Operation.SEND) {
-      end.awaitLeave();
-      return;
+  private void measure(PerfTask task) throws IOException, InterruptedException {
+    try (PerfOutput output = options.output();
+        PerfEnd end = options.visit(task)) {
+      Progress progress =
+          new Progress(spec.commandLine().getErr(), task.total() * task.sizes().size());
+      Map<Integer, Histogram> times = new PerfRally(end).measure(pace, progress::at);
+      output.latency(operation(task), times);
+      if (pace.isMissed()) {
+        spec.commandLine()
+            .getErr()
+            .println("The rate was not reached: the times contain the growing delay.");
+      }
     }
-    int total = end.task().total();
-    SendList answer = end.requests(1);
-    ReceiveList receive = end.receives(1);
-    end.link().await(1);
-    for (int i = 1; i <= total; i++) {
-      end.link().post(receive);
-      end.link().post(answer);
-      end.link().await(i < total ? 2 : 1);
-      end.completed(i);
-    }
-    end.leave();
   }
 
-  private Histogram measure(PerfEnd end) throws IOException, InterruptedException {
-    Histogram times = new Histogram(3);
-    PerfTask task = end.task();
-    boolean answered = task.operation() == Operation.SEND;
-    Progress progress = new Progress(spec.commandLine().getErr(), task.total());
-    SendList request = end.requests(1);
-    ReceiveList receive = end.receives(1);
-    for (int i = 0; i < task.total(); i++) {
-      long start = System.nanoTime();
-      end.link().post(request);
-      end.link().await(answered ? 2 : 1);
-      long nanos = System.nanoTime() - start;
-      if (answered) {
-        end.link().post(receive);
-      }
-      if (i >= task.warmUp()) {
-        times.recordValue(nanos);
-      }
-      end.completed(i + 1);
-      progress.at(i + 1);
+  private String operation(PerfTask task) {
+    if (task.operation() == Operation.WRITE && !task.plan().polled()) {
+      return "write, until the completion";
     }
-    if (answered) {
-      end.awaitLeave();
-    } else {
-      end.leave();
-    }
-    return times;
-  }
-
-  private void report(PerfTask task, Histogram times) throws IOException {
-    PrintWriter out = spec.commandLine().getOut();
-    String what = task.operation() == Operation.SEND ? "send, round trip" : "" + task.operation();
-    if (options.json()) {
-      Map<String, Object> tree = new LinkedHashMap<>();
-      tree.put("measured", "latency");
-      tree.put("operation", what);
-      tree.put("size", task.size());
-      tree.put("latency", Histograms.tree(times));
-      out.println(Json.of(tree));
-    } else {
-      out.println(what + ", " + Units.bytes(task.size()) + ", " + task.iterations() + " times:");
-      Histograms.draw(times, "us").forEach(out::println);
-    }
-    options.write(Histograms.chart(times, what + ", " + Units.bytes(task.size())));
+    return task.isAnswered() && !PerfRally.isHalved(task, pace)
+        ? task.operation() + ", round trip"
+        : task.operation().toString();
   }
 }

@@ -2,12 +2,14 @@ package dev.verbena.tools;
 
 import static dev.verbena.tools.Failure.usage;
 
+import dev.verbena.tools.PerfOutput.Form;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -20,6 +22,8 @@ import picocli.CommandLine.Spec.Target;
  * none of them.
  */
 final class PerfOptions {
+  private static final Pattern RANGE = Pattern.compile("(\\d+):(\\d+)(?::(\\d+))?");
+
   @Spec(Target.MIXEE)
   private CommandSpec command;
 
@@ -71,8 +75,64 @@ final class PerfOptions {
       description = "Port to listen on or to connect to; default: ${DEFAULT-VALUE}.")
   private int port = 18516;
 
+  @Option(
+      names = {"-e", "--events"},
+      description = "Wait for completions by completion events, at both ends; default: by polling.")
+  private boolean events;
+
+  private @Nullable Sweep sweep;
+
+  /** The sizes of a sweep. */
+  private record Sweep(int from, int to, int factor) {}
+
+  @Option(
+      names = "--sizes",
+      paramLabel = "FROM:TO[:FACTOR]",
+      description =
+          "Measure sizes from FROM to TO bytes, each FACTOR times the one before; default: 2.")
+  void sizes(String range) {
+    Matcher match = RANGE.matcher(range);
+    try {
+      if (match.matches()) {
+        String factor = match.group(3);
+        sweep =
+            new Sweep(
+                Integer.parseInt(match.group(1)),
+                Integer.parseInt(match.group(2)),
+                factor == null ? 2 : Integer.parseInt(factor));
+        return;
+      }
+    } catch (NumberFormatException _) {
+      // Reported below.
+    }
+    throw usage(command, "--sizes takes FROM:TO[:FACTOR], such as 1:65536:4, not " + range);
+  }
+
+  @Option(
+      names = {"-a", "--all"},
+      description = "The same as --sizes 2:8388608.")
+  void all(boolean wanted) {
+    sweep = wanted ? new Sweep(2, 8 << 20, 2) : null;
+  }
+
+  private Form form = Form.TEXT;
+
   @Option(names = "--json", description = "Write JSON.")
-  private boolean json;
+  void json(boolean wanted) {
+    choose(wanted, Form.JSON);
+  }
+
+  @Option(names = "--csv", description = "Write comma-separated values.")
+  void csv(boolean wanted) {
+    choose(wanted, Form.CSV);
+  }
+
+  private void choose(boolean wanted, Form chosen) {
+    if (wanted && form != Form.TEXT) {
+      throw usage(command, "either --json or --csv");
+    }
+    form = wanted ? chosen : form;
+  }
 
   @Option(names = "--chart", paramLabel = "FILE", description = "Write a chart, as SVG.")
   private Path chart;
@@ -100,8 +160,9 @@ final class PerfOptions {
     return host == null;
   }
 
-  boolean json() {
-    return json;
+  /** Opens the output of a measurement, and the file of its chart. */
+  PerfOutput output() throws IOException {
+    return new PerfOutput(command.commandLine().getOut(), form, chart);
   }
 
   /** Waits for a client, which sends the task. */
@@ -118,6 +179,9 @@ final class PerfOptions {
   /** Connects to a server, and sends it the task. */
   PerfEnd visit(PerfTask task) throws IOException, InterruptedException {
     check();
+    if (cm && task.plan().queuePairs() > 1) {
+      throw usage(command, "several queue pairs are connected over TCP only: -q without --cm");
+    }
     if (!cm) {
       return PerfTcpEnd.visit(host, port, task, device, timeout.time());
     }
@@ -138,15 +202,47 @@ final class PerfOptions {
     }
   }
 
-  PerfTask task(int usualSize) {
-    boolean atomic = operation == PerfTask.Operation.ATOMIC;
-    int wanted = size != null ? size : usualSize;
-    return new PerfTask(operation, atomic ? Long.BYTES : wanted, warmUp, iterations);
+  /** Returns whether the ends connect by RDMA CM. */
+  boolean byCm() {
+    return cm;
   }
 
-  void write(Chart drawn) throws IOException {
-    if (chart != null) {
-      Files.writeString(chart, drawn.svg(), StandardCharsets.UTF_8);
+  PerfTask.Operation operation() {
+    return operation;
+  }
+
+  PerfTask task(int usualSize, int batch) {
+    return task(usualSize, batch, 1, false);
+  }
+
+  /**
+   * Returns the measurement that the options describe.
+   *
+   * @param batch the number of operations that are posted together, of which the numbers are
+   *     multiples
+   */
+  PerfTask task(int usualSize, int batch, int queuePairs, boolean bidirectional) {
+    boolean atomic = operation == PerfTask.Operation.ATOMIC;
+    if (sweep != null && (atomic || size != null)) {
+      throw usage(
+          command, atomic ? "atomics have 8 bytes: omit the sizes" : "either -s or --sizes");
     }
+    int largest = sweep != null ? sweep.to() : size != null ? size : usualSize;
+    largest = atomic ? Long.BYTES : largest;
+    PerfPlan plan =
+        new PerfPlan(
+            sweep != null ? sweep.from() : Math.max(largest, 1),
+            sweep != null ? sweep.factor() : 2,
+            queuePairs,
+            bidirectional,
+            batch > 1,
+            events,
+            false);
+    return new PerfTask(
+        operation,
+        largest,
+        Math.ceilDiv(warmUp, batch) * batch,
+        Math.ceilDiv(iterations, batch) * batch,
+        plan);
   }
 }

@@ -2,19 +2,22 @@ package dev.verbena.tools;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 
 /**
  * A measurement.
  *
  * @param operation the operation
- * @param size the number of bytes of each operation
- * @param warmUp the number of operations before the measurement
- * @param iterations the number of measured operations
+ * @param size the number of bytes of each operation; in a sweep, of the largest
+ * @param warmUp the number of operations before the measurement of each size
+ * @param iterations the number of measured operations of each size
+ * @param plan what else the measurement varies
  */
-record PerfTask(Operation operation, int size, int warmUp, int iterations) {
-  /** The size in bytes: four numbers. */
-  static final int SIZE = 4 * Integer.BYTES;
+record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfPlan plan) {
+  /** The size in bytes: four numbers and the plan. */
+  static final int SIZE = 4 * Integer.BYTES + PerfPlan.SIZE;
 
   private static final int MAX_SIZE = 1 << 30;
 
@@ -50,13 +53,37 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
     }
   }
 
+  /** Creates a measurement of one size, with one queue pair, in one direction, by polling. */
+  PerfTask(Operation operation, int size, int warmUp, int iterations) {
+    this(operation, size, warmUp, iterations, PerfPlan.single(size));
+  }
+
   PerfTask {
-    if (size < 1 || size > MAX_SIZE || warmUp < 0 || iterations < 1) {
+    if (size < 1 || plan.smallest() > size || size > MAX_SIZE || warmUp < 0 || iterations < 1) {
       throw new IllegalArgumentException(
           iterations + " times " + size + " bytes after " + warmUp + ": nothing to measure");
     }
+    if (plan.polled() && (operation != Operation.WRITE || plan.stream())) {
+      throw new IllegalArgumentException("polled memory is for the latency of write");
+    }
   }
 
+  /** Returns whether the server answers each operation of the client. */
+  boolean isAnswered() {
+    return operation == Operation.SEND || plan.polled();
+  }
+
+  /** Returns this measurement with each end polling its memory. */
+  PerfTask byPolledMemory() {
+    return new PerfTask(operation, size, warmUp, iterations, plan.byPolledMemory());
+  }
+
+  /** Returns the sizes to measure, the smallest first. */
+  List<Integer> sizes() {
+    return plan.sizes(size);
+  }
+
+  /** Returns the number of operations of one size on one queue pair. */
   int total() {
     return Math.addExact(warmUp, iterations);
   }
@@ -72,16 +99,28 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
   }
 
   private long bytesOfBatch() {
-    return (long) PerfBandwidth.BATCH * size;
+    return (long) PerfTransfer.BATCH * size;
   }
 
   byte[] bytes() {
-    return ByteBuffer.allocate(SIZE)
-        .putInt(operation.code)
-        .putInt(size)
-        .putInt(warmUp)
-        .putInt(iterations)
-        .array();
+    ByteBuffer buffer =
+        ByteBuffer.allocate(SIZE)
+            .putInt(operation.code)
+            .putInt(size)
+            .putInt(warmUp)
+            .putInt(iterations);
+    plan.put(buffer);
+    return buffer.array();
+  }
+
+  /** Returns what a client sends in place of a task if it has no more. */
+  static byte[] end() {
+    return new byte[SIZE];
+  }
+
+  /** Returns whether these bytes are {@link #end}. */
+  static boolean isEnd(byte[] bytes) {
+    return Arrays.equals(bytes, end());
   }
 
   /** Parses the result of {@link #bytes}; further bytes are ignored. */
@@ -91,6 +130,10 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations) {
     }
     ByteBuffer buffer = ByteBuffer.wrap(bytes);
     return new PerfTask(
-        Operation.of(buffer.getInt()), buffer.getInt(), buffer.getInt(), buffer.getInt());
+        Operation.of(buffer.getInt()),
+        buffer.getInt(),
+        buffer.getInt(),
+        buffer.getInt(),
+        PerfPlan.get(buffer));
   }
 }

@@ -2,11 +2,14 @@ package dev.verbena.tools;
 
 import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAddress;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
 
 /** An end whose queue pair is connected by exchanging addresses over TCP. */
 final class PerfTcpEnd extends PerfEnd {
@@ -17,10 +20,10 @@ final class PerfTcpEnd extends PerfEnd {
   private PerfTcpEnd(
       Peer peer, PerfTask task, Device device, DeviceOptions options, Duration timeout)
       throws IOException {
-    super(task, new Link(device, bufferSize(task)), timeout);
+    super(task, new Link(device, bufferSize(task), task.plan().queuePairs()), timeout);
     this.peer = peer;
     try {
-      options.apply(link().queuePair()).init();
+      link().queuePairs().forEach(queuePair -> options.apply(queuePair).init());
       prepare();
       exchange();
     } catch (IOException | RuntimeException e) {
@@ -30,14 +33,34 @@ final class PerfTcpEnd extends PerfEnd {
   }
 
   static PerfEnd serve(int port, DeviceOptions options, Duration timeout) throws IOException {
+    return next(port, options, timeout)
+        .orElseThrow(() -> new IOException("the client measures nothing"));
+  }
+
+  /** Waits for a client; returns an empty result if it has nothing to measure. */
+  static Optional<PerfEnd> next(int port, DeviceOptions options, Duration timeout)
+      throws IOException {
     Device device = options.checkedDevice();
     Peer peer = Peer.accept(port, timeout);
-    return with(
-        peer,
-        () -> PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure")),
-        device,
-        options,
-        timeout);
+    byte[] task;
+    try {
+      task = peer.receive(PerfTask.SIZE, "what to measure");
+    } catch (IOException e) {
+      peer.close();
+      throw e;
+    }
+    if (PerfTask.isEnd(task)) {
+      peer.close();
+      return Optional.empty();
+    }
+    return Optional.of(with(peer, () -> PerfTask.of(task), device, options, timeout));
+  }
+
+  /** Tells a server that there is nothing more to measure. */
+  static void end(String host, int port, Duration timeout) throws IOException {
+    try (Peer peer = Peer.connect(host, port, timeout)) {
+      peer.send(PerfTask.end());
+    }
   }
 
   static PerfEnd visit(
@@ -73,16 +96,21 @@ final class PerfTcpEnd extends PerfEnd {
   }
 
   private void exchange() throws IOException {
-    byte[] own =
-        ByteBuffer.allocate(QueuePairAddress.SIZE + RemoteMemory.SIZE)
-            .put(link().address().toBytes())
-            .put(RemoteMemory.of(link().region()).toBytes())
-            .array();
-    byte[] other = peer.exchange(own, "the address of its queue pair");
-    knows(RemoteMemory.fromBytes(Arrays.copyOfRange(other, QueuePairAddress.SIZE, other.length)));
-    link()
-        .queuePair()
-        .connect(QueuePairAddress.fromBytes(Arrays.copyOf(other, QueuePairAddress.SIZE)));
+    List<QueuePair> queuePairs = link().queuePairs();
+    int addresses = queuePairs.size() * QueuePairAddress.SIZE;
+    ByteBuffer own = ByteBuffer.allocate(addresses + RemoteMemory.SIZE);
+    queuePairs.forEach(queuePair -> own.put(queuePair.localAddress().toBytes()));
+    own.put(RemoteMemory.of(link().region()).toBytes());
+    byte[] other = peer.exchange(own.array(), "the address of its queue pair");
+    knows(RemoteMemory.fromBytes(Arrays.copyOfRange(other, addresses, other.length)));
+    for (int i = 0; i < queuePairs.size(); i++) {
+      int from = i * QueuePairAddress.SIZE;
+      queuePairs
+          .get(i)
+          .connect(
+              QueuePairAddress.fromBytes(
+                  Arrays.copyOfRange(other, from, from + QueuePairAddress.SIZE)));
+    }
     peer.meetAt('C', "that its queue pair is connected");
   }
 

@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.output.Chart;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -50,6 +51,6 @@ final class Rates {
   }
 
   Chart chart(String title) {
-    return new Chart(title, "seconds", "MiB/s", points);
+    return Chart.of(title, "seconds", "MiB/s", points);
   }
 }

@@ -101,6 +101,10 @@ final class Rping implements Callable<Integer> {
   @SuppressWarnings("UnusedVariable") // Required by picocli.
   private UdpDevice device;
 
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private ProfileOption profile;
+
   @Override
   public Integer call() throws Exception {
     if (role.both) {
@@ -143,7 +147,7 @@ final class Rping implements Callable<Integer> {
   private ConnectionSettings settings() {
     ConnectionSettings settings =
         ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2);
-    return source == null ? settings : settings.from(new InetSocketAddress(source, 0));
+    return source == null ? settings : settings.withLocalAddress(new InetSocketAddress(source, 0));
   }
 
   private void ping() throws IOException, InterruptedException {

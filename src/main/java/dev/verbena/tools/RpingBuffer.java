@@ -27,6 +27,6 @@ final class RpingBuffer {
     ByteBuffer buffer = ByteBuffer.wrap(message);
     long address = buffer.getLong();
     int rkey = buffer.getInt();
-    return new RemoteMemory(address, Integer.toUnsignedLong(buffer.getInt()), rkey);
+    return RemoteMemory.at(address, Integer.toUnsignedLong(buffer.getInt()), rkey);
   }
 }

@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.output.Json;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.time.LocalTime;

@@ -56,6 +56,10 @@ final class UdpDevice {
     if (isDescribedBy(name)) {
       return execute(result, leaf.commandSpec(), name);
     }
+    if (leaf.hasMatchedOption(ProfileOption.OPTION) && !leaf.hasMatchedOption(BothEnds.OPTION)) {
+      throw Failure.usage(
+          leaf.commandSpec(), ProfileOption.OPTION + " requires " + BothEnds.OPTION);
+    }
     if (Tracing.isWanted(leaf.commandSpec()) && !leaf.hasMatchedOption(BothEnds.OPTION)) {
       throw Failure.usage(
           leaf.commandSpec(),

@@ -1,11 +1,14 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.access.VerbsAccess;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 
 /** The access of other packages of this library to this one. */
@@ -51,6 +54,11 @@ final class Access extends VerbsAccess {
   }
 
   @Override
+  public boolean hasRegions(ProtectionDomain domain) {
+    return !domain.children(MemoryRegion.class).isEmpty();
+  }
+
+  @Override
   public void moveTo(Resource resource, Resource... parents) {
     resource.moveTo(parents);
   }
@@ -66,10 +74,20 @@ final class Access extends VerbsAccess {
   }
 
   @Override
-  public Context context(MemorySegment struct) {
-    Context context = Context.of(struct);
+  public boolean isOneWith(ProtectionDomain domain, ProtectionDomain other) {
+    return domain.isOneWith(other);
+  }
+
+  @Override
+  public Context context(MemorySegment struct, Runnable closed) {
+    Context context = Context.borrow(Providers.ofContext(struct.address()), struct, closed);
     context.asyncEvents().logUnhandled(); // librdmacm does not read them.
     return context;
+  }
+
+  @Override
+  public void closeWhenUnused(Context context) {
+    context.closeWhenUnused();
   }
 
   @Override
@@ -102,6 +120,28 @@ final class Access extends VerbsAccess {
   public SharedReceiveQueue create(
       SharedReceiveQueue.Builder builder, Context context, Resource owner, Maker maker) {
     return builder.create(context, owner, maker);
+  }
+
+  @Override
+  public QueuePairBuilder builder(
+      ProtectionDomain domain, QueuePairType type, LongUnaryOperator creation) {
+    return new QueuePairBuilder(domain, null, type, creation);
+  }
+
+  @Override
+  public ExtendedCompletionQueue create(
+      CompletionQueue.Builder builder, LongUnaryOperator creation, CompletionField... fields) {
+    return builder.createExtended(creation, fields);
+  }
+
+  @Override
+  public Provider provider(Context context) {
+    return context.provider();
+  }
+
+  @Override
+  public void requireAtCompletion(CompletionCursor cursor, ExtendedCompletionQueue queue) {
+    cursor.requireAtCompletion(queue);
   }
 
   @Override

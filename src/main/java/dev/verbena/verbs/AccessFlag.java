@@ -21,7 +21,10 @@ public enum AccessFlag implements Flags.Flag {
   ZERO_BASED(rdma_h.IBV_ACCESS_ZERO_BASED()),
   /** Uses on-demand paging (ODP): pages are not pinned but mapped when the device accesses them. */
   ON_DEMAND(rdma_h.IBV_ACCESS_ON_DEMAND()),
-  /** The memory consists of huge pages; a hint for on-demand paging. */
+  /**
+   * Promises that all of the memory is in huge pages and remains so, for a region with {@link
+   * #ON_DEMAND}. The program must do nothing that splits its pages.
+   */
   HUGETLB(rdma_h.IBV_ACCESS_HUGETLB()),
   /** Allows remote flushes to global visibility. */
   FLUSH_GLOBAL(rdma_h.IBV_ACCESS_FLUSH_GLOBAL()),

@@ -40,7 +40,7 @@ final class AccessRules {
 
   /** Adds the likely cause to a failed registration. */
   static VerbsException explained(
-      VerbsException e, long length, Set<AccessFlag> access, ProtectionDomain domain) {
+      VerbsException e, long length, Set<AccessFlag> access, String domain) {
     String what =
         "cannot register "
             + Long.toUnsignedString(length)
@@ -50,12 +50,7 @@ final class AccessRules {
             + domain
             + ": ";
     return switch (e.errno()) {
-      case Errno.ENOMEM ->
-          e.explained(
-              what
-                  + "the limit of locked memory is "
-                  + lockedMemoryLimit()
-                  + "; raise it with ulimit -l, in limits.conf or with LimitMEMLOCK of the unit");
+      case Errno.ENOMEM -> e.explained(what + lockedMemoryAdvice(lockedMemoryLimit()));
       case Errno.EFAULT ->
           e.explained(
               what + "part of it is not mapped, or is mapped read-only and the flags allow writes");
@@ -68,6 +63,16 @@ final class AccessRules {
           e.explained(what + "the device does not support it, or not with these flags");
       default -> e.explained(what.substring(0, what.length() - 2));
     };
+  }
+
+  /** Returns what to do about ENOMEM of a registration. */
+  static String lockedMemoryAdvice(String limit) {
+    return limit.equals("unlimited")
+        ? "the limit of locked memory is unlimited, so it is not the reason: the memory of the"
+            + " cgroup or of the host is used up, or the device has no room for another region"
+        : "the limit of locked memory is "
+            + limit
+            + "; raise it with ulimit -l, in limits.conf or with LimitMEMLOCK of the unit";
   }
 
   private static String lockedMemoryLimit() {

@@ -64,6 +64,19 @@ public final class AddressHandle extends Resource {
   }
 
   private static VerbsException explained(VerbsException e, AddressVector path, Context context) {
+    if (e.errno() == Errno.ENOMEM) {
+      return e.explained(
+          path
+              + ": "
+              + context.device()
+              + " has max_ah = "
+              + context.deviceAttributes().maxAddressHandles()
+              + " address handles: close those that are no longer used");
+    }
+    // libmlx5, which looks up the GID itself, says EFAULT.
+    if (e.errno() == Errno.EFAULT || path.port() > context.deviceAttributes().portCount()) {
+      return e.explained(path + ": the device has no such port, or the port no GID of that index");
+    }
     boolean unroutable =
         e.errno() == Errno.EINVAL
             && path.route().isEmpty()

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.VerbsException;
 import dev.verbena.internal.ServiceLoop;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_async_event;
@@ -18,7 +19,9 @@ import org.jspecify.annotations.Nullable;
  * <p>A wait ends with an event, with the timeout, when the thread is interrupted, and when another
  * thread closes the context. A virtual thread that waits does not pin its carrier. Each event is
  * acknowledged automatically ({@code ibv_ack_async_event}), so destroying the object it concerns
- * does not wait for it. Several threads may wait. See {@code ibv_get_async_event(3)}.
+ * does not wait for it. After {@link AsyncEventType#DEVICE_FATAL} of a {@linkplain Context#isLost()
+ * lost device} reading fails with EIO: there are no further events. Several threads may wait. See
+ * {@code ibv_get_async_event(3)}.
  *
  * <p>As long as a program does not read the events of a context, those that report a fatal error
  * are logged as warnings (logger {@code dev.verbena}). The first call that reads an event or
@@ -75,8 +78,8 @@ public final class AsyncEvents {
 
   /**
    * Passes each event to a listener, in a thread of its own, until the result or the context is
-   * closed. Exceptions of the listener are passed to the uncaught exception handler of the thread,
-   * and the listening continues.
+   * closed, or the device is lost. Exceptions of the listener are passed to the uncaught exception
+   * handler of the thread, and the listening continues.
    *
    * @param listener the listener, called for one event after the other
    * @return the listening, to be closed
@@ -91,12 +94,19 @@ public final class AsyncEvents {
   }
 
   private AsyncEvent read() {
+    return context.loss().reading(this::readEvent);
+  }
+
+  private AsyncEvent readEvent() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment event = ibv_async_event.allocate(arena);
       context.verbs().ibv_get_async_event(context.address(), event.address());
       try {
         AsyncEvent translated =
             translated(event); // Before it is acknowledged: until then the object exists.
+        if (translated.type() == AsyncEventType.DEVICE_FATAL) {
+          context.loss().report();
+        }
         FlightEvents.asynchronous(context.device(), translated.type(), subject(translated));
         return translated;
       } finally {
@@ -160,6 +170,9 @@ public final class AsyncEvents {
    * A thread that passes events to a listener. Closing it ends the thread after the current event.
    */
   public static final class Listening implements AutoCloseable {
+    /** How long closing waits for the listener. */
+    private static final Duration LIMIT = Duration.ofSeconds(30);
+
     private final Context context;
     private final Thread thread;
     private volatile boolean closed;
@@ -186,6 +199,11 @@ public final class AsyncEvents {
             throw e;
           }
           return;
+        } catch (VerbsException e) {
+          if (!context.isLost()) {
+            throw e;
+          }
+          return; // The listener got DEVICE_FATAL, and no event follows it.
         }
         try {
           listener.accept(event);
@@ -197,22 +215,43 @@ public final class AsyncEvents {
       }
     }
 
-    /** Ends the listening, and waits for its end unless the listener itself calls this method. */
+    /**
+     * Ends the listening, and waits for its end unless the listener itself calls this method.
+     *
+     * @throws IllegalStateException if the listener does not return within 30 seconds; it receives
+     *     no further event
+     */
     @Override
     public void close() {
+      close(LIMIT);
+    }
+
+    /** Closes; waits for the listener at most so long. */
+    void close(Duration limit) {
       closed = true;
       thread.interrupt();
-      boolean here = thread.equals(Thread.currentThread());
-      boolean interrupted = false;
-      while (!here && thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
+      if (!thread.equals(Thread.currentThread()) && !joined(limit)) {
+        throw new IllegalStateException(
+            "the thread " + thread.getName() + " does not end: its listener does not return");
       }
-      if (interrupted) {
-        Thread.currentThread().interrupt();
+    }
+
+    /** Waits for the thread; an interrupt does not end the wait. */
+    private boolean joined(Duration limit) {
+      long start = System.nanoTime();
+      boolean interrupted = false;
+      try {
+        while (true) {
+          try {
+            return thread.join(limit.minusNanos(System.nanoTime() - start));
+          } catch (InterruptedException e) {
+            interrupted = true;
+          }
+        }
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
       }
     }
   }

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_comp_channel;
@@ -41,13 +43,14 @@ public final class CompletionChannel extends Resource {
   private static final long CQ_CONTEXT = Long.BYTES;
 
   private final Context context;
+  private final int descriptor;
   private final EventFile<CompletionQueue> events;
   private final MemorySegment event = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2);
   private volatile CompletionEvents[] queues = {};
 
   private CompletionChannel(Context context, long address, Runnable release) {
     super(address, release);
-    int descriptor = ibv_comp_channel.fd(Memory.at(address, ibv_comp_channel.sizeof()));
+    this.descriptor = ibv_comp_channel.fd(Memory.at(address, ibv_comp_channel.sizeof()));
     this.context = context;
     this.events = new EventFile<>(this, descriptor, this::read);
   }
@@ -56,8 +59,21 @@ public final class CompletionChannel extends Resource {
     return make(
         List.of(context),
         () -> context.verbs().ibv_create_comp_channel(context.address()),
-        context.verbs()::ibv_destroy_comp_channel,
+        channel -> destroy(context, channel),
         (address, release) -> new CompletionChannel(context, address, release));
+  }
+
+  private static void destroy(Context context, long channel) {
+    try {
+      context.verbs().ibv_destroy_comp_channel(channel);
+    } catch (VerbsException e) {
+      if (e.errno() != Errno.EBUSY || !context.loss().isKnown()) {
+        throw e;
+      }
+      // Queues that the kernel destroyed, and libibverbs could not. The descriptor would stay open.
+      ibv_comp_channel.refcnt(Memory.at(channel, ibv_comp_channel.sizeof()), 0);
+      context.verbs().ibv_destroy_comp_channel(channel);
+    }
   }
 
   /**
@@ -139,6 +155,10 @@ public final class CompletionChannel extends Resource {
 
   /** Returns the queue of the next event; null if the queue is being closed. */
   private @Nullable CompletionQueue read() {
+    return context.loss().reading(this::readEvent);
+  }
+
+  private @Nullable CompletionQueue readEvent() {
     context.verbs().ibv_get_cq_event(address(), event.address() + CQ, event.address() + CQ_CONTEXT);
     long cq = event.get(ValueLayout.JAVA_LONG, CQ);
     CompletionEvents[] all = queues;
@@ -165,6 +185,18 @@ public final class CompletionChannel extends Resource {
 
   synchronized void remove(CompletionEvents queue) {
     queues = Arrays.stream(queues).filter(other -> other != queue).toArray(CompletionEvents[]::new);
+  }
+
+  /**
+   * Returns the file descriptor of the channel, for an event loop: readable when an event is
+   * pending.
+   *
+   * @return the descriptor; only the channel may close it
+   * @throws IllegalStateException if the channel is closed
+   */
+  public int descriptor() {
+    requireOpen();
+    return descriptor;
   }
 
   /**

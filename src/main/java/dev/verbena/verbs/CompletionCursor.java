@@ -73,12 +73,17 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   private ExtendedCompletionQueueCalls current() {
-    section.requireOpenHere();
-    if (BoundsChecks.ON && place != Place.AT) {
-      throw new IllegalStateException(
-          "the cursor of " + queue + " is not at a completion: call next() first");
-    }
+    requireAtCompletion(queue);
     return calls;
+  }
+
+  /** Throws unless this thread has the cursor open, and it is at a completion of this queue. */
+  void requireAtCompletion(ExtendedCompletionQueue of) {
+    section.requireOpenHere();
+    if (BoundsChecks.ON && (place != Place.AT || !of.equals(queue))) {
+      throw new IllegalStateException(
+          "the cursor of " + queue + " is not at a completion of " + of + ": call next() first");
+    }
   }
 
   /**

@@ -36,6 +36,7 @@ final class CompletionEvents {
 
   /** Counts an event that was read. */
   synchronized void count() {
+    queue.wasNotified();
     unacknowledged++;
     if (unacknowledged == BATCH || !queue.isOpen()) {
       acknowledge();

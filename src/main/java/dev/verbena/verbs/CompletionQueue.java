@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CompletionQueueCalls;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.NativeCompletionQueueCalls;
 import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_cq_init_attr_ex;
@@ -23,6 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 
 /**
@@ -62,7 +64,19 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private final AtomicBoolean warns;
   private volatile int requested;
   private final MemorySegment struct;
-  private final CompletionQueueCalls calls;
+
+  /** Replaced when the queue becomes direct, which is before it can have a completion. */
+  private volatile CompletionQueueCalls calls;
+
+  private volatile Path path;
+
+  /** Who polls the queue. */
+  private enum Path {
+    /** The first queue pair decides. */
+    UNDECIDED,
+    PROVIDER,
+    DIRECT
+  }
 
   @SuppressWarnings("this-escape") // The channel only stores the reference.
   CompletionQueue(Made made) {
@@ -72,7 +86,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     this.warns = new AtomicBoolean(made.warns());
     this.requested = made.requested();
     this.struct = Memory.at(made.address(), ibv_cq.sizeof());
-    this.calls = new CompletionQueueCalls(made.address(), context.criticalCalls());
+    this.calls = new NativeCompletionQueueCalls(made.address(), context.criticalCalls());
+    this.path = Path.PROVIDER;
     made.events().of(this);
     if (channel != null) {
       channel.add(made.events());
@@ -133,6 +148,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     private ProtectionDomain domain;
     private int flags;
     private boolean warns = true;
+    private boolean isDirect;
 
     Builder(Context context, int entries) {
       if (entries < 1) {
@@ -179,8 +195,12 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
-     * Declares that only one thread at a time polls the queue, so that the provider omits locks:
-     * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}.
+     * Declares that only one thread at a time polls the queue, so that the provider may omit locks:
+     * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}. What it omits is up to the provider. libmlx5 has
+     * then no lock in {@code ibv_start_poll}, thus for a {@link CompletionCursor}, and keeps that
+     * of {@code ibv_poll_cq}; the environment variable {@code MLX5_SINGLE_THREADED=1} removes the
+     * locks of all queues of the process, and an own {@linkplain Context#allocateThreadDomain
+     * thread domain} those of the queue pairs that are created on its parent domain.
      *
      * @return this
      */
@@ -213,14 +233,50 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
 
     /**
+     * Selects the direct data path: Java code reads the completion queue entries of the device and
+     * posts to the queue pairs of this queue, without calls of libmlx5. The results are the same.
+     * It exists for mlx5 on x86-64, and for queue pairs of type RC, UC and UD that were created
+     * without {@link QueuePairBuilder#sendOperations} and without flags. A direct queue cannot be
+     * {@linkplain CompletionQueue#resize resized}, and all queues of a queue pair must be direct,
+     * or none.
+     *
+     * <p>{@code -Ddev.verbena.direct=auto} selects it for all completion queues whose first queue
+     * pair can be direct.
+     *
+     * @return this
+     * @see Context#directObstacle
+     */
+    public Builder direct() {
+      isDirect = true;
+      return this;
+    }
+
+    /**
      * Creates the queue: {@code ibv_create_cq}, or {@code ibv_create_cq_ex} if an option requires
      * it.
      *
      * @return the queue, to be closed
+     * @throws VerbsException EOPNOTSUPP with the reason if {@link #direct} was called and is not
+     *     possible
      */
     public CompletionQueue create() {
       boolean plain = flags == 0 && domain == null;
-      return create(() -> plain ? createPlain() : createExtended(0), CompletionQueue::new);
+      return create(
+          () ->
+              plain
+                  ? createPlain()
+                  : createExtended(
+                      0, attr -> context.verbs().ibv_create_cq_ex(context.address(), attr)),
+          made -> {
+            CompletionQueue queue = new CompletionQueue(made);
+            if (isDirect || DirectPath.isAutomatic()) {
+              queue.path = Path.UNDECIDED;
+            }
+            if (isDirect) {
+              queue.becomeDirect();
+            }
+            return queue;
+          });
     }
 
     /**
@@ -230,10 +286,23 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return the queue, to be closed
      */
     public ExtendedCompletionQueue createExtended(CompletionField... fields) {
+      return createExtended(
+          attr -> context.verbs().ibv_create_cq_ex(context.address(), attr), fields);
+    }
+
+    /**
+     * Creates an extended completion queue with another function than {@code ibv_create_cq_ex}.
+     *
+     * @param creation creates it from the address of a {@code struct ibv_cq_init_attr_ex}
+     */
+    ExtendedCompletionQueue createExtended(LongUnaryOperator creation, CompletionField... fields) {
+      if (isDirect) {
+        throw new IllegalStateException("an extended completion queue cannot be direct()");
+      }
       Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
       wanted.addAll(List.of(fields));
       return create(
-          () -> createExtended(Flags.mask(wanted)),
+          () -> createExtended(Flags.mask(wanted), creation),
           made -> new ExtendedCompletionQueue(made, wanted));
     }
 
@@ -267,7 +336,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       }
     }
 
-    private long createExtended(long fields) {
+    private long createExtended(long fields, LongUnaryOperator creation) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = ibv_cq_init_attr_ex.allocate(arena);
         ibv_cq_init_attr_ex.cqe(attr, entries);
@@ -286,7 +355,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
           ibv_cq_init_attr_ex.parent_domain(attr, domain.segment());
         }
         ibv_cq_init_attr_ex.comp_mask(attr, mask);
-        return context.verbs().ibv_create_cq_ex(context.address(), attr.address());
+        return creation.applyAsLong(attr.address());
       } catch (VerbsException e) {
         throw explained(e);
       }
@@ -391,15 +460,65 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
+   * Returns whether Java code polls the queue, and posts to its queue pairs: see {@link
+   * Builder#direct}.
+   *
+   * @return true if it does; with {@code -Ddev.verbena.direct=auto}, false until the first queue
+   *     pair of the queue is created
+   */
+  public boolean isDirect() {
+    return path == Path.DIRECT;
+  }
+
+  boolean canBeDirect() {
+    return path != Path.PROVIDER;
+  }
+
+  /** Returns the direct data path of the queue, which it has from now on. */
+  CompletionQueueCalls directCalls() {
+    if (path != Path.DIRECT) {
+      becomeDirect();
+    }
+    return calls;
+  }
+
+  private void becomeDirect() {
+    calls = context.directPath().completionQueue(address());
+    path = Path.DIRECT;
+  }
+
+  /**
+   * Leaves polling to the provider, if that is undecided.
+   *
+   * @throws IllegalStateException if the queue is direct
+   */
+  void settleForProvider() {
+    synchronized (context.directPath()) {
+      if (path == Path.DIRECT) {
+        throw new IllegalStateException(
+            this + " is direct: use another queue, or leave out -Ddev.verbena.direct");
+      }
+      path = Path.PROVIDER;
+    }
+  }
+
+  /** Records that a completion event of the queue was read. */
+  void wasNotified() {
+    calls.wasNotified();
+  }
+
+  /**
    * Changes the capacity of the queue: {@code ibv_resize_cq}. The queue may be in use.
    *
    * @param entries the minimum number of completions; not less than the number of completions that
    *     are in the queue
+   * @throws VerbsException EOPNOTSUPP if the queue is direct
    */
   public void resize(int entries) {
     if (entries < 1) {
       throw new IllegalArgumentException("number of entries must be positive: " + entries);
     }
+    requireNotDirect();
     try {
       whileOpen(
           () -> {
@@ -417,6 +536,14 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
                   + " smaller")
           : e;
     }
+  }
+
+  private void requireNotDirect() {
+    if (isDirect()) {
+      throw new VerbsException(
+          "ibv_resize_cq", Errno.EOPNOTSUPP, this + " is direct: create it with enough entries");
+    }
+    settleForProvider();
   }
 
   /**

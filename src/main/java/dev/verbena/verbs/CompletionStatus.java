@@ -46,14 +46,16 @@ public enum CompletionStatus implements Codes.Code {
       "memory management operation error",
       "are window and region of this domain, and may windows be bound to the region?"),
   /** The remote side returned an unexpected response. */
-  BAD_RESP_ERR(rdma_h.IBV_WC_BAD_RESP_ERR(), "bad response error", ""),
+  BAD_RESP_ERR(
+      rdma_h.IBV_WC_BAD_RESP_ERR(), "bad response error", "do both ends have the same path MTU?"),
   /** An RDMA write with immediate data caused a protection error on the local side. */
   LOC_ACCESS_ERR(rdma_h.IBV_WC_LOC_ACCESS_ERR(), "local access error", ""),
   /** The remote side received an invalid request. */
   REM_INV_REQ_ERR(
       rdma_h.IBV_WC_REM_INV_REQ_ERR(),
       "remote invalid request error",
-      "is the peer's receive long enough, and does its queue pair allow the operation?"),
+      "do both ends have the same path MTU, does the peer's queue pair allow the operation, and is"
+          + " its receive as long as the message?"),
   /** The remote memory region does not allow the access. */
   REM_ACCESS_ERR(
       rdma_h.IBV_WC_REM_ACCESS_ERR(),
@@ -68,7 +70,9 @@ public enum CompletionStatus implements Codes.Code {
   RETRY_EXC_ERR(
       rdma_h.IBV_WC_RETRY_EXC_ERR(),
       "transport retry counter exceeded",
-      "is the remote queue pair in RTR or RTS and connected to this queue pair's QPN?"),
+      "is the remote queue pair in RTR or RTS and connected to this queue pair's QPN, with this"
+          + " queue pair's first PSN as the one that it expects? Can the network carry packets of"
+          + " the path MTU?"),
   /** The remote side had no receive request posted within the RNR retry count. */
   RNR_RETRY_EXC_ERR(
       rdma_h.IBV_WC_RNR_RETRY_EXC_ERR(),

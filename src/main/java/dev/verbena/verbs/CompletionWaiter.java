@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Waits for completions of one queue: first polls for some time, which has the lowest latency, then
@@ -17,9 +18,16 @@ import java.time.Duration;
  */
 public final class CompletionWaiter {
   private static final long FOR_EVER = Long.MAX_VALUE;
+  private static final Duration LONGEST = Duration.ofNanos(FOR_EVER);
 
   /** The number of polls between two readings of the clock, which takes longer than a poll. */
   private static final int POLLS = 16;
+
+  /**
+   * The time in nanoseconds after which a virtual thread that spins parks once. Virtual threads
+   * that only yield may take turns on a carrier for ever, while others wait for one.
+   */
+  private static final long SLICE = 1_000_000;
 
   private final CompletionQueue queue;
   private final CompletionChannel channel;
@@ -77,11 +85,12 @@ public final class CompletionWaiter {
     return await(completions, saturated(timeout));
   }
 
-  private static long saturated(Duration duration) {
+  /** Returns nanoseconds: at least 0, and {@link Long#MAX_VALUE} for what exceeds them. */
+  static long saturated(Duration duration) {
     if (duration.isNegative()) {
       return 0;
     }
-    return duration.compareTo(Duration.ofNanos(FOR_EVER)) < 0 ? duration.toNanos() : FOR_EVER;
+    return duration.compareTo(LONGEST) < 0 ? duration.toNanos() : FOR_EVER;
   }
 
   private int await(Completions completions, long timeout) throws InterruptedException {
@@ -103,8 +112,20 @@ public final class CompletionWaiter {
     return count;
   }
 
+  @SuppressWarnings("ThreadPriorityCheck") // A virtual thread yields to others, not by chance.
   private int spin(Completions completions, long start, long time) throws InterruptedException {
+    boolean virtual = Thread.currentThread().isVirtual();
+    long slice = 0;
+    long now = start;
     do {
+      if (virtual) { // What it waits for may need this carrier.
+        if ((now - start) / SLICE > slice) {
+          slice = (now - start) / SLICE;
+          LockSupport.parkNanos(this, 1);
+        } else {
+          Thread.yield();
+        }
+      }
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
@@ -115,7 +136,8 @@ public final class CompletionWaiter {
         }
         Thread.onSpinWait();
       }
-    } while (System.nanoTime() - start < time);
+      now = System.nanoTime();
+    } while (now - start < time);
     return 0;
   }
 

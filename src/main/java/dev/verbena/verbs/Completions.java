@@ -7,7 +7,6 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
-import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -89,7 +88,7 @@ public final class Completions extends DataPathUser {
   /**
    * Checks that a queue is open, for this poll and the following ones until an object is closed.
    */
-  void check(CompletionQueue queue) {
+  void check(Resource queue) {
     int closings = Resource.closingsBefore();
     use(queue);
     checked(queue, closings);
@@ -101,7 +100,7 @@ public final class Completions extends DataPathUser {
   }
 
   /** Records the result of {@code ibv_poll_cq}. */
-  int polled(int result, CompletionQueue queue) {
+  int polled(int result, Resource queue) {
     memory.keep();
     count = Math.max(result, 0);
     if (result > 0 && FlightEvents.recordsFailedCompletions()) {
@@ -116,7 +115,7 @@ public final class Completions extends DataPathUser {
     return result;
   }
 
-  private void recordFailures(CompletionQueue queue) {
+  private void recordFailures(Resource queue) {
     for (int i = 0; i < count; i++) {
       if (!isSuccess(i)) {
         FlightEvents.failedCompletion(queue, queuePairNumber(i), id(i), status(i), vendorError(i));
@@ -124,10 +123,16 @@ public final class Completions extends DataPathUser {
     }
   }
 
+  private int checked(int index) {
+    if (index < 0 || index >= count) {
+      throw new IndexOutOfBoundsException(
+          "no completion at index " + index + ": the last poll returned " + count);
+    }
+    return index;
+  }
+
   private long at(int index, long field) {
-    return Block.known(
-            address + (BoundsChecks.ON ? Objects.checkIndex(index, count) : index) * SIZE)
-        + field;
+    return Block.known(address + (BoundsChecks.ON ? checked(index) : index) * SIZE) + field;
   }
 
   private long getLong(int index, long field) {

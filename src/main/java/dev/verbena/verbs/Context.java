@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CriticalCalls;
 import dev.verbena.internal.LeakReport;
@@ -16,9 +17,9 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.timespec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.LongFunction;
 import java.util.function.LongSupplier;
@@ -42,12 +43,17 @@ import java.util.stream.Stream;
  * from it, then calls {@code ibv_close_device}. See {@code ibv_open_device(3)}.
  */
 public final class Context extends Resource {
+  private static final long NANOS_OF_A_SECOND = 1_000_000_000;
+
   private final Provider provider;
   private final Device device;
   private final Linking linking;
+  private final DirectPath directPath;
   private final CriticalCalls criticalCalls;
   private final MemorySegment struct;
+  private final DeviceLoss loss = new DeviceLoss(this::toString, this::answersEio);
   private final AsyncEvents asyncEvents;
+  private volatile boolean closesWhenUnused;
 
   /** Returns a context that Verbena opens, and closes. */
   static Context open(Provider provider, LongSupplier opening, LongFunction<Device> device) {
@@ -76,8 +82,9 @@ public final class Context extends Resource {
     super(address, release);
     this.provider = provider;
     this.device = device;
-    this.linking = Linking.of(device);
+    this.linking = Linking.of(device.sysfsPath());
     this.criticalCalls = new CriticalCalls(linking.isCritical());
+    this.directPath = new DirectPath(provider, address);
     this.struct = Memory.at(address, ibv_context.sizeof());
     this.asyncEvents = new AsyncEvents(this, ibv_context.async_fd(struct));
   }
@@ -103,8 +110,30 @@ public final class Context extends Resource {
   }
 
   static Context borrow(Provider provider, MemorySegment segment) {
+    return borrow(provider, segment, () -> {});
+  }
+
+  /**
+   * Returns the context of a device that C code opened and closes.
+   *
+   * @param closed is called when the context was closed
+   */
+  static Context borrow(Provider provider, MemorySegment segment, Runnable closed) {
     long address = Segments.object(segment, "ibv_context");
-    return new Context(provider, deviceOf(provider, address), address, () -> {});
+    return new Context(provider, deviceOf(provider, address), address, closed);
+  }
+
+  /** Closes the context as soon as no object of it is open, if it is not closed before. */
+  void closeWhenUnused() {
+    closesWhenUnused = true;
+    childClosed();
+  }
+
+  @Override
+  void childClosed() {
+    if (closesWhenUnused && isOpen() && !isUsed()) {
+      close();
+    }
   }
 
   static Context imported(Provider provider, int descriptor) {
@@ -126,6 +155,21 @@ public final class Context extends Resource {
    */
   public Device device() {
     return device;
+  }
+
+  /**
+   * Returns why queues of this context cannot have a {@linkplain CompletionQueue.Builder#direct
+   * direct data path}.
+   *
+   * @return the reason, or empty if they can
+   */
+  public Optional<String> directObstacle() {
+    requireOpen();
+    return directPath.obstacle();
+  }
+
+  DirectPath directPath() {
+    return directPath;
   }
 
   /**
@@ -151,21 +195,72 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the current time of the device clock, which completion timestamps are taken from:
-   * {@code ibv_query_rt_values_ex}.
+   * Returns whether the device was lost: it was reset, unplugged or unbound from its driver, or
+   * reported {@code IBV_EVENT_DEVICE_FATAL}. Nothing can be done with the objects of the context
+   * any more, except to close them; a device that comes back is opened again. Asks the kernel
+   * ({@code ibv_query_device_ex}), which answers EIO for a lost device, unless an event was read
+   * that reports it.
    *
-   * @return the time since an unspecified origin
+   * @return true if it was lost
+   * @throws IllegalStateException if this context is closed
    */
-  public Duration rawClock() {
+  public boolean isLost() {
+    return whileOpen(loss::isKnown);
+  }
+
+  private boolean answersEio() {
+    try (Arena arena = Arena.ofConfined()) {
+      long attributes = ibv_device_attr_ex.allocate(arena).address();
+      verbs().ibv_query_device_ex(struct.address(), 0, attributes);
+      return false;
+    } catch (VerbsException e) {
+      return e.errno() == Errno.EIO;
+    }
+  }
+
+  @Override
+  DeviceLoss loss() {
+    return loss;
+  }
+
+  /**
+   * Returns the current time of the device clock, which completion timestamps are taken from:
+   * {@code ibv_query_rt_values_ex}. {@link #clock} converts differences to nanoseconds.
+   *
+   * @return the time in ticks since an unspecified origin
+   */
+  public long rawClock() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = ibv_values_ex.allocate(arena);
       ibv_values_ex.comp_mask(values, rdma_h.IBV_VALUES_MASK_RAW_CLOCK());
       whileOpen(() -> verbs().ibv_query_rt_values_ex(address(), values.address()));
       MemorySegment clock = ibv_values_ex.raw_clock(values);
-      return Duration.ofSeconds(timespec.tv_sec(clock), timespec.tv_nsec(clock));
+      // mlx4 and mlx5 write ticks to the nanoseconds, and 0 to the seconds.
+      return timespec.tv_sec(clock) * NANOS_OF_A_SECOND + timespec.tv_nsec(clock);
     } catch (VerbsException e) {
       throw e.isUnsupported() ? e.explained(device + " has no readable clock") : e;
     }
+  }
+
+  /**
+   * Returns the converter of the ticks of the device clock to nanoseconds.
+   *
+   * @return the converter
+   * @throws IllegalStateException if the device has no clock, or its frequency is unknown
+   */
+  public DeviceClock clock() {
+    DeviceAttributes attributes = deviceAttributes();
+    long kilohertz = attributes.coreClockKilohertz();
+    long mask = attributes.completionTimestampMask();
+    if (kilohertz == 0 || mask == 0) {
+      throw new IllegalStateException(
+          device
+              + " has no clock of a known frequency: hca_core_clock "
+              + kilohertz
+              + " kHz, completion_timestamp_mask 0x"
+              + Long.toHexString(mask));
+    }
+    return new DeviceClock(kilohertz, mask);
   }
 
   /**

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.DeviceLists;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.NoDevice;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
@@ -80,7 +81,8 @@ public final class Device {
    * Returns all RDMA devices of this host: {@code ibv_get_device_list} and {@code
    * ibv_free_device_list}.
    *
-   * @return the devices in the order of libibverbs; empty if there are none
+   * @return the devices, those of the system property {@code dev.verbena.soft} first, the others in
+   *     the order of libibverbs; empty if there are none, of which the log has a remedy once
    * @throws VerbsException ENOSYS if the kernel has no RDMA support
    */
   public static List<Device> list() {
@@ -95,6 +97,9 @@ public final class Device {
     }
     if (all.isEmpty() && missing != null) {
       throw missing;
+    }
+    if (all.isEmpty()) {
+      NoDevice.report();
     }
     return List.copyOf(all);
   }
@@ -123,8 +128,8 @@ public final class Device {
     } catch (VerbsException e) {
       throw e.errno() == Errno.ENOSYS
           ? e.explained(
-              "the kernel has no RDMA support loaded: load ib_uverbs and the driver of the device,"
-                  + " such as rdma_rxe")
+              "the kernel has no RDMA support loaded (ib_uverbs, and the driver of the device); "
+                  + NoDevice.REMEDY)
           : e;
     }
   }
@@ -206,7 +211,7 @@ public final class Device {
 
   private static String names(List<Device> devices) {
     return devices.isEmpty()
-        ? "none"
+        ? "none; " + NoDevice.REMEDY
         : devices.stream().map(Device::name).collect(Collectors.joining(", "));
   }
 

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The local GID or LID of a port that a queue pair uses, and the reason for its choice.
@@ -13,18 +14,21 @@ import java.util.stream.Collectors;
  * <p>On Ethernet it is a GID, chosen in this order: RoCE v2 before RoCE v1, which is not routable;
  * an IPv4 address before a global IPv6 address before a link-local address, since both sides must
  * choose the same address family and link-local addresses do not leave the link; the lowest index.
- * A source address restricts the choice to its GIDs. On InfiniBand the LID is used, and the GID for
- * destinations in other subnets.
- *
- * @param entry the entry of the GID table
- * @param lid the LID of the port; 0 on Ethernet
- * @param reason the reason for the choice
+ * A source address restricts the choice to its GIDs. If the address of the peer is known, its
+ * address family is required, and the GID of the address that the kernel would send from is
+ * preferred to all others: with several VLANs or subnets it decides. GIDs whose network interface
+ * is in another network namespace are never chosen. On InfiniBand the LID is used; other subnets
+ * are reached by a path record only.
  */
-public record GidChoice(GidEntry entry, int lid, String reason) {
-  /** Creates a choice. */
-  public GidChoice {
-    Objects.requireNonNull(entry, "entry");
-    Objects.requireNonNull(reason, "reason");
+public final class GidChoice {
+  private final GidEntry entry;
+  private final int lid;
+  private final String reason;
+
+  GidChoice(GidEntry entry, int lid, String reason) {
+    this.entry = Objects.requireNonNull(entry, "entry");
+    this.lid = lid;
+    this.reason = Objects.requireNonNull(reason, "reason");
   }
 
   private static final Comparator<GidEntry> PREFERENCE =
@@ -52,14 +56,45 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
     };
   }
 
-  static GidChoice of(Port port, InetAddress source) {
+  static GidChoice of(Port port, @Nullable InetAddress source, @Nullable InetAddress peer) {
     PortAttributes attributes = port.attributes();
-    return attributes.linkLayer() == LinkLayer.ETHERNET
-        ? ofEthernet(port.gidTable(), source, port.toString())
-        : ofInfiniBand(port.gidTable(), source, attributes.lid(), port.toString());
+    String name = port.toString();
+    if (attributes.linkLayer() != LinkLayer.ETHERNET) {
+      return ofInfiniBand(port.gidTable(), source, attributes.lid(), name);
+    }
+    List<GidEntry> visible = LocalAddresses.now().visible(port.gidTable(), name);
+    return source == null && peer != null
+        ? toward(visible, peer, LocalAddresses.sourceTo(peer), name)
+        : ofEthernet(visible, source, name);
   }
 
-  static GidChoice ofEthernet(List<GidEntry> table, InetAddress source, String port) {
+  /**
+   * Chooses by the address of the peer.
+   *
+   * @param route the address that the kernel sends from to the peer; null if there is no route
+   */
+  static GidChoice toward(
+      List<GidEntry> table, InetAddress peer, @Nullable InetAddress route, String port) {
+    boolean ipv4 = Gid.of(peer).isIpv4Mapped();
+    List<GidEntry> family =
+        table.stream().filter(entry -> entry.gid().isIpv4Mapped() == ipv4).toList();
+    if (family.isEmpty() && !table.isEmpty()) {
+      throw new IllegalStateException(
+          "%s has no GID of the address family of the peer %s; it has %s"
+              .formatted(port, peer.getHostAddress(), texts(table)));
+    }
+    List<GidEntry> routed = route == null ? List.of() : matching(family, route);
+    if (routed.isEmpty()) {
+      return ofEthernet(family, null, port);
+    }
+    GidEntry best = routed.stream().min(PREFERENCE).orElseThrow();
+    String reason =
+        "of %s, the source of the route to %s, %s"
+            .formatted(route.getHostAddress(), peer.getHostAddress(), best.type().text());
+    return new GidChoice(best, 0, reason);
+  }
+
+  static GidChoice ofEthernet(List<GidEntry> table, @Nullable InetAddress source, String port) {
     List<GidEntry> candidates = matching(table, source);
     GidEntry best =
         candidates.stream().min(PREFERENCE).orElseThrow(() -> none(table, source, port));
@@ -70,16 +105,17 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
     return new GidChoice(best, 0, reason);
   }
 
-  static GidChoice ofInfiniBand(List<GidEntry> table, InetAddress source, int lid, String port) {
+  static GidChoice ofInfiniBand(
+      List<GidEntry> table, @Nullable InetAddress source, int lid, String port) {
     GidEntry first =
         matching(table, source).stream()
             .min(Comparator.comparingInt(GidEntry::index))
             .orElseThrow(() -> none(table, source, port));
     return new GidChoice(
-        first, lid, "InfiniBand: by LID " + lid + "; by GID only from other subnets");
+        first, lid, "InfiniBand: by LID " + lid + "; other subnets need a path record");
   }
 
-  private static List<GidEntry> matching(List<GidEntry> table, InetAddress source) {
+  private static List<GidEntry> matching(List<GidEntry> table, @Nullable InetAddress source) {
     if (source == null) {
       return table;
     }
@@ -87,19 +123,45 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
     return table.stream().filter(entry -> entry.gid().equals(wanted)).toList();
   }
 
-  private static IllegalStateException none(List<GidEntry> table, InetAddress source, String port) {
-    if (table.isEmpty()) {
+  private static IllegalStateException none(
+      List<GidEntry> table, @Nullable InetAddress source, String port) {
+    if (table.isEmpty() || source == null) {
       return new IllegalStateException(
           port + " has no GID: its network interface must be up and have an address");
     }
     return new IllegalStateException(
-        "%s has no GID of %s; it has %s"
-            .formatted(
-                port,
-                source.getHostAddress(),
-                table.stream()
-                    .map(entry -> entry.gid().toString())
-                    .collect(Collectors.joining(", "))));
+        "%s has no GID of %s; it has %s".formatted(port, source.getHostAddress(), texts(table)));
+  }
+
+  static String texts(List<GidEntry> table) {
+    return table.stream().map(entry -> entry.gid().toString()).collect(Collectors.joining(", "));
+  }
+
+  /**
+   * Returns the entry of the GID table.
+   *
+   * @return the entry
+   */
+  public GidEntry entry() {
+    return entry;
+  }
+
+  /**
+   * Returns the LID of the port.
+   *
+   * @return the LID; 0 on Ethernet
+   */
+  public int lid() {
+    return lid;
+  }
+
+  /**
+   * Returns the reason for the choice.
+   *
+   * @return the reason, as text for people
+   */
+  public String reason() {
+    return reason;
   }
 
   /**
@@ -129,11 +191,37 @@ public record GidChoice(GidEntry entry, int lid, String reason) {
     return lid == 0;
   }
 
-  static Optional<String> mismatch(Gid local, Gid remote) {
-    return local.isIpv4Mapped() == remote.isIpv4Mapped()
-        ? Optional.empty()
-        : Optional.of(
-            "the local GID %s and the remote GID %s are of different address families"
-                .formatted(local, remote));
+  /** Returns why packets do not reach a remote GID, and what to do. */
+  Optional<String> mismatch(Gid remote, GidType remoteType) {
+    if (!isGlobal()) {
+      return gid().subnetPrefix() == remote.subnetPrefix()
+          ? Optional.empty()
+          : Optional.of(
+              ("the remote GID %s is not in the InfiniBand subnet of the local GID %s: packets must"
+                   + " go to the LID of a router, which only the subnet manager knows; connect by"
+                   + " RDMA CM, or set the path of a path record: toReadyToReceive().path(...)")
+                  .formatted(remote, gid()));
+    }
+    String fault = null;
+    if (gid().isIpv4Mapped() != remote.isIpv4Mapped()) {
+      fault =
+          "the local GID %s and the remote GID %s are of different address families"
+              .formatted(gid(), remote);
+    } else if (isRoce(entry.type()) && isRoce(remoteType) && entry.type() != remoteType) {
+      fault =
+          "the local GID %s is of type %s, the remote GID %s of type %s"
+              .formatted(gid(), entry.type().text(), remote, remoteType.text());
+    }
+    return Optional.ofNullable(fault)
+        .map(text -> text + "; set a local GID of the same family and type: setup().gid(index)");
+  }
+
+  private static boolean isRoce(GidType type) {
+    return type == GidType.ROCE_V1 || type == GidType.ROCE_V2;
+  }
+
+  @Override
+  public String toString() {
+    return entry + ": " + reason;
   }
 }

@@ -6,21 +6,22 @@ import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
-/**
- * An entry of the GID table of a port: {@code struct ibv_gid_entry}.
- *
- * @param gid the GID
- * @param index the index in the GID table
- * @param port the port number
- * @param type the type of packets that use the GID
- * @param interfaceIndex the index of the network interface; 0 if there is none
- */
-public record GidEntry(Gid gid, int index, int port, GidType type, int interfaceIndex) {
-  /** Creates an entry. */
-  public GidEntry {
-    Objects.requireNonNull(gid, "gid");
-    Objects.requireNonNull(type, "type");
+/** An entry of the GID table of a port: {@code struct ibv_gid_entry}. See {@link Port#gidTable}. */
+public final class GidEntry {
+  private final Gid gid;
+  private final int index;
+  private final int port;
+  private final GidType type;
+  private final int interfaceIndex;
+
+  GidEntry(Gid gid, int index, int port, GidType type, int interfaceIndex) {
+    this.gid = Objects.requireNonNull(gid, "gid");
+    this.index = index;
+    this.port = port;
+    this.type = Objects.requireNonNull(type, "type");
+    this.interfaceIndex = interfaceIndex;
   }
 
   static GidEntry readFrom(MemorySegment entry) {
@@ -33,6 +34,51 @@ public record GidEntry(Gid gid, int index, int port, GidType type, int interface
   }
 
   /**
+   * Returns the GID.
+   *
+   * @return the GID
+   */
+  public Gid gid() {
+    return gid;
+  }
+
+  /**
+   * Returns the index of the GID.
+   *
+   * @return the index in the GID table
+   */
+  public int index() {
+    return index;
+  }
+
+  /**
+   * Returns the number of the port.
+   *
+   * @return 1 for the first port
+   */
+  public int port() {
+    return port;
+  }
+
+  /**
+   * Returns the type of packets that use the GID.
+   *
+   * @return the type
+   */
+  public GidType type() {
+    return type;
+  }
+
+  /**
+   * Returns the index of the network interface.
+   *
+   * @return the index in the network namespace of the interface; 0 if there is none
+   */
+  public int interfaceIndex() {
+    return interfaceIndex;
+  }
+
+  /**
    * Returns the network interface of the GID.
    *
    * @return the interface; empty on InfiniBand, or if it is in another network namespace
@@ -42,6 +88,21 @@ public record GidEntry(Gid gid, int index, int port, GidType type, int interface
     return interfaceIndex == 0
         ? Optional.empty()
         : Optional.ofNullable(NetworkInterface.getByIndex(interfaceIndex));
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof GidEntry that
+        && that.gid.equals(gid)
+        && that.index == index
+        && that.port == port
+        && that.type == type
+        && that.interfaceIndex == interfaceIndex;
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(gid, index, port, type, interfaceIndex);
   }
 
   @Override

@@ -10,7 +10,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * write to it until then.
  *
  * <p>Memory of an automatic arena, of a direct buffer or of a mapped buffer, which is freed when it
- * is unreachable, is kept reachable, also if the region and its context are not.
+ * is unreachable, is kept reachable, also if the region and its context are not. An arena that is
+ * closed closes the region.
  */
 final class KeptMemory {
   /** What refers to memory that is kept reachable. */
@@ -21,15 +22,27 @@ final class KeptMemory {
   /** Frees the memory, or lets others free it; null after that. */
   private Runnable end;
 
+  /** The use of memory of an arena; null if nothing closes an arena of it. */
+  private ArenaRegions.Use use;
+
   private KeptMemory(MemorySegment memory, Runnable end) {
     this.memory = memory;
     this.end = end;
   }
 
-  /** Returns memory of a program, which is kept from now on. */
+  /**
+   * Returns memory of a program, which is kept from now on.
+   *
+   * @throws IllegalStateException if its arena is closed
+   */
   static KeptMemory of(MemorySegment memory) {
-    MemorySegment.Scope scope = memory.scope();
-    return Memory.isClosable(scope) ? notKept(memory) : new KeptMemory(memory, reachable(memory));
+    if (!Memory.isClosable(memory.scope())) {
+      return new KeptMemory(memory, reachable(memory));
+    }
+    ArenaRegions.Use use = ArenaRegions.use(memory);
+    KeptMemory kept = new KeptMemory(memory, use::end);
+    kept.use = use;
+    return kept;
   }
 
   private static Runnable reachable(MemorySegment memory) {
@@ -38,11 +51,7 @@ final class KeptMemory {
     return () -> KEPT.remove(reference);
   }
 
-  /**
-   * Returns memory that something else keeps: it is freed by an object that closes the region
-   * first. It must not be kept reachable: an arena refers to the region that is closed with it, and
-   * so to the context, which then would never be reported as leaked.
-   */
+  /** Returns memory that something else keeps: it is freed by an object that closes the region. */
   static KeptMemory notKept(MemorySegment memory) {
     return new KeptMemory(memory, () -> {});
   }
@@ -61,11 +70,17 @@ final class KeptMemory {
     return memory;
   }
 
+  /** Sets the region that is registered now; returns false if the arena was closed meanwhile. */
+  synchronized boolean usedBy(AutoCloseable region) {
+    return use == null || use.by(region);
+  }
+
   /** Takes over other memory, and releases the own one. */
   synchronized void replace(KeptMemory replacement) {
     release();
     memory = replacement.memory;
     end = replacement.end;
+    use = replacement.use;
   }
 
   /** Stops keeping the memory, when the device no longer uses it. */

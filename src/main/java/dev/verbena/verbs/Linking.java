@@ -39,9 +39,14 @@ enum Linking {
 
   private static final String FORCED = System.getProperty("dev.verbena.linking", "");
 
-  static Linking of(Device device) {
+  /**
+   * Returns how calls of a device are linked.
+   *
+   * @param sysfsPath the directory of the device in sysfs; empty if it has none
+   */
+  static Linking of(String sysfsPath) {
     return switch (FORCED) {
-      case "" -> USER_SPACE.contains(driver(device)) ? CRITICAL : PLAIN;
+      case "" -> USER_SPACE.contains(driver(sysfsPath)) ? CRITICAL : PLAIN;
       case "critical" -> CRITICAL;
       case "plain" -> PLAIN;
       default ->
@@ -51,11 +56,11 @@ enum Linking {
   }
 
   /** Returns the kernel driver of the hardware of a device; empty for software devices. */
-  private static String driver(Device device) {
-    if (device.sysfsPath().isEmpty()) {
+  static String driver(String sysfsPath) {
+    if (sysfsPath.isEmpty()) {
       return "";
     }
-    Path link = Path.of(device.sysfsPath(), "device", "driver");
+    Path link = Path.of(sysfsPath, "device", "driver");
     try {
       return Files.exists(link) ? link.toRealPath().getFileName().toString() : "";
     } catch (IOException e) {

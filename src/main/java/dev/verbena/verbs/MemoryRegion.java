@@ -19,19 +19,20 @@ import java.util.function.LongSupplier;
 /**
  * A memory region: memory that is registered with a device ({@code struct ibv_mr}).
  *
- * <p>There are three ways to create one:
+ * <p>There are two ways to create one:
  *
  * {@snippet :
  * MemoryRegion owned = pd.allocateMemory(4096, AccessFlag.LOCAL_WRITE); // owns its memory
- * MemoryRegion inArena =
- *     pd.memory(segment).access(AccessFlag.LOCAL_WRITE).closedWith(arena).register();
- * MemoryRegion separate = pd.registerMemory(segment, AccessFlag.LOCAL_WRITE); // close it first
+ * MemoryRegion ofArena = pd.registerMemory(segment, AccessFlag.LOCAL_WRITE);
  * }
  *
- * <p>In the last case close the region before the arena of its memory: until then the device may
- * still write to the pages, and a later write corrupts other data. A work request that names a
- * region whose memory was freed throws {@link IllegalStateException}. Memory that the garbage
- * collector frees, such as that of {@link Arena#ofAuto}, is kept until the region is closed.
+ * <p><b>Memory.</b> The device may write to the memory until the region is closed, so it is not
+ * freed before: closing an arena first closes the regions of its memory. If one cannot be closed,
+ * {@link Arena#close} throws an {@link Error} with the cause, and the memory stays allocated.
+ * Memory that the garbage collector frees, such as that of {@link Arena#ofAuto}, is kept until the
+ * region is closed. Two kinds of memory must be kept by the program: of a confined arena, which
+ * frees its first allocation a moment before the region is closed, and what C code allocated and
+ * frees.
  *
  * <p>Work requests name the region by its {@linkplain #lkey local key}, remote peers by its
  * {@linkplain #rkey remote key}. A region may be used by several threads; {@code reregister}
@@ -83,7 +84,8 @@ public final class MemoryRegion extends Resource {
       long start,
       long length,
       Set<AccessFlag> access) {
-    LongConsumer deregistration = mr -> deregister(domain.verbs(), mr);
+    LongConsumer deregistration =
+        mr -> DeviceLoss.destroy(domain.loss(), () -> deregister(domain.verbs(), mr));
     return create(parents, domain, registration, deregistration, kept, start, length, access);
   }
 
@@ -97,18 +99,29 @@ public final class MemoryRegion extends Resource {
       long length,
       Set<AccessFlag> access) {
     try {
-      return make(
-          parents,
-          registration,
-          mr -> {
-            deregistration.accept(mr);
-            kept.release();
-          },
-          (address, release) ->
-              new MemoryRegion(domain, address, release, kept, start, length, access));
+      MemoryRegion region =
+          make(
+              parents,
+              registration,
+              mr -> {
+                deregistration.accept(mr);
+                kept.release();
+              },
+              (address, release) ->
+                  new MemoryRegion(domain, address, release, kept, start, length, access));
+      region.closeWithArena();
+      return region;
     } catch (Throwable t) {
       kept.release();
       throw t;
+    }
+  }
+
+  private void closeWithArena() {
+    if (!kept.usedBy(this)) {
+      close();
+      throw new IllegalStateException(
+          "the arena of the memory was closed while the memory was being registered");
     }
   }
 
@@ -145,19 +158,14 @@ public final class MemoryRegion extends Resource {
     }
   }
 
-  /** Returns the scope of the memory. */
-  MemorySegment.Scope scope() {
-    return memory.scope();
-  }
-
   /**
-   * Checks that the memory was not freed before the region was closed.
+   * Checks that the memory was not freed, as a confined arena does before it closes the region.
    *
    * @throws IllegalStateException if its arena is closed
    */
   void requireMemory() {
     if (!memory.scope().isAlive()) {
-      throw new IllegalStateException("the memory of " + this + " was freed before the region");
+      throw new IllegalStateException("the arena of the memory of " + this + " is closed");
     }
   }
 
@@ -314,6 +322,7 @@ public final class MemoryRegion extends Resource {
     this.length = memory.byteSize();
     tellMemory();
     revalidateAll();
+    closeWithArena();
   }
 
   /**

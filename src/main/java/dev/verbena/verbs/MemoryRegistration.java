@@ -1,7 +1,6 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_mr_init_attr;
@@ -18,7 +17,7 @@ import java.util.stream.Stream;
  *
  * {@snippet :
  * MemoryRegion region =
- *     pd.memory(segment).access(LOCAL_WRITE, REMOTE_READ).start(0x1000).closedWith(arena).register();
+ *     pd.memory(segment).access(LOCAL_WRITE, REMOTE_READ).start(0x1000).register();
  * }
  *
  * <p>See {@code ibv_reg_mr(3)}.
@@ -37,7 +36,6 @@ public final class MemoryRegistration {
   private DmaHandle dmaHandle;
   private ProviderBuffer buffer;
   private boolean extended;
-  private Arena arena;
 
   private MemoryRegistration(
       ProtectionDomain domain, MemorySegment memory, int dmaBuf, long offset, long length) {
@@ -138,35 +136,6 @@ public final class MemoryRegistration {
   }
 
   /**
-   * Closes the region together with the arena of the memory: just before the memory is freed, so
-   * that the device does not write to freed memory. If the region cannot be closed, {@link
-   * Arena#close} throws an {@link Error} with the cause; the memory then stays allocated.
-   *
-   * @param arena the shared arena of the memory. A confined arena does not free its memory in a
-   *     defined order: close the region before it
-   * @return this
-   * @throws IllegalArgumentException if the memory is of another arena, or if the arena is not a
-   *     shared one
-   */
-  public MemoryRegistration closedWith(Arena arena) {
-    if (!arena.scope().equals(memory.scope())) {
-      throw new IllegalArgumentException("the memory was not allocated from the given arena");
-    }
-    if (!Memory.isClosable(arena.scope())) {
-      throw new IllegalArgumentException(
-          "an automatic or global arena is never closed, nor would the region be: use"
-              + " Arena.ofShared() or ProtectionDomain.allocateMemory");
-    }
-    if (!Memory.isShared(arena.scope())) {
-      throw new IllegalArgumentException(
-          "a confined arena may free the memory before it closes the region: use Arena.ofShared()"
-              + " or ProtectionDomain.allocateMemory, or close the region before the arena");
-    }
-    this.arena = arena;
-    return this;
-  }
-
-  /**
    * Registers the memory: {@code ibv_reg_mr} (as its macro {@code __ibv_reg_mr}), {@code
    * ibv_reg_mr_iova} (as its macro {@code __ibv_reg_mr_iova}), {@code ibv_reg_mr_iova2}, {@code
    * ibv_reg_dmabuf_mr} or {@code ibv_reg_mr_ex}, depending on the options.
@@ -183,52 +152,23 @@ public final class MemoryRegistration {
     KeptMemory kept =
         own != null
             ? KeptMemory.of(own)
-            : arena != null || buffer != null ? KeptMemory.notKept(memory) : KeptMemory.of(memory);
-    MemoryRegion region;
+            : buffer != null ? KeptMemory.notKept(memory) : KeptMemory.of(memory);
     VerbsException failure = null;
     Object begun = FlightEvents.beginRegistration();
     try {
-      region =
-          MemoryRegion.register(
-              Stream.<Resource>of(domain, dmaHandle, buffer).filter(Objects::nonNull).toList(),
-              domain,
-              this::call,
-              kept,
-              startAddress(),
-              length,
-              access);
+      return MemoryRegion.register(
+          Stream.<Resource>of(domain, dmaHandle, buffer).filter(Objects::nonNull).toList(),
+          domain,
+          this::call,
+          kept,
+          startAddress(),
+          length,
+          access);
     } catch (VerbsException e) {
       failure = e;
-      throw AccessRules.explained(e, length, access, domain);
+      throw AccessRules.explained(e, length, access, domain.toString());
     } finally {
       FlightEvents.endRegistration(begun, domain.context().device(), length, access, failure);
-    }
-    if (arena != null) {
-      closeBeforeArena(region);
-    }
-    return region;
-  }
-
-  private void closeBeforeArena(MemoryRegion region) {
-    try {
-      Memory.beforeFree(arena, () -> closeOrKeepMemory(region));
-    } catch (IllegalStateException e) {
-      region.close(); // Another thread has closed the arena: its memory is gone.
-      throw new IllegalStateException(
-          "the arena of the memory was closed while the memory was being registered", e);
-    }
-  }
-
-  /** An arena frees its memory even if an action throws an exception, but not after an error. */
-  private static void closeOrKeepMemory(MemoryRegion region) {
-    try {
-      region.close();
-    } catch (RuntimeException e) {
-      throw new Error(
-          region
-              + " cannot be closed; the memory of its arena stays allocated, since the device"
-              + " may write to it",
-          e);
     }
   }
 

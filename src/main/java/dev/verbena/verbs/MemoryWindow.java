@@ -152,9 +152,7 @@ public final class MemoryWindow extends Resource {
       ibv_mw_bind.wr_id(bind, id);
       ibv_mw_bind.send_flags(bind, rdma_h.IBV_SEND_SIGNALED());
       binding.writeTo(ibv_mw_bind.bind_info(bind));
-      whileOpen(
-          List.of(queuePair, this, binding.region()),
-          () -> domain.verbs().ibv_bind_mw(queuePair.address(), address(), bind.address()));
+      whileOpen(List.of(queuePair, this, binding.region()), () -> queuePair.bind(this, bind));
     }
   }
 

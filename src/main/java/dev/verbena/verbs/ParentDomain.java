@@ -91,7 +91,7 @@ public final class ParentDomain extends ProtectionDomain {
             Stream.<Resource>of(base, threadDomain).filter(Objects::nonNull).toList(),
             () -> allocate(upcalls),
             pd -> {
-              base.verbs().ibv_dealloc_pd(pd);
+              DeviceLoss.destroy(base.loss(), () -> base.verbs().ibv_dealloc_pd(pd));
               upcalls.close();
             },
             (address, release) -> new ParentDomain(base, threadDomain, address, release));

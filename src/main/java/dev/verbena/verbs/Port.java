@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
@@ -148,7 +149,19 @@ public final class Port {
    * @throws IllegalStateException if the port has no GID
    */
   public GidChoice chooseGid() {
-    return GidChoice.of(this, null);
+    return GidChoice.of(this, null, null);
+  }
+
+  /**
+   * Returns the GID to reach a peer from: that of the address which the kernel would send from,
+   * with several VLANs or subnets on the port.
+   *
+   * @param peer an IP address of the peer
+   * @return the choice and its reason
+   * @throws IllegalStateException if the port has no GID of the address family of the peer
+   */
+  public GidChoice chooseGidToward(InetAddress peer) {
+    return GidChoice.of(this, null, Objects.requireNonNull(peer, "peer"));
   }
 
   /**
@@ -160,7 +173,7 @@ public final class Port {
    *     GIDs
    */
   public GidChoice chooseGid(InetAddress source) {
-    return GidChoice.of(this, source);
+    return GidChoice.of(this, source, null);
   }
 
   /**

@@ -215,9 +215,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    * requires.
    */
   private void requireWhole() {
-    if (!addressed && limits.type() == QueuePairType.UD) {
+    if (!addressed && limits.type().isAddressed()) {
       throw new IllegalStateException(
-          opcode + " has no address handle, which a UD queue pair requires: call to()");
+          opcode
+              + " has no address handle, which a "
+              + limits.type()
+              + " queue pair requires: call to()");
     }
     if (!addressed && limits.type() == QueuePairType.XRC_SEND && takesTarget(opcode)) {
       throw new IllegalStateException(
@@ -598,9 +601,9 @@ public final class Posting extends DataPathUser implements AutoCloseable {
    */
   public Posting to(AddressHandle handle, int number, int key) {
     section.requireOpenHere();
-    if (limits.type() != QueuePairType.UD && limits.type() != QueuePairType.DRIVER) {
+    if (!limits.type().isAddressed() && limits.type() != QueuePairType.DRIVER) {
       throw new IllegalStateException(
-          "only datagrams of UD queue pairs have a destination: "
+          "only requests of UD and SRD queue pairs have a destination: "
               + queuePair
               + " is "
               + limits.type());

@@ -80,20 +80,25 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @throws VerbsException for example ENOMEM if the limit of locked memory is reached
    */
   public MemoryRegion allocateMemory(long size, AccessFlag... access) {
-    requireOpen();
-    OwnMemory own = new OwnMemory(size);
-    try {
-      return MemoryRegistration.ofOwn(this, own).access(access).register();
-    } catch (Throwable t) {
-      own.free();
-      throw t;
-    }
+    return memory(size).access(access).allocate();
   }
 
   /**
-   * Registers memory: {@code ibv_reg_mr}. Its pages are pinned until the region is closed, and the
-   * region must be closed before the arena of the memory. {@link MemoryRegistration#closedWith}
-   * closes both in that order; with {@link #allocateMemory} there is no separate arena.
+   * Returns a builder of a region that owns its memory, with the choice of huge pages, the NUMA
+   * node and the alignment.
+   *
+   * @param size the size in bytes
+   * @return the builder
+   * @throws IllegalArgumentException if the size is not positive
+   */
+  public MemoryAllocation memory(long size) {
+    return new MemoryAllocation(this, size);
+  }
+
+  /**
+   * Registers memory: {@code ibv_reg_mr}. Its pages are pinned until the region is closed. Closing
+   * the arena of the memory closes the region before; {@link MemoryRegion} says which memory the
+   * program must keep itself.
    *
    * @param memory native memory: of an arena, of a mapped file, or allocated by C code
    * @param access the allowed operations besides local reads
@@ -155,7 +160,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
           flags, () -> verbs().__ibv_reg_mr(address(), 0, -1, (int) Flags.mask(flags)));
     } catch (VerbsException e) {
       throw context.deviceAttributes().onDemandPaging().implicit()
-          ? AccessRules.explained(e, -1, flags, this)
+          ? AccessRules.explained(e, -1, flags, toString())
           : e.explained(
               context.device() + " does not support registration of the whole address space");
     }

@@ -1,10 +1,13 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.Ece;
+import dev.verbena.internal.ListedSendCalls;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.NativeQueuePairCalls;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.jfr.FlightEvents;
@@ -17,9 +20,12 @@ import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
+import java.util.function.ObjIntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,10 +65,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final QueuePairCalls calls;
   private final QueuePairSetup setup = new QueuePairSetup(this);
   private final QueueLimits sends;
-  private final QueueLimits receives;
   private final boolean sendsItself;
-  private final boolean receivesItself;
+
+  /** Null if there is no receive queue of its own. */
+  private final @Nullable ReceivePosts receives;
+
   private final @Nullable Posting posting;
+
+  /** Posts lists instead of {@code ibv_post_send}, whose structs lack what an SRD request has. */
+  private final @Nullable ListedSendCalls listed;
 
   /**
    * Returns a queue pair that C code created, for example librdmacm, and that another function
@@ -92,8 +103,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
           },
           qp -> release.run(),
           (qp, destruction) ->
-              new QueuePair(
-                  new Made(domain.context(), domain, qp, capacity, Set.of(), false, destruction)));
+              new QueuePair(new Made(domain.context(), domain, qp, capacity, destruction)));
     } catch (Throwable t) {
       if (!isAdopted[0]) { // For example, a parent is closed already.
         release.run();
@@ -107,61 +117,103 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     MemorySegment qp = Memory.at(made.address(), ibv_qp.sizeof());
     this.context = made.context();
     this.domain = made.domain();
-    this.type = Codes.of(QueuePairType.class, ibv_qp.qp_type(qp), QueuePairType.DRIVER);
+    int code = ibv_qp.qp_type(qp);
+    this.type =
+        code == QueuePairType.DRIVER.code()
+            ? made.driverType()
+            : Codes.of(QueuePairType.class, code, QueuePairType.DRIVER);
     this.capacity = made.capacity();
     this.sendOperations = made.sendOperations();
     this.groups = made.groups();
     this.number = ibv_qp.qp_num(qp);
-    this.calls = new QueuePairCalls(made.address(), context.criticalCalls());
+    this.calls = made.calls();
     ProtectionDomain root = domain == null ? null : domain.root();
     this.sends = new QueueLimits(this, root, type, capacity.sendSges(), capacity.maxInlineData());
-    this.receives = new QueueLimits(this, root, null, capacity.receiveSges(), 0);
     this.sendsItself = !made.spreads() && ibv_qp.send_cq(qp).address() != 0;
-    this.receivesItself =
+    boolean receivesItself =
         !made.spreads()
             && ibv_qp.recv_cq(qp).address() != 0
             && ibv_qp.srq(qp).address() == 0
             && type != QueuePairType.XRC_SEND
             && type != QueuePairType.XRC_RECV;
+    this.receives =
+        receivesItself
+            ? new ReceivePosts(
+                new QueueLimits(this, root, null, capacity.receiveSges(), 0),
+                "ibv_post_recv",
+                calls::ibv_post_recv,
+                (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
+            : null;
     this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
+    this.listed =
+        type == QueuePairType.SRD
+            ? new ListedSendCalls(
+                context.verbs().ibv_qp_to_qp_ex(made.address()), context.linking().isCritical())
+            : null;
   }
 
   /**
    * A queue pair that was created by a C function: its capacity, and how it is destroyed.
    *
+   * @param driverType the type if that of the C struct is DRIVER
    * @param spreads whether it distributes packets over work queues and has no queues itself
    */
   record Made(
       Context context,
       ProtectionDomain domain,
       long address,
+      QueuePairType driverType,
       QueuePairCapacity capacity,
       Set<SendOperation> sendOperations,
       boolean spreads,
       Runnable destroy,
-      MulticastGroups groups) {
+      MulticastGroups groups,
+      QueuePairCalls calls) {
 
     Made(
         Context context,
         ProtectionDomain domain,
         long address,
+        QueuePairType driverType,
         QueuePairCapacity capacity,
         Set<SendOperation> sendOperations,
         boolean spreads,
+        Runnable destroy,
+        QueuePairCalls calls) {
+      this(
+          context,
+          domain,
+          address,
+          driverType,
+          capacity,
+          sendOperations,
+          spreads,
+          destroy,
+          new MulticastGroups(context.verbs(), address),
+          calls);
+    }
+
+    /** A queue pair without a send queue of {@code ibv_wr_*}, whose owner is C code. */
+    Made(
+        Context context,
+        @Nullable ProtectionDomain domain,
+        long address,
+        QueuePairCapacity capacity,
         Runnable destroy) {
       this(
           context,
           domain,
           address,
+          QueuePairType.DRIVER,
           capacity,
-          sendOperations,
-          spreads,
+          Set.of(),
+          false,
           destroy,
-          new MulticastGroups(context.verbs(), address));
+          new NativeQueuePairCalls(address, context.criticalCalls()));
     }
 
     void release() {
-      groups.leaveAndThen(destroy);
+      groups.leaveAndThen(() -> calls.destroy(destroy));
     }
   }
 
@@ -183,14 +235,13 @@ public final class QueuePair extends Resource implements ReceiveQueue {
           () -> context.verbs().ibv_open_qp(context.address(), attr.address()),
           context.verbs()::ibv_destroy_qp,
           (address, release) ->
-              new QueuePair(
-                  new Made(
-                      context, null, address, QueuePairCapacity.NONE, Set.of(), false, release)));
+              new QueuePair(new Made(context, null, address, QueuePairCapacity.NONE, release)));
     }
   }
 
   /**
-   * Posts all send requests of a list: {@code ibv_post_send}.
+   * Posts all send requests of a list: {@code ibv_post_send}, or on an SRD queue pair {@code
+   * ibv_wr_start}, three {@code ibv_wr_*} functions for each request, and {@code ibv_wr_complete}.
    *
    * @param list formatted send requests
    * @return the number of requests that were posted, from the first one on; less than all if the
@@ -228,20 +279,54 @@ public final class QueuePair extends Resource implements ReceiveQueue {
         if (!list.isValidated(this, from, count)) {
           requireSendQueue();
           list.validate(sends, from, count);
+          if (listed != null) {
+            list.requireOperations(sendOperations, from, count);
+          }
         }
         requireNoPosting();
       }
       if (count == 0) {
         return 0;
       }
+      if (listed != null) {
+        return postListed(list, from, count);
+      }
       int errno = calls.ibv_post_send(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0
-          ? count
-          : posted("ibv_post_send", errno, QueuePairState.RTS, list, from, count);
+      return errno == 0 ? count : posted(errno, list, from, count);
     } finally {
       entry.leave();
     }
+  }
+
+  /**
+   * Posts the longest of the ranges {@code count}, {@code count / 2}, ... that fits into the queue:
+   * {@code ibv_wr_complete} posts all requests or none.
+   */
+  private int postListed(SendList list, int from, int count) {
+    long first = list.chain(from, count);
+    int posted = count;
+    int errno = Math.abs(listed.post(first, posted));
+    while (errno == Errno.ENOMEM && posted > 1) {
+      posted /= 2;
+      errno = Math.abs(listed.post(first, posted));
+    }
+    list.memory.keep();
+    if (errno == 0) {
+      return posted;
+    }
+    requireReached(QueuePairState.RTS, "ibv_wr_complete", errno);
+    if (errno == Errno.ENOMEM) {
+      return 0;
+    }
+    throw new VerbsException(
+        "ibv_wr_complete",
+        errno,
+        count
+            + " requests on "
+            + this
+            + ", none was posted: RDMA operations have one SGE, and inline data only with the flag"
+            + " INLINE_WRITE");
   }
 
   /**
@@ -282,25 +367,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   @Override
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
-    DataPathEntry entry = list.enter();
-    try {
-      if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
-        if (!receivesItself) {
-          throw new IllegalStateException(this + " has no receive queue of its own");
-        }
-        list.validate(receives, from, count);
-      }
-      if (count == 0) {
-        return 0;
-      }
-      int errno = calls.ibv_post_recv(list.chain(from, count), list.badRequestWord());
-      list.memory.keep();
-      return errno == 0
-          ? count
-          : posted("ibv_post_recv", errno, QueuePairState.INIT, list, from, count);
-    } finally {
-      entry.leave();
+    if (receives == null) {
+      requireOpen();
+      throw new IllegalStateException(this + " has no receive queue of its own");
     }
+    return receives.post(list, from, count);
   }
 
   /**
@@ -328,6 +399,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public QueuePairCapacity capacity() {
     return capacity;
+  }
+
+  /**
+   * Returns whether Java code posts to the queue pair: see {@link CompletionQueue.Builder#direct}.
+   *
+   * @return true if its completion queues are direct
+   */
+  public boolean isDirect() {
+    return calls.isDirect();
   }
 
   /**
@@ -459,7 +539,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /**
    * Resets the queue pair: transitions it from any state to RESET. All outstanding work requests
-   * and their completions are discarded.
+   * and their completions are discarded; to get them first, see {@link #failAndDrain}. The queue
+   * pair then has another PSN, and chooses its GID again: exchange the {@linkplain #localAddress
+   * addresses} again before it is connected.
+   *
+   * @throws IllegalStateException on an EFA, whose provider does not discard them
    */
   public void reset() {
     modify(QueuePairAttributes.builder().state(QueuePairState.RESET).build());
@@ -473,6 +557,42 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     modify(QueuePairAttributes.builder().state(QueuePairState.ERR).build());
   }
 
+  /**
+   * Throws for libefa, which forgets its outstanding requests in state RESET: if their completions
+   * are polled afterwards, it writes outside its memory, and posts more than the queue holds. Also
+   * for SRD on a software device, as a program that does it would not run on an EFA.
+   */
+  private void requireResettable() {
+    if (storedState() != QueuePairState.RESET
+        && (type == QueuePairType.SRD
+            || Linking.driver(context.device().sysfsPath()).equals("efa"))) {
+      throw new IllegalStateException(
+          this
+              + " cannot be reset, as libefa would write outside its memory when completions of"
+              + " earlier requests are polled: close it and create another one");
+    }
+  }
+
+  /**
+   * Ends all outstanding work: transitions the queue pair to ERR, as {@link #fail} does, and polls
+   * its completion queues until each request that was posted has completed. Then the memory of the
+   * requests can be used again, and the queue pair be reset or closed without losing a completion.
+   * No other thread may post to the queue pair meanwhile.
+   *
+   * <p>Requests of a shared receive queue are not drained; after {@link
+   * AsyncEventType#QP_LAST_WQE_REACHED} the queue pair has none of them.
+   *
+   * @param limit the maximum time; a device that was lost may never complete its work
+   * @param completed is called with each work completion that is polled, also of other queue pairs
+   *     that have the same completion queues: the completions, and the index in them
+   * @throws RdmaTimeoutException if the limit expires before
+   * @throws IllegalStateException if the queue pair is not of type RC or UC, has never been
+   *     connected, or its completion queues are not known
+   */
+  public void failAndDrain(Duration limit, ObjIntConsumer<Completions> completed) {
+    new Drain(this, Objects.requireNonNull(completed, "completed")).run(limit);
+  }
+
   /** Returns whether a transition of this transport service requires an attribute. */
   boolean needs(QueuePairState from, QueuePairState to, QueuePairAttribute attribute) {
     return StateTable.required(type, from, to).contains(attribute);
@@ -483,7 +603,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     StateTable.explain(type, from, attributes.state(), attributes.mask())
         .ifPresent(
             fault -> {
-              throw new IllegalStateException(this + ": " + fault);
+              QueuePairState actual = state();
+              throw new IllegalStateException(
+                  actual == from
+                      ? this + ": " + fault
+                      : "%s is in state %s; the transition to %s is from state %s"
+                          .formatted(this, actual, attributes.state(), from));
             });
     modify(attributes);
   }
@@ -504,6 +629,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
         attributes.mask().contains(QueuePairAttribute.STATE) ? attributes.state() : null;
     if (to == QueuePairState.RESET) {
       requireNoCursor("resetting " + this);
+      requireResettable();
     }
     VerbsException failure = null;
     Object begun = to == null ? null : FlightEvents.beginTransition();
@@ -514,12 +640,18 @@ public final class QueuePair extends Resource implements ReceiveQueue {
               context
                   .verbs()
                   .ibv_modify_qp(address(), attributes.address(), attributes.maskBits()));
+      if (to == QueuePairState.RESET) {
+        calls.wasReset();
+      }
     } catch (VerbsException e) {
       failure = e;
       throw new ModifyFailure(this, attributes).explain(e);
     } finally {
       FlightEvents.endTransition(begun, context.device(), number, type, from, to, failure);
       Reference.reachabilityFence(attributes); // It owns the struct that C reads.
+    }
+    if (to == QueuePairState.RESET) {
+      setup.renew();
     }
   }
 
@@ -703,17 +835,28 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     }
   }
 
+  /** Binds a memory window of type 1: {@code ibv_bind_mw}. */
+  void bind(MemoryWindow window, MemorySegment bind) {
+    if (!calls.isDirect()) {
+      context.verbs().ibv_bind_mw(address(), window.address(), bind.address());
+      return;
+    }
+    int errno = calls.ibv_bind_mw(window.address(), bind.address());
+    if (errno != 0) {
+      throw new VerbsException("ibv_bind_mw", errno);
+    }
+  }
+
   /** Returns the state that {@code ibv_modify_qp} stores, which is not queried from the device. */
   private QueuePairState storedState() {
     return Codes.of(QueuePairState.class, Memory.getInt(address() + STATE), QueuePairState.UNKNOWN);
   }
 
   /** Returns the number of requests that were posted, or throws the exception of a failed post. */
-  private int posted(
-      String function, int result, QueuePairState needed, RequestList list, int from, int count) {
+  private int posted(int result, SendList list, int from, int count) {
     list.readBadRequest(from, count);
-    requireReached(needed, function, Math.abs(result));
-    return PostFailure.posted(function, result, this, list, from, count);
+    requireReached(QueuePairState.RTS, "ibv_post_send", Math.abs(result));
+    return PostFailure.posted("ibv_post_send", result, this, list, from, count);
   }
 
   /**

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.DirectQueues;
+import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
@@ -10,8 +12,10 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +39,7 @@ public final class QueuePairBuilder {
   private final @Nullable ProtectionDomain domain;
   private final @Nullable XrcDomain xrcDomain;
   private final QueuePairType type;
+  private final LongUnaryOperator creation;
   private @Nullable CompletionQueue sendCompletions;
   private @Nullable CompletionQueue receiveCompletions;
   private @Nullable SharedReceiveQueue sharedReceiveQueue;
@@ -48,21 +53,41 @@ public final class QueuePairBuilder {
   private @Nullable ReceiveHash hash;
 
   QueuePairBuilder(ProtectionDomain domain, QueuePairType type) {
+    this(domain, null, type, null);
     if (type == QueuePairType.XRC_RECV) {
       throw new IllegalArgumentException(
           "XRC_RECV queue pairs are created on an XRC domain: XrcDomain.createQueuePair()");
     }
-    this.context = domain.context();
-    this.domain = domain;
-    this.xrcDomain = null;
-    this.type = type;
+    if (type == QueuePairType.SRD) {
+      throw new IllegalArgumentException(
+          "SRD queue pairs are created by libefa: EfaDevice.queuePair()");
+    }
   }
 
   QueuePairBuilder(XrcDomain domain) {
-    this.context = domain.context();
-    this.domain = null;
-    this.xrcDomain = domain;
-    this.type = QueuePairType.XRC_RECV;
+    this(null, domain, QueuePairType.XRC_RECV, null);
+  }
+
+  /**
+   * A builder of a queue pair that another function than {@code ibv_create_qp_ex} creates.
+   *
+   * @param creation creates it from the address of a {@code struct ibv_qp_init_attr_ex}; returns
+   *     the {@code struct ibv_qp}, which {@code ibv_destroy_qp} destroys; null: {@code
+   *     ibv_create_qp_ex}
+   */
+  QueuePairBuilder(
+      @Nullable ProtectionDomain domain,
+      @Nullable XrcDomain xrcDomain,
+      QueuePairType type,
+      @Nullable LongUnaryOperator creation) {
+    this.context = domain == null ? xrcDomain.context() : domain.context();
+    this.domain = domain;
+    this.xrcDomain = xrcDomain;
+    this.type = type;
+    this.creation =
+        creation == null
+            ? attr -> context.verbs().ibv_create_qp_ex(context.address(), attr)
+            : creation;
   }
 
   /**
@@ -117,12 +142,17 @@ public final class QueuePairBuilder {
 
   /**
    * Sets the operations that can be posted through the {@code ibv_wr_*} interface: {@code
-   * send_ops_flags}. The default is none.
+   * send_ops_flags}. The default is none; on an EFA all that the device has.
    *
-   * @param operations the operations
+   * @param operations the operations; on an EFA at least one
    * @return this
    */
   public QueuePairBuilder sendOperations(SendOperation... operations) {
+    if (type == QueuePairType.SRD && operations.length == 0) {
+      throw new IllegalArgumentException(
+          "an SRD queue pair posts through the ibv_wr_* interface only: name at least one"
+              + " operation");
+    }
     this.sendOperations = Set.of(operations);
     return this;
   }
@@ -212,7 +242,7 @@ public final class QueuePairBuilder {
       writeTo(attr, arena);
       return Resource.make(
           parents(),
-          () -> context.verbs().ibv_create_qp_ex(context.address(), attr.address()),
+          () -> creation.applyAsLong(attr.address()),
           context.verbs()::ibv_destroy_qp,
           (address, release) -> made(attr, address, release));
     } catch (VerbsException e) {
@@ -261,10 +291,46 @@ public final class QueuePairBuilder {
     QueuePair queuePair =
         new QueuePair(
             new QueuePair.Made(
-                context, domain, address, real, sendOperations, table != null, releaseAndForget));
+                context,
+                domain,
+                address,
+                type,
+                real,
+                sendOperations,
+                table != null,
+                releaseAndForget,
+                calls(address, real)));
     expect(ofSends, queuePair, sends);
     expect(ofReceives, queuePair, receives);
     return queuePair;
+  }
+
+  private QueuePairCalls calls(long address, QueuePairCapacity real) {
+    return new DirectChoice(
+            context, sendCompletions, receiveCompletions, sharedReceiveQueue, directObstacle())
+        .calls(
+            address,
+            new DirectQueues.Shape(
+                type.code(),
+                signalAll,
+                real.sendRequests(),
+                real.sendSges(),
+                real.maxInlineData()));
+  }
+
+  /** Returns why the queue pair itself cannot be direct; empty if it can. */
+  private Optional<String> directObstacle() {
+    boolean hasType =
+        type == QueuePairType.RC || type == QueuePairType.UC || type == QueuePairType.UD;
+    if (!hasType) {
+      return Optional.of("its type is " + type + ", not RC, UC or UD");
+    }
+    if (!sendOperations.isEmpty()) {
+      return Optional.of("it has sendOperations, which the provider posts");
+    }
+    return flags.isEmpty() && sourceNumber.isEmpty() && maxTsoHeader.isEmpty()
+        ? Optional.empty()
+        : Optional.of("it has creation flags, a source QPN or TSO");
   }
 
   private static void expect(CompletionQueue queue, QueuePair queuePair, int requests) {

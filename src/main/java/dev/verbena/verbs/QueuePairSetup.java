@@ -12,7 +12,10 @@ import java.util.Set;
  *
  * <p>Every setting has a default: the first active port, the GID that {@link GidChoice} prefers,
  * the largest MTU and number of RDMA reads that both ends support, and common values for timeouts
- * and retry counts. The settings belong to the queue pair and are kept when it is reset.
+ * and retry counts. The settings belong to the queue pair and are kept when it is reset. What was
+ * not set is then chosen again: the port, the GID, which may have changed meanwhile, and the PSN,
+ * since packets of the earlier connection may still be on their way. So both sides exchange their
+ * addresses again after a reset.
  *
  * {@snippet :
  * queuePair
@@ -40,12 +43,15 @@ public final class QueuePairSetup {
   private static final int QUEUE_KEY = 0x1111_1111;
 
   private final QueuePair queuePair;
+  private Integer portNumber;
   private Port port;
   private Integer gidIndex;
   private InetAddress source;
+  private InetAddress peer;
   private GidChoice choice;
   private Mtu mtu;
   private Set<AccessFlag> access;
+  private Integer givenPsn;
   private int psn = InitialPsn.next();
   private int queueKey = QUEUE_KEY;
   private int pkeyIndex;
@@ -75,6 +81,7 @@ public final class QueuePairSetup {
    */
   public QueuePairSetup port(int number) {
     this.port = context().port(number);
+    this.portNumber = number;
     this.choice = null;
     return this;
   }
@@ -105,6 +112,25 @@ public final class QueuePairSetup {
   }
 
   /**
+   * Sets an IP address of the remote side, so that the local GID is that of the address which the
+   * kernel would send from: with several VLANs or subnets on a port, the others do not reach it. A
+   * GID or a source address that is set has precedence.
+   *
+   * {@snippet :
+   * queuePair.setup().toward(socket.getInetAddress()); // the TCP connection for the addresses
+   * out.write(queuePair.localAddress().toBytes());
+   * }
+   *
+   * @param address an address of the remote host, in the subnet of its RDMA device
+   * @return this
+   */
+  public QueuePairSetup toward(InetAddress address) {
+    this.peer = Objects.requireNonNull(address, "address");
+    this.choice = null;
+    return this;
+  }
+
+  /**
    * Sets an upper limit of the path MTU; the ports at both ends limit it in any case.
    *
    * @param limit the MTU
@@ -118,7 +144,9 @@ public final class QueuePairSetup {
   /**
    * Sets the remote operations that the queue pair allows. The memory region must allow them, too.
    * The default is all RDMA writes, reads and atomics that the transport service and the device
-   * support.
+   * support, as with RDMA CM: the access rights and the remote key of each region decide what the
+   * remote side can do, and regions allow none unless asked. A queue pair that only sends messages
+   * needs none: {@code access()}.
    *
    * @param flags REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
    * @return this
@@ -129,18 +157,22 @@ public final class QueuePairSetup {
   }
 
   /**
-   * Sets the packet sequence number of the first packet to be sent. The default is random.
+   * Sets the packet sequence number of the first packet to be sent. The default is random, and
+   * another one after each {@linkplain QueuePair#reset reset}.
    *
    * @param number 24 bits
    * @return this
    */
   public QueuePairSetup psn(int number) {
     this.psn = Ranges.bits(number, 24, "a PSN");
+    this.givenPsn = number;
     return this;
   }
 
   /**
-   * Sets the Q_Key that datagrams must carry to be received. The default is 0x11111111.
+   * Sets the Q_Key that datagrams must carry to be received. The default is 0x11111111, as in the
+   * programs of rdma-core and in its tests: it keeps datagrams for others away, but is no secret,
+   * as no Q_Key is: each packet contains it. All receivers of a multicast group must have the same.
    *
    * @param value the Q_Key; one with the most significant bit set needs privileges
    * @return this
@@ -300,7 +332,7 @@ public final class QueuePairSetup {
     if (choice == null) {
       choice =
           gidIndex == null
-              ? GidChoice.of(port(), source)
+              ? GidChoice.of(port(), source, peer)
               : new GidChoice(
                   port().gidEntry(gidIndex), port().attributes().lid(), "set by its index");
     }
@@ -310,15 +342,23 @@ public final class QueuePairSetup {
   /**
    * Returns the address of the queue pair, which the remote side needs to connect to it.
    *
-   * @return the address; the same until a setting is changed
+   * @return the address; the same until a setting is changed or the queue pair is reset
    */
   public QueuePairAddress address() {
     return QueuePairAddress.of(queuePair.number(), choice().gid())
+        .withGidType(choice().entry().type())
         .withPsn(psn)
         .withLid(choice().lid())
         .withMtu(localMtu())
         .withReads(readsAsTarget(context().deviceAttributes()))
-        .withQueueKey(queuePair.type() == QueuePairType.UD ? queueKey : 0);
+        .withQueueKey(queuePair.type().isAddressed() ? queueKey : 0);
+  }
+
+  /** The queue pair was reset: chooses again what was not set. */
+  void renew() {
+    psn = givenPsn == null ? InitialPsn.next() : givenPsn;
+    choice = null;
+    port = portNumber == null ? null : port;
   }
 
   private Mtu localMtu() {
@@ -352,15 +392,15 @@ public final class QueuePairSetup {
   /** Returns the path to a remote queue pair, as the link layer and the subnets require it. */
   AddressVector pathTo(QueuePairAddress remote) {
     GidChoice local = choice();
-    boolean sameSubnet = local.gid().subnetPrefix() == remote.gid().subnetPrefix();
-    boolean global = local.isGlobal() || !sameSubnet || port().attributes().isGlobalRouteRequired();
+    boolean global = local.isGlobal() || port().attributes().isGlobalRouteRequired();
+    local
+        .mismatch(remote.gid(), remote.gidType())
+        .ifPresent(
+            fault -> {
+              throw new IllegalArgumentException(fault);
+            });
     if (local.isGlobal()) {
-      GidChoice.mismatch(local.gid(), remote.gid())
-          .ifPresent(
-              fault -> {
-                throw new IllegalArgumentException(
-                    fault + "; set a local GID of the same address family: setup().gid(index)");
-              });
+      requireRoute(local.entry(), remote.gid());
     }
     int number = port().number();
     if (!global) {
@@ -372,6 +412,21 @@ public final class QueuePairSetup {
             .withHopLimit(hopLimit)
             .withTrafficClass(trafficClass);
     return AddressVector.global(number, route).withLid(remote.lid()).withServiceLevel(serviceLevel);
+  }
+
+  /** Throws if packets to the remote side leave by the network interface of another local GID. */
+  private void requireRoute(GidEntry local, Gid remote) {
+    if (gidIndex != null || source != null || peer != null || remote.isLinkLocal()) {
+      return;
+    }
+    GidEntry routed = port().chooseGidToward(remote.toInetAddress()).entry();
+    if (routed.interfaceIndex() != local.interfaceIndex()) {
+      throw new IllegalArgumentException(
+          ("packets to the remote GID %s leave by another network interface than that of %s: call"
+                  + " setup().toward(address) before localAddress(), with an address of the remote"
+                  + " host; it chooses %s")
+              .formatted(remote, local, routed));
+    }
   }
 
   private QueuePairAttributes.Builder local() {
@@ -433,7 +488,7 @@ public final class QueuePairSetup {
       throw new IllegalStateException(
           queuePair.type() + " queue pairs are connected to a peer: use connect(remote)");
     }
-    toReadyToSend(local());
+    toReadyToSend(local().rnrRetryCount(rnrRetryCount));
   }
 
   private void toReadyToSend(QueuePairAttributes.Builder attributes) {
@@ -449,11 +504,19 @@ public final class QueuePairSetup {
     step(attributes, QueuePairState.RTR, QueuePairState.RTS);
   }
 
-  /** One state transition, with those of the attributes that it requires. */
+  /**
+   * One state transition, with those of the attributes that it requires. For SRD the RNR retry
+   * count is an option, which not all devices have: only a limit is set.
+   */
   private void step(
       QueuePairAttributes.Builder attributes, QueuePairState from, QueuePairState to) {
     Set<QueuePairAttribute> needed = new HashSet<>(StateTable.required(queuePair.type(), from, to));
     needed.add(QueuePairAttribute.STATE);
+    if (queuePair.type() == QueuePairType.SRD
+        && to == QueuePairState.RTS
+        && rnrRetryCount != RNR_RETRY_COUNT) {
+      needed.add(QueuePairAttribute.RNR_RETRY);
+    }
     queuePair.modify(attributes.state(to).only(needed));
   }
 }

@@ -23,7 +23,12 @@ public enum QueuePairType implements Codes.Code {
   XRC_SEND(rdma_h.IBV_QPT_XRC_SEND()),
   /** Extended reliable connection (XRC), receive side. */
   XRC_RECV(rdma_h.IBV_QPT_XRC_RECV()),
-  /** A provider-specific service. */
+  /**
+   * Scalable reliable datagram (SRD) of Amazon's EFA: any remote queue pair, acknowledged, in no
+   * order. {@code dev.verbena.efa} creates such queue pairs; in C they are {@code IBV_QPT_DRIVER}.
+   */
+  SRD(rdma_h.IBV_QPT_DRIVER()),
+  /** Another provider-specific service. */
   DRIVER(rdma_h.IBV_QPT_DRIVER());
 
   private final int code;
@@ -50,8 +55,13 @@ public enum QueuePairType implements Codes.Code {
   public boolean isConnected() {
     return switch (this) {
       case RC, UC, XRC_SEND, XRC_RECV -> true;
-      case UD, RAW_PACKET, DRIVER -> false;
+      case UD, SRD, RAW_PACKET, DRIVER -> false;
     };
+  }
+
+  /** Returns whether each send request of a queue pair of this type names its destination. */
+  boolean isAddressed() {
+    return this == UD || this == SRD;
   }
 
   /** Returns the types of a mask of device capabilities. */

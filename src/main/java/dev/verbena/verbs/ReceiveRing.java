@@ -14,15 +14,21 @@ import java.util.Objects;
  * }
  * }
  *
- * <p>The ring sets the {@code wr_id} of each request to its index. The completion queue must only
- * contain completions of the ring, and nothing else may be posted to the receive queue. The program
- * polls, either continuously or with a {@link CompletionWaiter}. Nothing is allocated.
+ * <p>The ring sets the {@code wr_id} of each request to its index, and no completion of another
+ * request may be passed to it. If the completion queue also has completions of other requests, such
+ * as sends, {@linkplain #ReceiveRing(ReceiveQueue, ReceiveList, long) choose a first id}: the ring
+ * then passes over completions with other ids, and {@link #owns} tells them apart. Nothing else may
+ * be posted to the receive queue. With a shared receive queue, a {@link QueuePairMap} has the
+ * object of each queue pair. The program polls, either continuously or with a {@link
+ * CompletionWaiter}. Nothing is allocated.
  *
  * <p>A ring is used by one thread at a time.
  */
 public final class ReceiveRing {
   private final ReceiveQueue queue;
   private final ReceiveList requests;
+  private final long firstId;
+  private final boolean skipsOthers;
 
   /** The range of requests that were handled and not yet posted again. */
   private int from;
@@ -36,11 +42,41 @@ public final class ReceiveRing {
    * @param requests the receive requests; their ids are set
    */
   public ReceiveRing(ReceiveQueue queue, ReceiveList requests) {
+    this(queue, requests, 0, false);
+  }
+
+  /**
+   * Creates a ring for a completion queue that other requests use, too. Nothing is posted yet.
+   *
+   * @param queue the queue that the requests are posted to
+   * @param requests the receive requests; their ids are set
+   * @param firstId the id of the first request, which the others follow: ids that no other request
+   *     of the completion queue has
+   */
+  public ReceiveRing(ReceiveQueue queue, ReceiveList requests, long firstId) {
+    this(queue, requests, firstId, true);
+  }
+
+  private ReceiveRing(ReceiveQueue queue, ReceiveList requests, long firstId, boolean skipsOthers) {
     this.queue = Objects.requireNonNull(queue, "queue");
     this.requests = requests;
+    this.firstId = firstId;
+    this.skipsOthers = skipsOthers;
     for (int i = 0; i < requests.size(); i++) {
-      requests.id(i, i);
+      requests.id(i, firstId + i);
     }
+  }
+
+  /**
+   * Returns whether a completion is of a receive request of this ring.
+   *
+   * @param completions the polled completions
+   * @param index the index of the completion
+   * @return true if its id is one of the ring's
+   */
+  public boolean owns(Completions completions, int index) {
+    long number = completions.id(index) - firstId;
+    return number >= 0 && number < requests.size();
   }
 
   /**
@@ -61,14 +97,17 @@ public final class ReceiveRing {
    * @param completions the polled completions
    * @param handler the handler, called for each receive request
    * @return the number of requests that were posted again
-   * @throws IllegalStateException if a completion does not belong to this ring, or if the queue is
-   *     full
+   * @throws IllegalStateException if a completion does not belong to this ring, which has no chosen
+   *     first id, or if the queue is full
    */
   public int handle(Completions completions, ReceiveHandler handler) {
     Objects.requireNonNull(handler, "handler");
     int posted = 0;
     Throwable failure = null;
     for (int i = 0; i < completions.count(); i++) {
+      if (skipsOthers && !owns(completions, i)) {
+        continue;
+      }
       try {
         int request = request(completions, i);
         boolean good = completions.isSuccess(i);
@@ -90,15 +129,14 @@ public final class ReceiveRing {
   }
 
   private int request(Completions completions, int index) {
-    long id = completions.id(index);
-    if (id < 0 || id >= requests.size()) {
+    if (!owns(completions, index)) {
       throw new IllegalStateException(
           "completion with id "
-              + id
+              + completions.id(index)
               + " does not belong to the ring: its ids are 0 to "
               + (requests.size() - 1));
     }
-    return (int) id;
+    return (int) (completions.id(index) - firstId);
   }
 
   private void add(int request) {

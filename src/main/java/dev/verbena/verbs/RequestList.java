@@ -4,9 +4,7 @@ import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
-import java.util.Arrays;
 import java.util.Objects;
 
 /**
@@ -38,11 +36,6 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   private static final long REQUESTS = 64;
 
-  /**
-   * A list whose requests name memory of more scopes than this is validated again after each patch.
-   */
-  private static final int MOST_SCOPES = 4;
-
   final Block memory;
   private final int maxSges;
   private final int requestShift;
@@ -64,11 +57,6 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private int validatedTo;
   private ProtectionDomain validatedDomain;
   private int validatedInlineData;
-
-  /** As long as these scopes are alive, so is the memory that the validated requests name. */
-  private MemorySegment.Scope[] scopes = new MemorySegment.Scope[MOST_SCOPES];
-
-  private int scopeCount;
 
   private int badRequest = -1;
 
@@ -173,7 +161,6 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   public final void local(int request, int sge, MemoryRegion region, long offset, long length) {
     int index = sge(request, sge);
     region.requireOpen();
-    // Whether the memory of a region that is named already was freed is seen when it is posted.
     if (named[index] != region) {
       region.requireMemory();
       rename(request, index, region);
@@ -322,50 +309,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   /** Returns whether a validated request remains valid with another region. */
   private boolean isValidFor(int request, MemoryRegion region) {
     return region.domain() == validatedDomain
-        && (region.isLocallyWritable() || !isWritten(request))
-        && (isWatched(region.scope()) || watchOneMore(region.scope()));
-  }
-
-  @SuppressWarnings("ReferenceEquality") // The JDK has one object for each scope.
-  private boolean isWatched(MemorySegment.Scope scope) {
-    for (int i = 0; i < scopeCount; i++) {
-      if (scopes[i] == scope) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private boolean watchOneMore(MemorySegment.Scope scope) {
-    if (scopeCount >= MOST_SCOPES) {
-      return false;
-    }
-    scopes[scopeCount++] = scope;
-    return true;
-  }
-
-  private void watch(MemorySegment.Scope scope) {
-    if (!isWatched(scope)) {
-      if (scopeCount == scopes.length) {
-        scopes = Arrays.copyOf(scopes, 2 * scopeCount);
-      }
-      scopes[scopeCount++] = scope;
-    }
-  }
-
-  /** Returns whether all memory that validated requests name is alive. */
-  private boolean isMemoryAlive() {
-    // Usually there is one scope; a loop takes more instructions than all other checks of a post.
-    return scopeCount == 1 ? scopes[0].isAlive() : areAllScopesAlive();
-  }
-
-  private boolean areAllScopesAlive() {
-    for (int i = 0; i < scopeCount; i++) {
-      if (!scopes[i].isAlive()) {
-        return false;
-      }
-    }
-    return true;
+        && (region.isLocallyWritable() || !isWritten(request));
   }
 
   /** Stores an object that a request names besides the regions of its SGEs. */
@@ -445,8 +389,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     return isCheckedFor(queue)
         && from >= validatedFrom
         && count >= 0
-        && count <= validatedTo - from
-        && isMemoryAlive();
+        && count <= validatedTo - from;
   }
 
   /** Validates each request of a range, and records that all are valid. */
@@ -460,7 +403,6 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
             && from + count >= validatedFrom;
     if (!adjoins) {
       forgetCheck();
-      scopeCount = 0;
     }
     for (int i = from; i < from + count; i++) {
       validate(limits, i);
@@ -487,7 +429,6 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
       if (named[request * maxSges + sge] instanceof MemoryRegion region) {
         validate(limits, request, region, region.domain());
         region.requireMemory();
-        watch(region.scope());
         if (isWritten(request)) {
           region.requireLocallyWritable(describe(request));
         }

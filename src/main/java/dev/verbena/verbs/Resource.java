@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.ThreadBarrier;
-import dev.verbena.internal.access.VerbsAccess;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Closing first closes the objects that were created on this one and are still open, the newest
  * first. It may be repeated. Using a closed object throws {@link IllegalStateException}. If the C
  * function that destroys the object fails, the exception contains the reason and the object stays
- * open.
+ * open. Once the {@linkplain Context#isLost() device is lost}, EIO is no such failure: the kernel
+ * has destroyed the object itself.
  *
  * <p>Objects may be used by several threads. A queue may be closed while other threads post to it
  * or poll it: closing waits for the calls that are in progress, and later ones throw {@link
@@ -33,10 +34,6 @@ import org.jspecify.annotations.Nullable;
  * <p>Only this library extends the class.
  */
 public abstract class Resource implements AutoCloseable {
-  static {
-    VerbsAccess.set(new Access());
-  }
-
   private enum State {
     OPEN,
     CLOSING,
@@ -130,7 +127,7 @@ public abstract class Resource implements AutoCloseable {
         child.parents.forEach(parent -> parent.add(child));
       } catch (Throwable t) {
         child.parents.forEach(parent -> parent.detach(child));
-        destroy(child.release, t);
+        AfterFailure.close(t, child.release);
         throw t;
       }
       return made;
@@ -155,17 +152,34 @@ public abstract class Resource implements AutoCloseable {
 
   /** Destroys a C object. */
   private static final class Release implements Runnable {
+    private final @Nullable DeviceLoss loss;
     private final LongConsumer destruction;
     private long address;
 
-    Release(LongConsumer destruction) {
+    Release(@Nullable DeviceLoss loss, LongConsumer destruction) {
+      this.loss = loss;
       this.destruction = destruction;
     }
 
     @Override
     public void run() {
-      destruction.accept(address);
+      DeviceLoss.destroy(loss, () -> destruction.accept(address));
     }
+  }
+
+  /** Returns what the loss of this object's device changes; null if it belongs to no device. */
+  @Nullable DeviceLoss loss() {
+    return lossOf(parents);
+  }
+
+  private static @Nullable DeviceLoss lossOf(List<? extends Resource> objects) {
+    for (Resource object : objects) {
+      DeviceLoss loss = object.loss();
+      if (loss != null) {
+        return loss;
+      }
+    }
+    return null;
   }
 
   /**
@@ -186,28 +200,29 @@ public abstract class Resource implements AutoCloseable {
       LongSupplier creation,
       LongConsumer destruction,
       Constructor<R> constructor) {
-    return make(parents, () -> owned(creation, destruction, constructor));
+    DeviceLoss loss = lossOf(parents);
+    return make(parents, () -> owned(loss, creation, destruction, constructor));
   }
 
   /** Creates a C object and its owner, which belongs to no other. */
   static <R extends Resource> R owned(
       LongSupplier creation, LongConsumer destruction, Constructor<R> constructor) {
+    return owned(null, creation, destruction, constructor);
+  }
+
+  private static <R extends Resource> R owned(
+      @Nullable DeviceLoss loss,
+      LongSupplier creation,
+      LongConsumer destruction,
+      Constructor<R> constructor) {
     StackSpace.require();
-    Release release = new Release(destruction);
+    Release release = new Release(loss, destruction);
     release.address = creation.getAsLong();
     try {
       return constructor.make(release.address, release);
     } catch (Throwable t) {
-      destroy(release, t);
+      AfterFailure.close(t, release);
       throw t;
-    }
-  }
-
-  private static void destroy(Runnable release, Throwable cause) {
-    try {
-      release.run();
-    } catch (Throwable t) {
-      cause.addSuppressed(t);
     }
   }
 
@@ -345,6 +360,11 @@ public abstract class Resource implements AutoCloseable {
     children.remove(child);
   }
 
+  /** Returns whether an open object was created on this one, or is being created. */
+  final synchronized boolean isUsed() {
+    return !children.isEmpty() || !holders.isEmpty();
+  }
+
   private synchronized @Nullable Resource newestChild() {
     return children.isEmpty() ? null : children.getLast();
   }
@@ -434,8 +454,14 @@ public abstract class Resource implements AutoCloseable {
       underWay.pop();
       endClosing(released ? State.CLOSED : State.OPEN);
     }
-    parents.forEach(parent -> parent.detach(this));
+    for (Resource parent : parents) {
+      parent.detach(this);
+      parent.childClosed();
+    }
   }
+
+  /** An object that was created on this one was closed, by whichever thread. */
+  void childClosed() {}
 
   /**
    * Returns whether closing another object closes this one: it is the same, or this one was created

@@ -1,11 +1,33 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.internal.SendWorkRequest.ATOMIC_KEY;
+import static dev.verbena.internal.SendWorkRequest.BIND_INFO;
+import static dev.verbena.internal.SendWorkRequest.BIND_KEY;
+import static dev.verbena.internal.SendWorkRequest.BIND_WINDOW;
+import static dev.verbena.internal.SendWorkRequest.COMPARE_ADD;
+import static dev.verbena.internal.SendWorkRequest.FLAGS;
+import static dev.verbena.internal.SendWorkRequest.IMMEDIATE;
+import static dev.verbena.internal.SendWorkRequest.INVALIDATED_KEY;
+import static dev.verbena.internal.SendWorkRequest.OPCODE;
+import static dev.verbena.internal.SendWorkRequest.RDMA_ADDRESS;
+import static dev.verbena.internal.SendWorkRequest.RDMA_KEY;
+import static dev.verbena.internal.SendWorkRequest.SIZE;
+import static dev.verbena.internal.SendWorkRequest.SWAP;
+import static dev.verbena.internal.SendWorkRequest.TSO_HEADER;
+import static dev.verbena.internal.SendWorkRequest.TSO_HEADER_SIZE;
+import static dev.verbena.internal.SendWorkRequest.TSO_SEGMENT_SIZE;
+import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
+import static dev.verbena.internal.SendWorkRequest.UD_KEY;
+import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
+import static dev.verbena.internal.SendWorkRequest.XRC_NUMBER;
+
+import dev.verbena.internal.ListedSendCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mw_bind_info;
-import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,41 +58,6 @@ public final class SendList extends RequestList {
   static final int SOLICITED = rdma_h.IBV_SEND_SOLICITED();
   static final int CHECKSUM = rdma_h.IBV_SEND_IP_CSUM();
   private static final int INLINE = rdma_h.IBV_SEND_INLINE();
-
-  private static final long SIZE = ibv_send_wr.sizeof();
-  private static final long OPCODE = ibv_send_wr.opcode$offset();
-  private static final long FLAGS = ibv_send_wr.send_flags$offset();
-  private static final long IMMEDIATE = ibv_send_wr.imm_data$offset();
-  private static final long INVALIDATED_KEY = ibv_send_wr.invalidate_rkey$offset();
-
-  private static final long RDMA = ibv_send_wr.wr$offset() + ibv_send_wr.wr.rdma$offset();
-  private static final long RDMA_ADDRESS = RDMA + ibv_send_wr.wr.rdma.remote_addr$offset();
-  private static final long RDMA_KEY = RDMA + ibv_send_wr.wr.rdma.rkey$offset();
-
-  private static final long ATOMIC = ibv_send_wr.wr$offset() + ibv_send_wr.wr.atomic$offset();
-  private static final long ATOMIC_KEY = ATOMIC + ibv_send_wr.wr.atomic.rkey$offset();
-  private static final long COMPARE_ADD = ATOMIC + ibv_send_wr.wr.atomic.compare_add$offset();
-  private static final long SWAP = ATOMIC + ibv_send_wr.wr.atomic.swap$offset();
-
-  private static final long UD = ibv_send_wr.wr$offset() + ibv_send_wr.wr.ud$offset();
-  private static final long UD_HANDLE = UD + ibv_send_wr.wr.ud.ah$offset();
-  private static final long UD_NUMBER = UD + ibv_send_wr.wr.ud.remote_qpn$offset();
-  private static final long UD_KEY = UD + ibv_send_wr.wr.ud.remote_qkey$offset();
-
-  private static final long XRC_NUMBER =
-      ibv_send_wr.qp_type$offset()
-          + ibv_send_wr.qp_type.xrc$offset()
-          + ibv_send_wr.qp_type.xrc.remote_srqn$offset();
-
-  private static final long BIND = ibv_send_wr.bind_mw$offset();
-  private static final long BIND_WINDOW = BIND + ibv_send_wr.bind_mw.mw$offset();
-  private static final long BIND_KEY = BIND + ibv_send_wr.bind_mw.rkey$offset();
-  private static final long BIND_INFO = BIND + ibv_send_wr.bind_mw.bind_info$offset();
-
-  private static final long TSO = ibv_send_wr.tso$offset();
-  private static final long TSO_HEADER = TSO + ibv_send_wr.tso.hdr$offset();
-  private static final long TSO_HEADER_SIZE = TSO + ibv_send_wr.tso.hdr_sz$offset();
-  private static final long TSO_SEGMENT_SIZE = TSO + ibv_send_wr.tso.mss$offset();
 
   /** The number of objects that a request may name besides the regions of its SGEs. */
   private static final int OTHERS = 2;
@@ -450,24 +437,26 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Sets the destination of a datagram.
+   * Sets the destination of a datagram, or of any request on an SRD queue pair.
    *
-   * @param request the index of a send
+   * @param request the index of a send, or of a write or read on SRD
    * @param handle the address handle of the destination
    * @param number the QPN of the destination
    * @param key the Q_Key of the destination
    */
   public void to(int request, AddressHandle handle, int number, int key) {
-    switch (opcode(request, "an address handle")) {
-      case SEND, SEND_WITH_IMM, TSO -> {}
-      default -> throw unfit(request, "an address handle");
-    }
-    long at = at(request);
+    long destination =
+        at(checked(request))
+            + switch (opcode(request, "an address handle")) {
+              case SEND, SEND_WITH_IMM, TSO -> 0;
+              case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> ListedSendCalls.AFTER_UD;
+              default -> throw unfit(request, "an address handle");
+            };
     long address = handle.address();
     name(request, TARGET, OTHERS, handle);
-    putLong(at + UD_HANDLE, address);
-    putInt(at + UD_NUMBER, number);
-    putInt(at + UD_KEY, key);
+    putLong(destination + UD_HANDLE, address);
+    putInt(destination + UD_NUMBER, number);
+    putInt(destination + UD_KEY, key);
   }
 
   /**
@@ -596,10 +585,8 @@ public final class SendList extends RequestList {
               + " allows "
               + limits.inlineData());
     }
-    if (limits.type() == QueuePairType.UD && named(request, TARGET, OTHERS) == null) {
-      throw new IllegalArgumentException(
-          describe(request) + " has no address handle, which a UD queue pair requires: call to()");
-    }
+    validateDestination(limits.type(), opcode, request);
+    requireRemote(request, opcode);
     for (int other = 0; other < OTHERS; other++) {
       Resource named = named(request, other, OTHERS);
       switch (named) {
@@ -612,6 +599,55 @@ public final class SendList extends RequestList {
         default -> throw new AssertionError(named);
       }
       use(named); // C dereferences the pointer in the request.
+    }
+  }
+
+  /** Remote key and address are not both 0, unless no byte is transferred. */
+  private void requireRemote(int request, WorkRequestOpcode opcode) {
+    long key =
+        switch (opcode) {
+          case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> RDMA_KEY;
+          case ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> ATOMIC_KEY;
+          default -> -1;
+        };
+    if (key >= 0
+        && getInt(at(request) + key) == 0
+        && getLong(at(request) + RDMA_ADDRESS) == 0
+        && ((flags(request) & INLINE) != 0 ? inlineLength(request) : sges(request)) > 0) {
+      throw new IllegalArgumentException(
+          describe(request) + " has no remote address and remote key: call remote()");
+    }
+  }
+
+  private void validateDestination(QueuePairType type, WorkRequestOpcode opcode, int request) {
+    boolean isAddressed = named(request, TARGET, OTHERS) instanceof AddressHandle;
+    if (type.isAddressed() && !isAddressed) {
+      throw new IllegalArgumentException(
+          describe(request)
+              + " has no address handle, which a "
+              + type
+              + " queue pair requires: call to()");
+    }
+    if (type == QueuePairType.SRD) {
+      if ((flags(request) & ~(SIGNALED | INLINE)) != 0) {
+        throw new IllegalArgumentException(
+            describe(request) + " is fenced, solicited or has checksums: SRD has none of these");
+      }
+    } else if (isAddressed && opcode.isRdma()) {
+      throw new IllegalArgumentException(
+          describe(request) + " has an address handle, which only SRD queue pairs use for RDMA");
+    }
+  }
+
+  /** Throws if a request is of an operation that the queue pair was not created for. */
+  void requireOperations(Set<SendOperation> operations, int from, int count) {
+    for (int request = from; request < from + count; request++) {
+      SendOperation operation = SendOperation.valueOf(opcodes[request].name());
+      if (!operations.contains(operation)) {
+        throw new IllegalArgumentException(
+            "%s on a queue pair that was created with sendOperations(%s)"
+                .formatted(describe(request), operations));
+      }
     }
   }
 

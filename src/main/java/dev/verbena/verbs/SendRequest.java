@@ -108,7 +108,7 @@ public final class SendRequest {
   }
 
   /**
-   * Sets the destination of a datagram.
+   * Sets the destination of a datagram, or of any request on an SRD queue pair.
    *
    * @param handle the address handle of the destination
    * @param number the QPN of the destination

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.NativeSharedReceiveQueueCalls;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.internal.Verbs;
@@ -38,21 +39,37 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final SharedReceiveQueueType type;
   private final int maxSges;
-  private final SharedReceiveQueueCalls calls;
+
+  /** Replaced when the queue becomes direct, which is before its first post. */
+  private volatile SharedReceiveQueueCalls calls;
+
+  /** Whether the first post or queue pair decides who posts: the provider or Java code. */
+  private volatile boolean isUndecided;
+
+  private final ReceivePosts receives;
   private final QueueLimits limits;
 
   private SharedReceiveQueue(
       ProtectionDomain domain,
       SharedReceiveQueueType type,
       int maxSges,
+      boolean isDirect,
       long address,
       Runnable release) {
     super(address, release);
     this.domain = domain;
     this.type = type;
     this.maxSges = maxSges;
-    this.calls = new SharedReceiveQueueCalls(address, domain.context().criticalCalls());
     this.limits = new QueueLimits(this, domain.root(), null, maxSges, 0);
+    this.calls = new NativeSharedReceiveQueueCalls(address, context().criticalCalls());
+    if (isDirect) {
+      becomeDirect();
+    } else {
+      isUndecided = type == SharedReceiveQueueType.BASIC && DirectPath.isAutomatic();
+    }
+    this.receives =
+        new ReceivePosts(
+            limits, "ibv_post_srq_recv", this::ibv_post_srq_recv, (function, errno) -> {});
   }
 
   /**
@@ -67,6 +84,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     private @Nullable CompletionQueue completions;
     private int maxTags = 1;
     private int maxOperations = 1;
+    private boolean isDirect;
 
     Builder(ProtectionDomain domain, int requests) {
       this.domain = domain;
@@ -145,6 +163,18 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       return this;
     }
 
+    /**
+     * Selects the direct data path, for queue pairs whose completion queues are {@linkplain
+     * CompletionQueue.Builder#direct direct}. With {@code -Ddev.verbena.direct=auto} the first
+     * queue pair or the first post decides, whichever comes first.
+     *
+     * @return this
+     */
+    public Builder direct() {
+      isDirect = true;
+      return this;
+    }
+
     private CompletionQueue ofSameContext(CompletionQueue queue) {
       domain.context().requireOwn(queue, queue.context());
       return queue;
@@ -155,10 +185,15 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * matching.
      *
      * @return a queue, to be closed
-     * @throws VerbsException if it cannot be created; the message names the limits of the device
+     * @throws VerbsException if it cannot be created; the message names the limits of the device,
+     *     or why the queue cannot be direct
      */
     public SharedReceiveQueue create() {
       Context context = domain.context();
+      requireBasicIfDirect();
+      if (completions != null) {
+        completions.settleForProvider();
+      }
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
         return make(
@@ -181,6 +216,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      */
     SharedReceiveQueue create(Context on, Resource owner, VerbsAccess.Maker maker) {
       on.requireOwn("a builder of a queue of " + domain.context(), domain.context());
+      requireBasicIfDirect();
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
         return make(
@@ -193,9 +229,16 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       }
     }
 
+    private void requireBasicIfDirect() {
+      if (isDirect && type != SharedReceiveQueueType.BASIC) {
+        throw new IllegalStateException(
+            "a shared receive queue of type " + type + " cannot be direct()");
+      }
+    }
+
     private SharedReceiveQueue made(MemorySegment init, long srq, Runnable release) {
       int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
-      return new SharedReceiveQueue(domain, type, madeFor, srq, release);
+      return new SharedReceiveQueue(domain, type, madeFor, isDirect, srq, release);
     }
 
     /**
@@ -339,6 +382,53 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
+   * Returns whether Java code posts to the queue: see {@link Builder#direct}.
+   *
+   * @return true if it does
+   */
+  public boolean isDirect() {
+    return calls.isDirect();
+  }
+
+  boolean canBeDirect() {
+    return isDirect() || isUndecided;
+  }
+
+  /** Returns the direct data path of the queue, which it has from now on. */
+  SharedReceiveQueueCalls directCalls() {
+    if (!isDirect()) {
+      becomeDirect();
+    }
+    return calls;
+  }
+
+  private void becomeDirect() {
+    calls = context().directPath().sharedReceiveQueue(address(), maxSges);
+    isUndecided = false;
+  }
+
+  /** Leaves posting to the provider, if that is undecided. */
+  void settleForProvider() {
+    isUndecided = false;
+  }
+
+  private int ibv_post_srq_recv(long wr, long badWr) {
+    if (isUndecided) {
+      decide();
+    }
+    return calls.ibv_post_srq_recv(wr, badWr);
+  }
+
+  private void decide() {
+    synchronized (context().directPath()) {
+      if (isUndecided && context().directPath().obstacle().isEmpty()) {
+        becomeDirect();
+      }
+      settleForProvider();
+    }
+  }
+
+  /**
    * Returns the protection domain of the queue.
    *
    * @return the protection domain
@@ -364,24 +454,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   @Override
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
-    DataPathEntry entry = list.enter();
-    try {
-      if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
-        list.validate(limits, from, count);
-      }
-      if (count == 0) {
-        return 0;
-      }
-      int errno = calls.ibv_post_srq_recv(list.chain(from, count), list.badRequestWord());
-      list.memory.keep();
-      if (errno == 0) {
-        return count;
-      }
-      list.readBadRequest(from, count);
-      return PostFailure.posted("ibv_post_srq_recv", errno, this, list, from, count);
-    } finally {
-      entry.leave();
-    }
+    return receives.post(list, from, count);
   }
 
   /**

@@ -1,8 +1,10 @@
 package dev.verbena.verbs;
 
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 
 /**
@@ -17,6 +19,8 @@ import java.util.TreeMap;
  * }
  *
  * <p>See the manual page {@code rdma-statistic(8)}.
+ *
+ * <p>A record of fixed shape: a new counter of a driver or of the kernel is another name in a map.
  *
  * @param device the counters of the whole device ({@code hw_counters}), by name; mostly empty
  * @param ports the counters of each port, in the order of the port numbers
@@ -58,6 +62,26 @@ public record Statistics(Map<String, Long> device, List<OfPort> ports) {
       return new OfPort(
           port, difference(counters, earlier.counters), difference(hardware, earlier.hardware));
     }
+  }
+
+  /**
+   * Returns all counters with their units and meanings, for programs that export metrics.
+   *
+   * @return the counters of the device, then those of each port
+   */
+  public List<Counter> counters() {
+    List<Counter> all = new ArrayList<>();
+    add(all, OptionalInt.empty(), true, device);
+    for (OfPort port : ports) {
+      add(all, OptionalInt.of(port.port), false, port.counters);
+      add(all, OptionalInt.of(port.port), true, port.hardware);
+    }
+    return List.copyOf(all);
+  }
+
+  private static void add(
+      List<Counter> all, OptionalInt port, boolean ofDriver, Map<String, Long> counters) {
+    counters.forEach((name, value) -> all.add(new Counter(port, ofDriver, name, value)));
   }
 
   /**

@@ -12,8 +12,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Logs the fatal asynchronous events of a context until the program reads events of the context,
- * and keeps all events until then. No thread waits for them: a virtual thread reads events when
- * there are some.
+ * and keeps all events until then. No thread waits for them: one is started when there are some.
  *
  * <p>{@code -Ddev.verbena.logAsyncEvents=false} switches it off: then only the program reads.
  */

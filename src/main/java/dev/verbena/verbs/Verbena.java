@@ -5,10 +5,12 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.NoDevice;
 import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.Unsupported.Reason;
 import java.io.IOException;
 import java.io.InputStream;
@@ -22,6 +24,10 @@ import java.util.function.Supplier;
  * <p>No library is loaded before one of these methods is called.
  */
 public final class Verbena {
+  static {
+    VerbsAccess.set(new Access());
+  }
+
   private Verbena() {}
 
   /**
@@ -69,22 +75,21 @@ public final class Verbena {
     try {
       verbs = provider.verbs();
     } catch (VerbsException e) {
-      return because(Reason.LIBRARY, e.getMessage());
+      return because(Reason.LIBRARY, e.getMessage() + "; " + NoDevice.REMEDY);
     }
     try {
       return hasDevice(verbs)
           ? Optional.empty()
           : because(
               Reason.DEVICE,
-              "no RDMA device: load the driver of the network card, or create a software device"
-                  + " with: rdma link add rxe0 type rxe netdev NAME");
+              "no RDMA device: load the driver of the network card; " + NoDevice.REMEDY);
     } catch (VerbsException e) {
       return switch (e.errno()) {
         case Errno.EOPNOTSUPP -> because(Reason.LIBRARY, e.getMessage());
         case Errno.ENOSYS ->
             because(
                 Reason.KERNEL,
-                e.getMessage() + ": the kernel has no RDMA support loaded: modprobe ib_uverbs");
+                e.getMessage() + ": load ib_uverbs (modprobe) and the driver; " + NoDevice.REMEDY);
         default -> because(Reason.KERNEL, e.getMessage());
       };
     }

@@ -23,8 +23,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final CompletionQueue completions;
   private final MemorySegment struct;
-  private final QueueLimits limits;
-  private final WorkQueueCalls calls;
+  private final ReceivePosts receives;
   private final int maxRequests;
   private final int maxSges;
 
@@ -40,8 +39,13 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(address, ibv_wq.sizeof());
-    this.limits = new QueueLimits(this, domain.root(), null, maxSges, 0);
-    this.calls = new WorkQueueCalls(address, domain.context().criticalCalls());
+    WorkQueueCalls calls = new WorkQueueCalls(address, domain.context().criticalCalls());
+    this.receives =
+        new ReceivePosts(
+            new QueueLimits(this, domain.root(), null, maxSges, 0),
+            "ibv_post_wq_recv",
+            calls::ibv_post_wq_recv,
+            (function, errno) -> {});
     this.maxRequests = maxRequests;
     this.maxSges = maxSges;
   }
@@ -120,6 +124,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
       if (completions == null) {
         throw new IllegalStateException("no completion queue: call completions");
       }
+      completions.settleForProvider();
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = ibv_wq_init_attr.allocate(arena);
         ibv_wq_init_attr.wq_type(attr, rdma_h.IBV_WQT_RQ());
@@ -167,24 +172,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   @Override
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
-    DataPathEntry entry = list.enter();
-    try {
-      if (BoundsChecks.ON && !list.isValidated(this, from, count)) {
-        list.validate(limits, from, count);
-      }
-      if (count == 0) {
-        return 0;
-      }
-      int errno = calls.ibv_post_wq_recv(list.chain(from, count), list.badRequestWord());
-      list.memory.keep();
-      if (errno == 0) {
-        return count;
-      }
-      list.readBadRequest(from, count);
-      return PostFailure.posted("ibv_post_wq_recv", errno, this, list, from, count);
-    } finally {
-      entry.leave();
-    }
+    return receives.post(list, from, count);
   }
 
   /**

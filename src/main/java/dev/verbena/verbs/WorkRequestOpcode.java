@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static dev.verbena.verbs.QueuePairType.DRIVER;
 import static dev.verbena.verbs.QueuePairType.RAW_PACKET;
 import static dev.verbena.verbs.QueuePairType.RC;
+import static dev.verbena.verbs.QueuePairType.SRD;
 import static dev.verbena.verbs.QueuePairType.UC;
 import static dev.verbena.verbs.QueuePairType.UD;
 import static dev.verbena.verbs.QueuePairType.XRC_SEND;
@@ -15,15 +16,15 @@ import java.util.Set;
 /** The operation of a send request: {@code enum ibv_wr_opcode}. */
 public enum WorkRequestOpcode implements Codes.Code {
   /** An RDMA write. */
-  RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND),
+  RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND, SRD),
   /** An RDMA write with immediate data, which consumes a remote receive request. */
-  RDMA_WRITE_WITH_IMM(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND),
+  RDMA_WRITE_WITH_IMM(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND, SRD),
   /** A send. */
-  SEND(rdma_h.IBV_WR_SEND(), UD, UC, RC, XRC_SEND, RAW_PACKET),
+  SEND(rdma_h.IBV_WR_SEND(), UD, UC, RC, XRC_SEND, RAW_PACKET, SRD),
   /** A send with immediate data. */
-  SEND_WITH_IMM(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND),
+  SEND_WITH_IMM(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND, SRD),
   /** An RDMA read. */
-  RDMA_READ(rdma_h.IBV_WR_RDMA_READ(), RC, XRC_SEND),
+  RDMA_READ(rdma_h.IBV_WR_RDMA_READ(), RC, XRC_SEND, SRD),
   /** An atomic compare and swap of 64 bits. */
   ATOMIC_CMP_AND_SWP(rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), RC, XRC_SEND),
   /** An atomic fetch and add of 64 bits. */
@@ -59,6 +60,14 @@ public enum WorkRequestOpcode implements Codes.Code {
   @Override
   public int code() {
     return code;
+  }
+
+  /** Returns whether the operation is an RDMA write or read. */
+  boolean isRdma() {
+    return switch (this) {
+      case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> true;
+      default -> false;
+    };
   }
 
   /** Returns whether the operation writes to memory of the local side. */

@@ -20,6 +20,10 @@
  *   <li>Steer flows to queue pairs: {@link dev.verbena.verbs.FlowRule}, {@link
  *       dev.verbena.verbs.ReceiveIndirectionTable}.
  * </ul>
+ *
+ * <p>Capabilities and attributes that mirror a C struct which libibverbs cannot extend are records,
+ * as are values that a specification defines, such as {@link dev.verbena.verbs.Gid}. What may get
+ * further components is a class.
  */
 @NullMarked
 package dev.verbena.verbs;

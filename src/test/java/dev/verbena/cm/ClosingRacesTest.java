@@ -127,7 +127,8 @@ class ClosingRacesTest {
     try {
       InetSocketAddress peer = new InetSocketAddress("10.0.0.1", 7471);
       for (int round = 0; round < ENDPOINT_ROUNDS; round++) {
-        Endpoint endpoint = Endpoint.resolve(cm.rdmacm, PortSpace.TCP, null, peer, Await.LIMIT);
+        Endpoint endpoint =
+            Endpoint.resolve(cm.rdmacm, PortSpace.TCP, null, peer, Await.LIMIT, options -> {});
         cm.calm();
         delay(round);
         if (round % 2 == 0) {

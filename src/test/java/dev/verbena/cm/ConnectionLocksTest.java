@@ -47,7 +47,7 @@ class ConnectionLocksTest {
             });
     Thread thread = Thread.ofVirtual().start(acquiring);
     for (int i = 0; i < 5; i++) {
-      Thread.sleep(20);
+      Await.waits(thread);
       assertFalse(acquiring.isDone(), "did not wait for the lock");
       thread.interrupt();
     }

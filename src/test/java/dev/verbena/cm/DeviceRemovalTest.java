@@ -24,7 +24,7 @@ class DeviceRemovalTest {
    * The kernel's parts are told in the reverse order of their loading, and ib_uverbs waits for
    * those who have the device open, as librdmacm has it: so rdma_cm must be told before.
    */
-  private static void requireToldBeforeWaitedFor() throws IOException {
+  static void requireToldBeforeWaitedFor() throws IOException {
     List<String> newestFirst =
         Files.readAllLines(Path.of("/proc/modules")).stream()
             .map(line -> line.substring(0, line.indexOf(' ')))
@@ -65,8 +65,31 @@ class DeviceRemovalTest {
   }
 
   @DeviceTest
-  void contextsOutliveTheirDevices() throws Exception {
+  void contextsOfARemovedDeviceAreClosed() throws Exception {
     String text = seenBy(GoneContextMain.class, "rxgone", GoneContextMain.READY);
-    assertTrue(text.contains("[gone, true, "), text);
+    assertTrue(text.contains("[gone, true, false]"), text);
+  }
+
+  @DeviceTest
+  void connectionsAreClosedAndMadeAgain() throws Exception {
+    requireToldBeforeWaitedFor();
+    run("ip link add vgone type veth peer name vgone2");
+    try {
+      run("ip addr add " + ADDRESS + "/24 dev vgone");
+      run("ip link set vgone up");
+      run("ip link set vgone2 up");
+      run("rdma link add rxgone type rxe netdev vgone");
+      try (Program connected =
+          Program.start(Program.java(LostDeviceMain.class, "rxgone", ADDRESS))) {
+        connected.says(LostDeviceMain.READY);
+        run("rdma link delete rxgone");
+        connected.says(LostDeviceMain.CLOSED);
+        run("rdma link add rxgone type rxe netdev vgone");
+        assertTrue(connected.endsWell().contains(LostDeviceMain.DONE), connected::text);
+      }
+      run("rdma link delete rxgone");
+    } finally {
+      run("ip link del vgone");
+    }
   }
 }

@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftHosts;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
 import java.lang.ref.Reference;
 import java.net.InetSocketAddress;
@@ -14,7 +15,7 @@ import java.util.concurrent.FutureTask;
 import java.util.logging.Level;
 import org.junit.jupiter.api.Test;
 
-/** Connections and listeners that a program forgets to close are reported. */
+/** Connections, listeners and endpoints that a program forgets to close are reported. */
 class DroppedTest {
   private static final int CONNECTIONS = 3;
   private static final String ADVICE =
@@ -25,8 +26,9 @@ class DroppedTest {
     SoftHosts hosts = SoftHosts.create(); // Not closed: it would report the same as an exception.
     try (LoggedMessages connections =
             new LoggedMessages("dev.verbena", Level.WARNING, "connection of");
-        LoggedMessages listeners =
-            new LoggedMessages("dev.verbena", Level.WARNING, "listener on")) {
+        LoggedMessages listeners = new LoggedMessages("dev.verbena", Level.WARNING, "listener on");
+        LoggedMessages endpoints =
+            new LoggedMessages("dev.verbena", Level.WARNING, "endpoint of")) {
       Set<String> expected =
           hosts.call(() -> forget(new InetSocketAddress(hosts.serverAddress(), 7000)));
       while (connections.all().size() < expected.size() || listeners.all().isEmpty()) {
@@ -35,9 +37,37 @@ class DroppedTest {
       }
       assertEquals(expected, new TreeSet<>(connections.all()));
       assertEquals(1, listeners.all().size(), "what was closed was reported");
+      assertEquals(List.of(), endpoints.all(), "their connections close them");
     } finally {
       Reference.reachabilityFence(hosts);
     }
+  }
+
+  @Test
+  void endpointThatWasNeverClosedIsReported() throws Exception {
+    SoftHosts hosts = SoftHosts.create();
+    try (LoggedMessages endpoints =
+        new LoggedMessages("dev.verbena", Level.WARNING, "endpoint of")) {
+      InetSocketAddress server = new InetSocketAddress(hosts.serverAddress(), 7000);
+      String expected = "WARNING: " + hosts.call(() -> forgetEndpoint(server)) + ADVICE;
+      Await.until(
+          () -> expected + " in " + endpoints.all(),
+          () -> {
+            System.gc();
+            return endpoints.all().contains(expected);
+          });
+      assertEquals(List.of(expected), endpoints.all(), "what was closed was reported");
+    } finally {
+      Reference.reachabilityFence(hosts);
+    }
+  }
+
+  /** Returns the text of an endpoint that is forgotten; another one is closed. */
+  private static String forgetEndpoint(InetSocketAddress server) throws Exception {
+    Endpoint.resolve(PortSpace.TCP, null, server, Await.LIMIT).close();
+    Endpoint forgotten =
+        Endpoint.bind(PortSpace.TCP, new InetSocketAddress(server.getAddress(), 0));
+    return forgotten.toString();
   }
 
   /** Returns the messages about what is forgotten; what is closed is not. */

@@ -103,6 +103,27 @@ class EventsTest {
         "the exception says it, too");
   }
 
+  @ParameterizedTest(name = "{0} with status {1}: {2}")
+  @CsvSource({
+    "ADDR_ERROR, -110, true",
+    "ROUTE_ERROR, -22, true",
+    "UNREACHABLE, -110, true",
+    "DISCONNECTED, 0, true",
+    "DEVICE_REMOVAL, 0, true",
+    "CONNECT_ERROR, -22, false",
+    "REJECTED, 3, true", // no resources
+    "REJECTED, 8, true", // no listener
+    "REJECTED, 10, true", // stale connection
+    "REJECTED, 28, false", // the program
+    "REJECTED, 26, false", // MTU
+    "REJECTED, -111, true", // iWARP: ECONNREFUSED
+    "REJECTED, -104, false" // iWARP: the program
+  })
+  void failureIsTransientIfAnotherConnectionMaySucceed(EventType type, int status, boolean may) {
+    cm.event(type.code(), status, connection.segment());
+    assertEquals(may, new ConnectionException("testing", channel.poll()).isTransient());
+  }
+
   @Test
   void requestHasAnIdentifierAndParameters() {
     MemorySegment asking = cm.id(rdma_h.RDMA_PS_TCP());

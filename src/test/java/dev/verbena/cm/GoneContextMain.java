@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.Context;
 import java.util.List;
 
@@ -14,11 +14,9 @@ final class GoneContextMain {
     Context context = find(args[0]);
     long before = Descriptors.ofRdma().size();
     System.out.println(READY);
-    while (find(args[0]) != null) {
-      Thread.sleep(50);
-    }
-    boolean held = Descriptors.ofRdma().size() == before;
-    System.out.println(List.of("gone", held, answerOf(context)));
+    Await.until("the end of the device", () -> find(args[0]) == null);
+    boolean released = Descriptors.ofRdma().size() < before;
+    System.out.println(List.of("gone", released, context.isOpen()));
   }
 
   private static Context find(String device) {
@@ -26,14 +24,5 @@ final class GoneContextMain {
         .filter(context -> context.device().name().equals(device))
         .findAny()
         .orElse(null);
-  }
-
-  private static String answerOf(Context context) {
-    try {
-      context.deviceAttributes();
-      return "answers";
-    } catch (VerbsException e) {
-      return "refuses";
-    }
   }
 }

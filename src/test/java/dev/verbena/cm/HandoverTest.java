@@ -92,7 +92,7 @@ class HandoverTest {
     ConnectionEvent request = request();
     cm.play("rdma_create_event_channel", arguments -> source.close());
     FutureTask<Endpoint> handingOver =
-        ConnectionTest.inBackground(() -> Endpoint.requested(request));
+        ConnectionTest.inBackground(() -> Endpoint.requested(request, () -> {}));
     var closed = assertThrows(ExecutionException.class, handingOver::get).getCause();
     assertEquals(IllegalStateException.class, closed.getClass());
     assertFalse(request.id().isOpen());
@@ -152,7 +152,7 @@ class HandoverTest {
         arguments -> {
           throw new VerbsException("rdma_create_event_channel", EMFILE);
         });
-    var refused = assertThrows(VerbsException.class, () -> Endpoint.requested(request));
+    var refused = assertThrows(VerbsException.class, () -> Endpoint.requested(request, () -> {}));
     assertEquals(EMFILE, refused.errno());
     assertFalse(request.id().isOpen(), "neither refused nor closed");
     assertEquals(1, cm.destroyed.size());
@@ -166,7 +166,7 @@ class HandoverTest {
         arguments -> {
           throw new VerbsException("rdma_migrate_id", Errno.EINVAL);
         });
-    assertThrows(VerbsException.class, () -> Endpoint.requested(request));
+    assertThrows(VerbsException.class, () -> Endpoint.requested(request, () -> {}));
     assertFalse(request.id().isOpen(), "neither refused nor closed");
     assertEquals(1, cm.destroyed.size());
     assertEquals(
@@ -177,7 +177,7 @@ class HandoverTest {
 
   @Test
   void channelOfEndpointsIsNotReturned() {
-    try (Endpoint endpoint = Endpoint.requested(request())) {
+    try (Endpoint endpoint = Endpoint.requested(request(), () -> {})) {
       assertEquals(Optional.empty(), endpoint.id().channel());
     }
   }

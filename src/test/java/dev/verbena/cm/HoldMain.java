@@ -33,7 +33,7 @@ final class HoldMain {
       case MESSAGE -> sendMessage(local);
     }
     System.out.println(stage);
-    Thread.sleep(Duration.ofDays(1));
+    Await.pass(Duration.ofDays(1), "until it is killed");
   }
 
   private static void awaitRequest(InetSocketAddress local) throws Exception {
@@ -48,7 +48,7 @@ final class HoldMain {
   private static void sendMessage(InetSocketAddress local) throws InterruptedException {
     Listener listener = Listener.open(local);
     System.out.println(LISTENING);
-    Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT))
+    Connection.accept(listener.take(), ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT))
         .send(new byte[1]);
   }
 }

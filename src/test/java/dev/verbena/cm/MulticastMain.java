@@ -4,6 +4,7 @@ import dev.verbena.testing.Await;
 import dev.verbena.verbs.AddressHandle;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 
 /**
  * A member of a multicast group in a JVM of its own: sends until it is killed, or waits for one
@@ -32,7 +33,7 @@ final class MulticastMain {
       }
       while (true) {
         member.send(toGroup);
-        Thread.sleep(100);
+        Await.pass(Duration.ofMillis(100), "between datagrams, of which some may be lost");
       }
     }
   }

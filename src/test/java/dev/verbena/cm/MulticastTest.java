@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -254,7 +255,7 @@ class MulticastTest {
         AddressHandle toGroup = sender.toGroup()) {
       for (int i = 0; i < 300 && mckey.process().isAlive(); i++) {
         sender.send(toGroup);
-        Thread.sleep(SHORTLY);
+        Await.pass(SHORTLY, "between datagrams, of which some may be lost");
       }
       assertTrue(mckey.endsWell().contains("data transfers complete"), mckey::text);
     }

@@ -10,6 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HexFormat;
 import org.junit.jupiter.api.Test;
 
 /** What is asked for in Java reaches C as it was meant, and what cannot be meant is refused. */
@@ -57,10 +58,16 @@ class ParametersTest {
 
   @Test
   void remoteMemoryRoundTripsAndChecksItsRange() {
-    RemoteMemory memory = new RemoteMemory(0x0102_0304_0506_0708L, 4096, 0xcafe);
+    RemoteMemory memory = RemoteMemory.at(0x0102_0304_0506_0708L, 4096, 0xcafe);
     byte[] bytes = memory.toBytes();
     assertEquals(RemoteMemory.SIZE, bytes.length);
-    assertArrayEquals(new byte[] {1, 2, 3}, Arrays.copyOf(bytes, 3));
+    assertEquals(
+        "01000000" + "0000cafe" + "0102030405060708" + "0000000000001000",
+        HexFormat.of().formatHex(bytes));
+    bytes[0] = 2;
+    var later = assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(bytes));
+    assertTrue(later.getMessage().contains("version 2"), later.getMessage());
+    bytes[0] = 1;
     assertEquals(memory, RemoteMemory.fromBytes(Arrays.copyOf(bytes, 56)));
     assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
@@ -69,8 +76,8 @@ class ParametersTest {
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOfNumber(4096));
     assertEquals(
         "remote memory of 4096 bytes at 0x102030405060708, rkey 0xcafe", memory.toString());
-    assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[19]));
-    assertThrows(IllegalArgumentException.class, () -> new RemoteMemory(0, -1, 0));
+    assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[23]));
+    assertThrows(IllegalArgumentException.class, () -> RemoteMemory.at(0, -1, 0));
   }
 
   @Test

@@ -43,8 +43,8 @@ interface Peer {
         ConnectionSettings.DEFAULT
             .withMessageSize(messageSize)
             .withReceives(16)
-            .from(new InetSocketAddress(from, 0))
-            .within(SOON);
+            .withLocalAddress(new InetSocketAddress(from, 0))
+            .withTimeout(SOON);
     return asSoonAsSomebodyListens(() -> Connection.connect(to, settings));
   }
 
@@ -54,7 +54,7 @@ interface Peer {
   }
 
   static <T> T asSoonAsSomebodyListens(Attempt<T> attempt) throws Exception {
-    for (int count = 0; ; count++) {
+    while (true) {
       try {
         return attempt.make();
       } catch (ConnectionException e) {
@@ -63,10 +63,10 @@ interface Peer {
             event.id().isDatagram()
                 ? event.type() == EventType.UNREACHABLE
                 : event.rejectReason().filter(RejectReason.INVALID_SERVICE_ID::equals).isPresent();
-        if (!nobodyListens || count == 80) {
+        if (!nobodyListens) {
           throw e;
         }
-        Thread.sleep(250);
+        Await.pass(Duration.ofMillis(250), "nobody listens yet");
       }
     }
   }
@@ -74,7 +74,7 @@ interface Peer {
   static Connection accept(Listener listener, int messageSize) throws Exception {
     return Connection.accept(
         request(listener),
-        ConnectionSettings.DEFAULT.withMessageSize(messageSize).withReceives(16).within(SOON));
+        ConnectionSettings.DEFAULT.withMessageSize(messageSize).withReceives(16).withTimeout(SOON));
   }
 
   /**

@@ -28,7 +28,7 @@ class PeerLeavesTest {
       server.endpoint().disconnectAfter(outstanding::get, Await.LIMIT);
       hosts.client().endpoint().id().disconnect();
       Await.until("the end", () -> server.endpoint().end().isPresent());
-      Thread.sleep(100); // A transition that comes at once would be later than the event, too.
+      Await.pass(Duration.ofMillis(100), "a transition at once would follow the event, too");
       assertEquals(QueuePairState.RTS, queuePair(server).state());
       outstanding.set(false);
       awaitState(server, QueuePairState.ERR);

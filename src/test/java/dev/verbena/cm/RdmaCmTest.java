@@ -42,6 +42,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 
 /** RDMA CM by events, as rdma-core's test_rdmacm.py tests it. */
@@ -196,7 +197,9 @@ class RdmaCmTest {
       assertEquals(RejectReason.INVALID_SERVICE_ID, refusal.rejectReason().orElseThrow());
     }
     ConnectionSettings settings =
-        ConnectionSettings.DEFAULT.from(new InetSocketAddress(Rig.addressA(), 0)).within(SOON);
+        ConnectionSettings.DEFAULT
+            .withLocalAddress(new InetSocketAddress(Rig.addressA(), 0))
+            .withTimeout(SOON);
     var refused =
         assertThrows(ConnectionException.class, () -> Connection.connect(nobody, settings));
     assertTrue(refused.getMessage().contains("no listener on the port"), refused.getMessage());
@@ -377,7 +380,8 @@ class RdmaCmTest {
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
       client.queues().createQueuePair(SMALL);
       client.connect();
-      Thread.sleep(500);
+      Await.pass(
+          Duration.ofMillis(500), "the request arrives, unless the listener is closed before");
       listener.close();
       assertNull(passive.poll(), "a request of a closed listener");
       next(active, EventType.REJECTED);
@@ -390,8 +394,8 @@ class RdmaCmTest {
     assertNull(channel.poll());
     assertNull(channel.poll(Duration.ofMillis(20)));
     assertTrue(channel.descriptor() > 2);
-    var waiting = ConnectionTest.inBackground(channel::take);
-    Thread.sleep(100);
+    var waiting = new FutureTask<>(channel::take);
+    Await.waits(Thread.startVirtualThread(waiting));
     channel.close();
     var ended = assertThrows(ExecutionException.class, waiting::get);
     assertInstanceOf(IllegalStateException.class, ended.getCause());
@@ -533,7 +537,7 @@ class RdmaCmTest {
       // A completion is announced, and nobody takes the announcement.
       server.queues().receiveCompletions().requestNotification();
       assertTrue(client.queues().transfers().sendInline(2, MemorySegment.ofArray(new byte[8])));
-      Thread.sleep(200);
+      Await.pass(Duration.ofMillis(200), "the completion event arrives, or is lost with the queue");
       var closing =
           ConnectionTest.inBackground(
               () -> {
@@ -713,8 +717,8 @@ class RdmaCmTest {
           Connection.connect(
               new InetSocketAddress(Rig.addressB(), listener.port()),
               ConnectionSettings.DEFAULT
-                  .from(new InetSocketAddress(Rig.addressA(), 0))
-                  .within(SOON))) {
+                  .withLocalAddress(new InetSocketAddress(Rig.addressA(), 0))
+                  .withTimeout(SOON))) {
         try (Endpoint server = accepting.get()) {
           client.send(new byte[] {1, 2, 3});
           Completions got = new Completions(1);

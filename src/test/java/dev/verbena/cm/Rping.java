@@ -111,6 +111,6 @@ final class Rping implements Peer {
     ByteBuffer buffer = ByteBuffer.wrap(message);
     long address = buffer.getLong();
     int rkey = buffer.getInt();
-    return new RemoteMemory(address, buffer.getInt(), rkey);
+    return RemoteMemory.at(address, buffer.getInt(), rkey);
   }
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Await;
 import dev.verbena.verbs.AddressHandle;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -90,7 +91,7 @@ final class Udaddy implements Peer {
       try (AddressHandle handle = datagrams.wayBack()) {
         for (int i = 0; i < 3 * Datagrams.COUNT; i++) {
           datagrams.send(handle, datagrams.sender(), rdma_h.RDMA_UDP_QKEY());
-          Thread.sleep(10);
+          Await.pass(Duration.ofMillis(10), "between datagrams, of which some may be lost");
         }
       }
     }

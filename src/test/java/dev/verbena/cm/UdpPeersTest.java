@@ -9,8 +9,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A software device over UDP against rdma-core's programs on Soft-RoCE, in both roles. */
 class UdpPeersTest {
@@ -18,23 +17,11 @@ class UdpPeersTest {
   private static final List<String> ERRORS =
       List.of("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err", "send_err");
 
-  private static UdpWire wire;
-
-  @BeforeAll
-  static void wire() throws Exception {
-    wire = UdpWire.make();
-  }
+  @RegisterExtension static final UdpWire wire = new UdpWire();
 
   /** Programs at both ends, on a network of one device. */
   private interface Programs {
     void run(SoftNetwork network) throws Exception;
-  }
-
-  @AfterAll
-  static void unwire() throws Exception {
-    if (wire != null) {
-      wire.close();
-    }
   }
 
   private static Host host(String address) throws Exception {

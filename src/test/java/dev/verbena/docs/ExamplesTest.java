@@ -3,11 +3,18 @@ package dev.verbena.docs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
+import dev.verbena.RdmaException;
+import dev.verbena.RdmaTimeoutException;
+import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.ConnectionSettings;
+import dev.verbena.cm.Listener;
+import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.verbs.Counter;
+import dev.verbena.verbs.Statistics;
 import dev.verbena.verbs.Verbena;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
@@ -16,14 +23,21 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.lang.reflect.InvocationTargetException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.spi.ToolProvider;
@@ -88,6 +102,57 @@ class ExamplesTest {
     assertEquals("RDMA_READ of the client\nread\n", printed("ExtendedQueue"));
   }
 
+  @Test
+  @Tag("host")
+  void countersBecomeMetrics() throws Exception {
+    Statistics counted =
+        new Statistics(
+            Map.of("other", 7L),
+            List.of(
+                new Statistics.OfPort(1, Map.of("link_downed", 42L), Map.of("link_downed", 3L))));
+    URL[] path = {classes.toUri().toURL()};
+    try (var loader = new URLClassLoader(path, ExamplesTest.class.getClassLoader())) {
+      var text =
+          loader
+              .loadClass("Metrics")
+              .getDeclaredMethod("text", String.class, Counter.class, Set.class);
+      text.setAccessible(true);
+      Set<String> described = new HashSet<>();
+      StringBuilder printed = new StringBuilder();
+      for (Counter counter : counted.counters()) {
+        printed.append(text.invoke(null, "mlx5_0", counter, described));
+      }
+      assertEquals(
+          """
+          rdma_other_total{device="mlx5_0",source="hw_counters"} 7
+          # HELP rdma_link_downed_total The link failed, and packets with it. (times)
+          # TYPE rdma_link_downed_total counter
+          rdma_link_downed_total{device="mlx5_0",port="1",source="counters"} 42
+          rdma_link_downed_total{device="mlx5_0",port="1",source="hw_counters"} 3
+          """,
+          printed.toString());
+    }
+  }
+
+  @DeviceTest
+  void aMessageOverSrdReturns() throws Exception {
+    if (Rig.isSoftware()) {
+      try (SoftNetwork network = SoftNetwork.of("2,profile=efa")) {
+        assertEquals("ping\n", network.call(() -> printed("SrdPingPong")));
+      }
+    } else {
+      assertEquals("ping\n", printed("SrdPingPong"));
+    }
+  }
+
+  @DeviceTest
+  void messagesInARingArriveInOrderAndComplete() throws Exception {
+    long messages = Rig.isSoftware() ? 100_000 : 2_000;
+    // Seven words of each message: 0, 8, ... 48 times its number.
+    long sum = messages * (messages + 1) / 2 * (8 + 16 + 24 + 32 + 40 + 48);
+    assertEquals(messages + " messages, sum " + sum + "\n", printed("OneSidedRing", "" + messages));
+  }
+
   @DeviceTest
   void virtualThreadsServeTheirClients() throws Exception {
     String printed = null;
@@ -104,6 +169,21 @@ class ExamplesTest {
   }
 
   @DeviceTest
+  void manyQueuePairsShareTheirQueues() throws Exception {
+    assertEquals("64 clients, sum 2016\n", printed("ManyQueuePairs"));
+  }
+
+  @DeviceTest
+  void requestsAreAnswered() throws Exception {
+    assertEquals("ONE\nTHREE\nTWO\n", printed("RequestResponse", Rig.addressB().getHostAddress()));
+  }
+
+  @DeviceTest
+  void messagesAreProcessedOnceOverSeveralConnections() throws Exception {
+    assertEquals("sum 1275, reconnected\n", printed("Reconnect", Rig.addressB().getHostAddress()));
+  }
+
+  @DeviceTest
   void theClientWritesIntoTheMemoryOfTheServer() throws Exception {
     String address = Rig.addressB().getHostAddress();
     PrintStream before = System.out;
@@ -115,13 +195,59 @@ class ExamplesTest {
         if (server.isDone()) {
           server = start("CmServer", address);
         }
-        Thread.sleep(100);
+        Await.pass(Duration.ofMillis(100), "the server does not listen yet");
       }
       server.get();
     } finally {
       System.setOut(before);
     }
     assertEquals("from the client\n", printed.toString(StandardCharsets.UTF_8));
+  }
+
+  @Test
+  @Tag("host")
+  void aClientConnectsAgainOnADeviceThatWasLostAndCameBack() throws Exception {
+    InetAddress client = InetAddress.getByName("192.0.2.1");
+    InetAddress address = InetAddress.getByName("192.0.2.2");
+    try (SoftNetwork network = SoftNetwork.create()) {
+      var _ = network.addDevice("soft0", client);
+      var _ = network.addDevice("soft1", address);
+      try (Listener listener =
+          network.call(() -> Listener.open(new InetSocketAddress(address, 7473)))) {
+        CountDownLatch underWay = new CountDownLatch(100);
+        Thread.ofPlatform().daemon().start(() -> serve(listener, underWay));
+        FutureTask<String> printing =
+            new FutureTask<>(
+                () -> network.call(() -> printed("LostDevice", address.getHostAddress(), "1000")));
+        Thread.ofPlatform().start(printing);
+        underWay.await();
+        var _ = network.faults().loseDevice("soft0");
+        var _ = network.addDevice("soft0", client);
+        String printed = printing.get();
+        assertTrue(printed.contains("after "), printed);
+        assertTrue(printed.endsWith("1000 numbers\n"), printed);
+      }
+    }
+  }
+
+  /** Returns what the clients send, until the listener is closed. */
+  private static void serve(Listener listener, CountDownLatch messages) {
+    // The client's device sends nothing when it is lost.
+    ConnectionSettings settings = ConnectionSettings.DEFAULT.withKeepAlive(Duration.ofMillis(200));
+    while (true) {
+      try (Connection connection = Connection.accept(listener, settings)) {
+        for (byte[] message = connection.receive();
+            message != null;
+            message = connection.receive()) {
+          connection.send(message);
+          messages.countDown();
+        }
+      } catch (RdmaException e) {
+        // The device of the client was lost; the client connects again.
+      } catch (IllegalStateException | InterruptedException e) {
+        return;
+      }
+    }
   }
 
   private static FutureTask<Void> start(String program, String... arguments) {
@@ -143,19 +269,14 @@ class ExamplesTest {
     try {
       run("CmClient", address);
       return true;
-    } catch (ConnectionException e) {
+    } catch (ConnectionException | RdmaTimeoutException e) {
       return false;
-    } catch (VerbsException e) {
-      if (isTimeout(e)) {
-        return false;
-      }
-      throw e;
     }
   }
 
   /** Of the ten seconds in which the programs connect, on a machine that is too slow for them. */
   private static boolean isTimeout(Throwable thrown) {
-    return thrown instanceof VerbsException e && e.errno() == Errno.ETIMEDOUT;
+    return thrown instanceof RdmaTimeoutException;
   }
 
   private static String printed(String program, String... arguments) throws Exception {

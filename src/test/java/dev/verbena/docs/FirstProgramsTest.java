@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.samples.FirstConnection;
 import dev.verbena.samples.FirstWrite;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.ByteArrayOutputStream;
@@ -14,6 +15,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -84,7 +86,7 @@ class FirstProgramsTest {
         if (server.isDone()) {
           throw e;
         }
-        Thread.sleep(100);
+        Await.pass(Duration.ofMillis(100), "the server does not listen yet");
       }
     }
   }

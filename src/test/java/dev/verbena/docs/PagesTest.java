@@ -54,7 +54,7 @@ class PagesTest {
       Pattern.compile("\\b(?!ed25519)(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\\d)[0-9a-f]{7,40}\\b");
 
   private static final Pattern SOURCE =
-      Pattern.compile("`((?:src|examples|benchmarks|jextract|\\.ci|\\.github)/[\\w/.-]+)`");
+      Pattern.compile("`((?:src|examples|benchmarks|bridges|jextract|\\.ci|\\.github)/[\\w/.-]+)`");
 
   /** A row of a list of requirements, such as S2-K26. */
   private static final Pattern REQUIREMENT = Pattern.compile("\\bS\\d-[A-Z]?\\d+\\b");
@@ -64,13 +64,26 @@ class PagesTest {
 
   /** Options of the JVM, of Docker, of jextract/generate. */
   private static final Set<String> OTHER_OPTIONS =
-      Set.of("--enable-native-access", "--release", "--ulimit", "--refresh-symbols");
+      Set.of(
+          "--add-exports",
+          "--cap-add",
+          "--enable-native-access",
+          "--release",
+          "--ulimit",
+          "--refresh-symbols");
 
   /** What the kernel and the JDK's loggers call so. */
   private static final Set<String> OTHER_NAMES =
       Set.of(
+          "CAP_IPC_LOCK",
+          "CAP_SYS_NICE",
+          "RLIMIT_MEMLOCK",
           "CAP_NET_ADMIN",
           "CAP_NET_RAW",
+          "MADV_POPULATE_WRITE",
+          "MAP_HUGETLB",
+          "MPOL_PREFERRED",
+          "MLX5_SINGLE_THREADED",
           "DEBUG",
           "FD_SOCK2",
           "FINER",
@@ -135,7 +148,7 @@ class PagesTest {
   @Test
   void nothingHasATagOfAListOfRequirements() throws IOException {
     Set<Path> tagged = new TreeSet<>();
-    for (String folder : List.of("docs", "src", "examples", "benchmarks")) {
+    for (String folder : List.of("docs", "src", "examples", "benchmarks", "bridges")) {
       try (Stream<Path> files = Files.walk(Path.of(folder))) {
         files
             .filter(file -> file.toString().matches(".*\\.(md|java|tsv|txt)"))
@@ -151,6 +164,18 @@ class PagesTest {
   void readmeIsShort() {
     long lines = read(README).lines().count();
     assertTrue(lines <= 130, "README.md has " + lines + " lines; more than 130 belong into docs");
+  }
+
+  @Test
+  void bridgeHasTheVersionsOfTheProject() {
+    String project = read(Path.of("pom.xml"));
+    String bridge = read(Path.of("bridges/disni/pom.xml"));
+    assertEquals(first(VERSION, project).group(1), first(VERSION, bridge).group(1));
+    for (String artifact : List.of("disni", "slf4j-api")) {
+      Pattern version =
+          Pattern.compile("<artifactId>" + artifact + "</artifactId>\\s*<version>(.*)</version>");
+      assertEquals(first(version, project).group(1), first(version, bridge).group(1));
+    }
   }
 
   @Test

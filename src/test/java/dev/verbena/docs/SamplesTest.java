@@ -38,6 +38,7 @@ class SamplesTest {
       """
       import dev.verbena.*;
       import dev.verbena.cm.*;
+      import dev.verbena.efa.*;
       import dev.verbena.packet.*;
       import dev.verbena.soft.*;
       import dev.verbena.verbs.*;
@@ -108,8 +109,8 @@ class SamplesTest {
   @Test
   void aQuotationThatDiffersIsFound() throws IOException {
     Path example = Path.of("examples/RcWrite.java");
-    assertTrue(quotes("sends.write(0)", example));
-    assertFalse(quotes("sends.write(1)", example));
+    assertTrue(quotes("client.connect(server.localAddress());", example));
+    assertFalse(quotes("client.connect(client.localAddress());", example));
   }
 
   /** Whether lines are consecutive in a file, at any indentation and however they are wrapped. */

@@ -5,22 +5,17 @@ import java.io.StringWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The defects that a run found, each kind once, with the call that showed it first. */
+/**
+ * The defects that a run found. Each kind is printed once, with the call that showed it first, when
+ * it is found: a long run need not be over.
+ */
 final class Findings {
-  private static final class Finding {
-    final String first;
-    int count;
-
-    Finding(String first) {
-      this.first = first;
-    }
-  }
-
-  private final Map<String, Finding> findings = new LinkedHashMap<>();
+  private final Map<String, Integer> counts = new LinkedHashMap<>();
 
   synchronized void add(String signature, String circumstances, Throwable thrown) {
-    findings.computeIfAbsent(signature, s -> new Finding(circumstances + "\n" + stack(thrown)))
-        .count++;
+    if (counts.merge(signature, 1, Integer::sum) == 1) {
+      System.out.println("FOUND " + signature + "\n" + circumstances + "\n" + stack(thrown));
+    }
   }
 
   private static String stack(Throwable thrown) {
@@ -30,20 +25,18 @@ final class Findings {
   }
 
   synchronized boolean isEmpty() {
-    return findings.isEmpty();
+    return counts.isEmpty();
   }
 
   @Override
   public synchronized String toString() {
     StringBuilder text = new StringBuilder();
-    findings.forEach(
-        (signature, finding) ->
+    counts.forEach(
+        (signature, count) ->
             text.append("FINDING (")
-                .append(finding.count)
+                .append(count)
                 .append(" times) ")
                 .append(signature)
-                .append('\n')
-                .append(finding.first)
                 .append('\n'));
     return text.toString();
   }

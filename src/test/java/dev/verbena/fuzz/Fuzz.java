@@ -12,6 +12,8 @@ import java.util.stream.Stream;
  * Runs the fuzzer in a JVM of its own and reports how that ended. As a program:
  *
  * <pre>java -cp ... dev.verbena.fuzz.Fuzz soft|nic|real --minutes 30 [--seed N] [--threads 1]</pre>
+ *
+ * System properties of the library, such as {@code -Ddev.verbena.direct=auto}, are passed on.
  */
 public final class Fuzz {
   private static final int LAST_CALLS = 60;
@@ -108,7 +110,7 @@ public final class Fuzz {
   }
 
   private static List<String> command(Options options, Path journal, Path crash) {
-    List<String> command = new ArrayList<>();
+    List<String> command = new ArrayList<>(loader());
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.add("-Xmx512m");
@@ -121,12 +123,31 @@ public final class Fuzz {
     if (options.devices() == Devices.REAL) {
       command.add("-XX:TieredStopAtLevel=1"); // As all JVMs of the lab: code changes less often.
     }
+    System.getProperties().stringPropertyNames().stream()
+        .filter(name -> name.startsWith("dev.verbena."))
+        .forEach(name -> command.add("-D" + name + "=" + System.getProperty(name)));
     command.add("-cp");
     command.add(classPath());
     command.add(FuzzedJvm.class.getName());
     command.add(journal.toString());
     command.addAll(options.toArguments());
     return command;
+  }
+
+  /**
+   * The emulated EFA, and the C library that it needs: only this JVM has them, not its programs.
+   */
+  private static List<String> loader() {
+    if (!"efa".equals(System.getenv("VERBENA_NIC_TYPE"))) {
+      return List.of();
+    }
+    String libraries = System.getenv("VERBENA_NIC_LIBRARIES");
+    return List.of(
+        Path.of(libraries, "ld-linux-x86-64.so.2").toString(),
+        "--library-path",
+        libraries,
+        "--preload",
+        System.getenv("VERBENA_NIC"));
   }
 
   /** Of the library, of the tests, and of what the latter refer to. */

@@ -2,12 +2,14 @@ package dev.verbena.fuzz;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
 import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
+import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.lang.management.LockInfo;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -106,7 +108,7 @@ final class FuzzedJvm {
     }
     Watch watch = new Watch(workers, threads);
     while (threads.stream().anyMatch(Thread::isAlive)) {
-      Thread.sleep(TICK_MILLIS);
+      Await.pass(Duration.ofMillis(TICK_MILLIS), "the threads make calls");
       long made = calls + workers.stream().mapToLong(worker -> worker.calls).sum();
       if (options.calls() == 0 && isOver(end, made)) {
         round.end();
@@ -134,7 +136,7 @@ final class FuzzedJvm {
                   }
                 });
     for (int ticks = 0; closing.isAlive(); ticks++) {
-      Thread.sleep(TICK_MILLIS);
+      Await.pass(Duration.ofMillis(TICK_MILLIS), "what is open is closed");
       if (ticks > options.patience().toMillis() / TICK_MILLIS) {
         hang("closing everything", closing);
       }

@@ -39,8 +39,8 @@ record Options(
 
   /** A run of a limited number of calls, many of them of a defect that is planted. */
   Options withPlanted(String defect) {
-    return new Options(
-        devices, time, 0, seed, threads, PLANTED_CALLS, defect, Duration.ofSeconds(3));
+    Duration limit = defect.equals("hang") ? Duration.ofSeconds(3) : patience;
+    return new Options(devices, time, 0, seed, threads, PLANTED_CALLS, defect, limit);
   }
 
   static Options parse(List<String> arguments) {

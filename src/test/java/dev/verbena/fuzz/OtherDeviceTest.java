@@ -11,9 +11,12 @@ import dev.verbena.cm.AddressInfo;
 import dev.verbena.cm.AddressQuery;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RemoteMemory;
+import dev.verbena.cm.RequestClient;
+import dev.verbena.cm.RequestServer;
 import dev.verbena.cm.SynchronousMode;
 import dev.verbena.cm.Transfers;
 import dev.verbena.fake.FakeProvider;
@@ -412,6 +415,9 @@ class OtherDeviceTest {
         "ReceiveRing(ReceiveQueue, ReceiveList)",
         () -> new ReceiveRing(own.shared, other.receives()).start());
     calls.put(
+        "ReceiveRing(ReceiveQueue, ReceiveList, long)",
+        () -> new ReceiveRing(own.shared, other.receives(), 1).start());
+    calls.put(
         "SharedReceiveQueue.post(TagOperations)",
         () -> posted(own.tagged.post(other.tagOperations())));
     calls.put(
@@ -542,6 +548,12 @@ class OtherDeviceTest {
     calls.put(
         "Connection.postWrite(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.postWrite(region, 0, 8, remote, 0));
+    calls.put(
+        "Connection.postRead(MemoryRegion, long, long, RemoteMemory, long, Duration)",
+        () -> connection.postRead(region, 0, 8, remote, 0, SOON));
+    calls.put(
+        "Connection.postWrite(MemoryRegion, long, long, RemoteMemory, long, Duration)",
+        () -> connection.postWrite(region, 0, 8, remote, 0, SOON));
     transfers(connection.transfers(), other);
   }
 
@@ -615,6 +627,31 @@ class OtherDeviceTest {
         });
   }
 
+  private static RequestServer requestServer(SoftHosts hosts) throws Exception {
+    return hosts.call(
+        () ->
+            RequestServer.open(
+                new InetSocketAddress(hosts.serverAddress(), 0),
+                ConnectionSettings.DEFAULT,
+                1,
+                (request, answer) -> 0));
+  }
+
+  private static RequestClient requestClient(SoftHosts hosts, RequestServer server)
+      throws Exception {
+    Thread.ofVirtual()
+        .start(
+            () -> {
+              try {
+                server.run();
+              } catch (InterruptedException | IllegalStateException e) {
+                // The server is closed.
+              }
+            });
+    return hosts.call(
+        () -> RequestClient.connect(new InetSocketAddress(hosts.serverAddress(), server.port())));
+  }
+
   private static void assertRefused(String what, Call call) {
     String message = assertThrows(IllegalArgumentException.class, call::run, what).getMessage();
     assertTrue(
@@ -634,8 +671,13 @@ class OtherDeviceTest {
         Side other = new Side(hosts.clientContext());
         PacketPort port = PacketPort.on(hosts.serverContext().device(), 1).open();
         Context hereOpen = FakeDevices.of(here).open();
-        Context thereOpen = FakeDevices.of(there).open()) {
+        Context thereOpen = FakeDevices.of(there).open();
+        RequestServer server = requestServer(hosts);
+        RequestClient client = requestClient(hosts, server)) {
       verbs(own, other);
+      calls.put(
+          "RequestClient.call(MemoryRegion, long, long, MemorySegment, Duration)",
+          () -> client.call(other.region, 0, 8, MemorySegment.ofArray(new byte[8]), SOON));
       connections(hosts, own, other, channel);
       packets(port, other);
       handles(hereOpen, thereOpen);

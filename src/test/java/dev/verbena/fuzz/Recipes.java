@@ -7,6 +7,8 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.efa.EfaCompletionQueue;
+import dev.verbena.efa.EfaDevice;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.sockets.RdmaSocketChannel;
 import dev.verbena.sockets.RdmaSockets;
@@ -14,11 +16,14 @@ import dev.verbena.soft.Faults;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.AddressVector;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindowType;
 import dev.verbena.verbs.Posting;
@@ -31,6 +36,7 @@ import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendOperation;
+import dev.verbena.verbs.SendRequest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -56,6 +62,9 @@ final class Recipes {
     AccessFlag.REMOTE_READ,
     AccessFlag.REMOTE_ATOMIC,
     AccessFlag.MW_BIND
+  };
+  private static final AccessFlag[] SRD = {
+    AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ
   };
   private static final Duration SOON = Duration.ofSeconds(5);
   private static final int CONTEXTS = 5;
@@ -87,19 +96,20 @@ final class Recipes {
       worker.perform("recipe: open a device", () -> keep(device().open()));
     }
     boolean cm = !worker.round().target.addresses().isEmpty();
-    switch (random().nextInt(cm ? 17 : 11)) {
+    switch (random().nextInt(cm ? 19 : 13)) {
       case 0 -> worker.perform("recipe: a domain with memory", this::domain);
       case 1 -> worker.perform("recipe: a queue with a channel", this::queue);
       case 2, 3 -> worker.perform("recipe: two connected queue pairs", this::pair);
       case 4 -> worker.perform("recipe: lists", this::lists);
       case 5 -> worker.perform("recipe: a port for packets", this::packets);
-      case 6 -> worker.perform("recipe: memory closed with its arena", this::closedWith);
+      case 6 -> worker.perform("recipe: memory closed with its arena", this::ofArena);
       case 7 -> worker.perform("recipe: a posting", this::posting);
       case 8 -> worker.perform("recipe: no faults", this::noFaults);
       case 9 -> worker.perform("recipe: a network", this::network);
       case 10 -> worker.perform("recipe: two hosts", this::hosts);
-      case 11, 12 -> worker.perform("recipe: a connection", this::connection);
-      case 13, 14 -> worker.perform("recipe: two channels", this::channels);
+      case 11, 12 -> worker.perform("recipe: two SRD queue pairs", this::srd);
+      case 13, 14 -> worker.perform("recipe: a connection", this::connection);
+      case 15, 16 -> worker.perform("recipe: two channels", this::channels);
       default -> worker.perform("recipe: an identifier", this::identifier);
     }
   }
@@ -145,6 +155,58 @@ final class Recipes {
     a.connect(ofB);
   }
 
+  /** Where the device is an EFA: messages in both directions. */
+  private void srd() {
+    Context left = pick(Context.class);
+    Context right = pick(Context.class);
+    if (left == null || right == null) {
+      return;
+    }
+    QueuePair a = srd(left);
+    QueuePair b = srd(right);
+    MemoryRegion from = keep(a.domain().registerMemory(worker.round().memory.page(random()), SRD));
+    MemoryRegion to = keep(b.domain().registerMemory(worker.round().memory.page(random()), SRD));
+    AddressHandle toA = keep(b.domain().createAddressHandle(toward(a)));
+    AddressHandle toB = keep(a.domain().createAddressHandle(toward(b)));
+    ReceiveList receives = keep(new ReceiveList(8, 1));
+    SendList sends = keep(new SendList(8, 1, 32));
+    QueuePairAddress remote = b.localAddress();
+    for (int i = 0; i < sends.size(); i++) {
+      receives.local(i, 0, to, 64L * i, 64);
+      SendRequest request =
+          switch (random().nextInt(4)) {
+            case 0 -> sends.send(i);
+            case 1 -> sends.write(i).remote(to.start(), to.rkey());
+            case 2 -> sends.read(i).remote(to.start(), to.rkey());
+            default -> sends.writeWithImmediate(i, i).remote(to.start(), to.rkey());
+          };
+      request.local(from, 0, 32).to(toB, remote.number(), remote.queueKey());
+    }
+    int received = b.post(receives);
+    int sent = a.post(sends);
+    if (received + sent > 0 && random().nextBoolean()) {
+      toA.close();
+    }
+  }
+
+  private static AddressVector toward(QueuePair queuePair) {
+    return AddressVector.global(1, new GlobalRoute(queuePair.localAddress().gid(), 0));
+  }
+
+  private QueuePair srd(Context context) {
+    EfaDevice efa = EfaDevice.of(context);
+    ProtectionDomain domain = keep(context.allocateProtectionDomain());
+    EfaCompletionQueue queue = keep(efa.createCompletionQueue(context.completionQueue(64)));
+    QueuePair made =
+        efa.queuePair(domain)
+            .completions(keep(queue.queue()))
+            .capacity(QueuePairCapacity.of(16))
+            .create();
+    keep(made).setup().rnrRetryCount(1);
+    made.activate();
+    return made;
+  }
+
   private QueuePair queuePair(Context context, QueuePairType type, boolean extended) {
     ProtectionDomain domain = keep(context.allocateProtectionDomain());
     CompletionQueue queue = keep(context.createCompletionQueue(64));
@@ -188,7 +250,7 @@ final class Recipes {
   }
 
   /** The memory stays allocated if the region cannot be closed. */
-  private void closedWith() {
+  private void ofArena() {
     ProtectionDomain domain = pick(ProtectionDomain.class);
     Arena arena = worker.round().memory.arena(random());
     if (domain == null) {
@@ -200,7 +262,7 @@ final class Recipes {
     } catch (IllegalStateException e) {
       return; // Another thread has closed the arena.
     }
-    keep(domain.memory(memory).access(ALL).closedWith(arena).register());
+    keep(domain.memory(memory).access(ALL).register());
   }
 
   private void posting() {
@@ -296,7 +358,7 @@ final class Recipes {
                             .round()
                             .keepOfHelper(
                                 Connection.accept(
-                                    request, ConnectionSettings.DEFAULT.within(SOON)));
+                                    request, ConnectionSettings.DEFAULT.withTimeout(SOON)));
                       }
                     } catch (InterruptedException | RuntimeException e) {
                       // The active side has the outcome.
@@ -307,7 +369,9 @@ final class Recipes {
             keep(
                 Connection.connect(
                     new InetSocketAddress(there, listener.port()),
-                    ConnectionSettings.DEFAULT.within(SOON).from(new InetSocketAddress(here, 0))));
+                    ConnectionSettings.DEFAULT
+                        .withTimeout(SOON)
+                        .withLocalAddress(new InetSocketAddress(here, 0))));
         keep(client.endpoint());
         keep(client.transfers());
         client.send(new byte[16]);
@@ -334,11 +398,12 @@ final class Recipes {
     for (int i = 0; i < TURNS && (server == null || !connected); i++) {
       selector.select(10);
       selector.selectedKeys().clear();
-      server = server == null ? listener.accept() : server;
+      if (server == null) {
+        server = keep(listener.accept());
+      }
       connected = connected || client.finishConnect();
     }
     if (server != null) {
-      keep(server);
       int _ = client.write(ByteBuffer.allocate(64));
       int _ = server.read(ByteBuffer.allocate(64));
       client.configureBlocking(random().nextBoolean());

@@ -36,6 +36,7 @@ final class Surface {
       List.of(
           "dev/verbena/verbs",
           "dev/verbena/cm",
+          "dev/verbena/efa",
           "dev/verbena/packet",
           "dev/verbena/sockets",
           "dev/verbena/soft");

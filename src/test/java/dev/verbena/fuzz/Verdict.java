@@ -1,5 +1,6 @@
 package dev.verbena.fuzz;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -38,6 +39,10 @@ final class Verdict {
           contains(arguments, Verdict::isConfined) ? null : message(thrown);
       case NumberFormatException _ -> "of a number that the library reads";
       case VerbsException e when e.errno() == EBADF -> "EBADF";
+      // libmlx5, for a GID index that the port does not have.
+      case VerbsException e
+          when e.errno() == Errno.EFAULT && e.function().equals("ibv_create_ah") ->
+          null;
       case NullPointerException _ ->
           contains(arguments, argument -> argument == null) ? null : "no argument is null";
       case ArrayIndexOutOfBoundsException _ -> "of an array of the library";
@@ -47,12 +52,16 @@ final class Verdict {
       // The JDK's message; another thread may close the arena of an argument while it is read.
       case IllegalStateException e when CLOSED.equals(e.getMessage()) ->
           contains(arguments, Verdict::isClosed) ? null : message(thrown);
+      case IllegalArgumentException _ when isThrownInChannels(thrown) -> null;
       case IllegalArgumentException _, IllegalStateException _, UnsupportedOperationException _ ->
           message(thrown);
       case RuntimeException e when e.getClass().getName().startsWith(LIBRARY) -> message(thrown);
       case Thrown _ -> null;
-      // Of an arena whose region cannot be closed: MemoryRegistration.closedWith.
-      case Error e when e.getCause() instanceof VerbsException -> message(thrown);
+      // Of an arena whose region cannot be closed.
+      case Error e
+          when e.getCause() instanceof VerbsException
+              || e.getCause() instanceof IllegalStateException ->
+          message(thrown);
       default -> "never to be thrown";
     };
   }
@@ -85,6 +94,12 @@ final class Verdict {
   /** Exceptions that {@code java.nio.channels} specifies, which have no messages. */
   private static boolean isOfChannels(Throwable thrown) {
     return thrown.getClass().getPackageName().equals("java.nio.channels");
+  }
+
+  /** Whether methods of the JDK's channels threw, such as {@code register}, without a message. */
+  private static boolean isThrownInChannels(Throwable thrown) {
+    StackTraceElement[] all = thrown.getStackTrace();
+    return all.length > 0 && all[0].getClassName().startsWith("java.nio.channels.");
   }
 
   private static String index(Throwable thrown) {

@@ -29,9 +29,9 @@ class BadInputTest {
 
   static List<LongConsumer> dataPaths() {
     return List.of(
-        address -> new QueuePairCalls(address, new CriticalCalls(false)),
-        address -> new CompletionQueueCalls(address, new CriticalCalls(false)),
-        address -> new SharedReceiveQueueCalls(address, new CriticalCalls(false)),
+        address -> new NativeQueuePairCalls(address, new CriticalCalls(false)),
+        address -> new NativeCompletionQueueCalls(address, new CriticalCalls(false)),
+        address -> new NativeSharedReceiveQueueCalls(address, new CriticalCalls(false)),
         address -> new ExtendedQueuePairCalls(address, 0),
         address -> new ExtendedCompletionQueueCalls(address, false));
   }

@@ -51,7 +51,7 @@ class ErrorConventionTest {
   }
 
   static List<Method> symbols() {
-    return methods(Libibverbs.class, Librdmacm.class, Rsockets.class)
+    return methods(Libibverbs.class, Librdmacm.class)
         .filter(m -> m.isAnnotationPresent(Symbol.class))
         .toList();
   }

@@ -181,7 +181,8 @@ class FakeProviderTest {
   }
 
   private int post(MemorySegment wr) {
-    return new QueuePairCalls(nearQp, new CriticalCalls(false)).ibv_post_send(wr.address(), bad);
+    return new NativeQueuePairCalls(nearQp, new CriticalCalls(false))
+        .ibv_post_send(wr.address(), bad);
   }
 
   private int receive(long wrId) {
@@ -189,13 +190,15 @@ class FakeProviderTest {
     ibv_recv_wr.wr_id(wr, wrId);
     ibv_recv_wr.sg_list(wr, sge(far.address(), SIZE, lkey(farMr)));
     ibv_recv_wr.num_sge(wr, 1);
-    return new QueuePairCalls(farQp, new CriticalCalls(false)).ibv_post_recv(wr.address(), bad);
+    return new NativeQueuePairCalls(farQp, new CriticalCalls(false))
+        .ibv_post_recv(wr.address(), bad);
   }
 
   /** Takes what completed, once everything is done that can be. */
   private int poll() {
     provider.internals().settle();
-    return new CompletionQueueCalls(cq, new CriticalCalls(false)).ibv_poll_cq(16, wc.address());
+    return new NativeCompletionQueueCalls(cq, new CriticalCalls(false))
+        .ibv_poll_cq(16, wc.address());
   }
 
   private MemorySegment completion(int index) {
@@ -310,7 +313,8 @@ class FakeProviderTest {
     int fd = ibv_comp_channel.fd(Memory.at(channel, ibv_comp_channel.sizeof()));
     try (Readiness readiness = Readiness.of(fd)) {
       assertFalse(readiness.isReadable());
-      assertEquals(0, new CompletionQueueCalls(cq, new CriticalCalls(false)).ibv_req_notify_cq(0));
+      assertEquals(
+          0, new NativeCompletionQueueCalls(cq, new CriticalCalls(false)).ibv_req_notify_cq(0));
       assertEquals(0, receive(1));
       assertEquals(0, post(request(rdma_h.IBV_WR_SEND(), 1, lkey(nearMr))));
       assertTrue(readiness.await(Await.LIMIT.toNanos()));

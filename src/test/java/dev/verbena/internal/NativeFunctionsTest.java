@@ -19,8 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * {@link NativeVerbs}, {@link NativeLibrdmacm} and {@link NativeRsockets} are what this class
- * generates from the interfaces of C functions.
+ * {@link NativeVerbs}, {@link NativeLibrdmacm}, {@link NativeRsockets} and {@link NativeLibefa} are
+ * what this class generates from the interfaces of C functions.
  */
 @Tag("host")
 @Tag(GeneratedFile.TAG)
@@ -32,7 +32,7 @@ class NativeFunctionsTest {
       Pattern.compile("^  (?:default )?(\\w+) (\\w+)\\(([^)]*)\\)(?:;| \\{)$", Pattern.MULTILINE);
 
   @ParameterizedTest
-  @ValueSource(classes = {Verbs.class, Librdmacm.class, Rsockets.class})
+  @ValueSource(classes = {Verbs.class, Librdmacm.class, Libefa.class})
   void theClassIsGeneratedFromTheInterface(Class<?> functions) throws IOException {
     Path file = SOURCES.resolve("Native" + functions.getSimpleName() + ".java");
     String generated = generated(functions);

@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.Pipe;
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -71,7 +73,7 @@ class ReadinessTest {
   void waitEndsWhenTheDescriptorBecomesReadable(Kind kind) throws Exception {
     for (long delay : new long[] {1, SETTLE_MILLIS}) {
       FutureTask<Boolean> waiting = run(kind, () -> readiness.await(FOREVER));
-      Thread.sleep(delay);
+      Await.pass(Duration.ofMillis(delay), "it waits in poll(2), or is parked");
       pipe.write(delay);
       assertTrue(waiting.get());
       assertEquals(delay, pipe.read());
@@ -84,7 +86,7 @@ class ReadinessTest {
     for (long delay : new long[] {0, SETTLE_MILLIS}) {
       var waiting = new FutureTask<>(() -> readiness.await(FOREVER));
       Thread thread = kind.start(waiting);
-      Thread.sleep(delay);
+      Await.pass(Duration.ofMillis(delay), "it waits in poll(2), or is parked");
       thread.interrupt();
       ExecutionException e = assertThrows(ExecutionException.class, waiting::get);
       assertEquals(InterruptedException.class, e.getCause().getClass());
@@ -98,7 +100,7 @@ class ReadinessTest {
   void waitEndsOnClose(Kind kind) throws Exception {
     FutureTask<Boolean> early = run(kind, () -> readiness.await(FOREVER));
     FutureTask<Boolean> late = run(kind, () -> readiness.await(FOREVER));
-    Thread.sleep(SETTLE_MILLIS);
+    Await.pass(Duration.ofMillis(SETTLE_MILLIS), "both are parked");
     readiness.close();
     assertFalse(early.get());
     assertFalse(late.get());
@@ -106,11 +108,23 @@ class ReadinessTest {
   }
 
   @Test
+  void closeEndsAlthoughAThreadDoesNotLeave() {
+    assertTrue(readiness.enter());
+    var stuck =
+        assertThrows(IllegalStateException.class, () -> readiness.close(Duration.ofMillis(1)));
+    assertTrue(stuck.getMessage().startsWith("the wait on file descriptor"), stuck.getMessage());
+    assertTrue(stuck.getMessage().contains(Thread.currentThread().toString()), stuck.getMessage());
+    assertFalse(readiness.enter(), "closing has begun");
+    readiness.leave();
+    readiness.close();
+  }
+
+  @Test
   void closingOneLeavesTheOtherOnTheSameDescriptor() throws Exception {
     try (Readiness other = Readiness.of(pipe.readEnd())) {
       FutureTask<Boolean> closed = run(Kind.VIRTUAL, () -> readiness.await(FOREVER));
       FutureTask<Boolean> open = run(Kind.VIRTUAL, () -> other.await(FOREVER));
-      Thread.sleep(SETTLE_MILLIS);
+      Await.pass(Duration.ofMillis(SETTLE_MILLIS), "both are parked");
       readiness.close();
       assertFalse(closed.get());
       pipe.write(1);
@@ -124,7 +138,7 @@ class ReadinessTest {
       try (Pipe next = new Pipe();
           Readiness wait = Readiness.of(next.readEnd())) {
         FutureTask<Boolean> waiting = run(Kind.VIRTUAL, () -> wait.await(FOREVER));
-        Thread.sleep(i % 2 * 5L);
+        Await.pass(Duration.ofMillis(i % 2 * 5L), "it is about to wait, or waits");
         next.write(i);
         assertTrue(waiting.get());
       }
@@ -167,12 +181,10 @@ class ReadinessTest {
     for (int i = 0; i < numbers; i++) {
       pipe.write(i);
       if (i % 100 == 0) {
-        Thread.sleep(15); // So that they all park now and then.
+        Await.pass(Duration.ofMillis(15), "so that they all park now and then");
       }
     }
-    while (taken.get() < numbers) {
-      Thread.sleep(1);
-    }
+    Await.until(() -> numbers + " numbers, after " + taken, () -> taken.get() == numbers);
     readiness.close();
     for (FutureTask<Boolean> taker : takers) {
       assertTrue(taker.get());
@@ -213,9 +225,7 @@ class ReadinessTest {
                   return readiness.await(FOREVER);
                 }));
       }
-      while (waiting.get() < THREADS) {
-        Thread.sleep(1);
-      }
+      Await.until("all threads", () -> waiting.get() == THREADS);
       for (Pipe pipe : pipes.reversed()) {
         pipe.write(1);
       }

@@ -132,8 +132,8 @@ class SeamOnDeviceTest {
       ibv_qp_cap.max_send_sge(cap, 1);
       ibv_qp_cap.max_recv_sge(cap, 1);
       this.qp = verbs().ibv_create_qp(pd, init.address());
-      this.queuePair = new QueuePairCalls(qp, new CriticalCalls(false));
-      this.completions = new CompletionQueueCalls(cq, new CriticalCalls(false));
+      this.queuePair = new NativeQueuePairCalls(qp, new CriticalCalls(false));
+      this.completions = new NativeCompletionQueueCalls(cq, new CriticalCalls(false));
     }
 
     private int number() {

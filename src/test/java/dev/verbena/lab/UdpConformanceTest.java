@@ -8,8 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -25,21 +24,9 @@ class UdpConformanceTest {
   private static final String[] CHOSEN =
       System.getProperty("verbena.lab.udp.tests", CLASSES).split(" ");
 
-  private static UdpWire wire;
+  @RegisterExtension static final UdpWire wire = new UdpWire();
 
   @TempDir private Path reports;
-
-  @BeforeAll
-  static void wire() throws Exception {
-    wire = UdpWire.make();
-  }
-
-  @AfterAll
-  static void unwire() throws Exception {
-    if (wire != null) {
-      wire.close();
-    }
-  }
 
   @DeviceTest
   void softwareDeviceTalksToSoftRoce() throws Exception {

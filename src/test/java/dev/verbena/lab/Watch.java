@@ -2,6 +2,7 @@ package dev.verbena.lab;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
 import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
+import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
@@ -63,7 +64,7 @@ final class Watch implements TestExecutionListener {
     try {
       Duration left = limit;
       while (left.isPositive()) {
-        Thread.sleep(left);
+        Await.pass(left, "tests begin and end");
         left = limit.minusNanos(System.nanoTime() - since);
       }
       out.println("no test began or ended for " + limit.toSeconds() + " s; " + latest);

@@ -165,7 +165,7 @@ public final class Soak {
       throws IOException, InterruptedException {
     Footprint after = Footprint.now();
     for (int i = 0; i < 20 && !growth(before, after, rounds).isEmpty(); i++) {
-      Thread.sleep(200);
+      Await.pass(Duration.ofMillis(200), "what was closed last is released");
       after = Footprint.now();
     }
     return after;
@@ -251,7 +251,8 @@ public final class Soak {
           peer.submit(
               () -> {
                 try (Connection client =
-                    Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(SOON))) {
+                    Connection.accept(
+                        listener.take(), ConnectionSettings.DEFAULT.withTimeout(SOON))) {
                   client.send(client.receive());
                   answered.countDown();
                   client.receive(); // The end of the connection.
@@ -264,8 +265,8 @@ public final class Soak {
           Connection.connect(
               new InetSocketAddress(Rig.addressB(), listener.port()),
               ConnectionSettings.DEFAULT
-                  .from(new InetSocketAddress(Rig.addressA(), 0))
-                  .within(SOON))) {
+                  .withLocalAddress(new InetSocketAddress(Rig.addressA(), 0))
+                  .withTimeout(SOON))) {
         server.send(new byte[16]);
         server.receive();
         answered.await(); // An end that closes flushes what is not acknowledged yet.

@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
 import java.io.File;
@@ -8,6 +9,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
 
@@ -68,7 +70,7 @@ final class Cycles {
     // Threads that close the last channels may not have ended.
     Held after = Held.now();
     for (int i = 0; i < 100 && after.isMoreThan(before); i++) {
-      Thread.sleep(200);
+      Await.pass(Duration.ofMillis(200), "the last channels are closed");
       after = Held.now();
     }
     String result = count + " connections: " + before + ", then " + after;

@@ -5,19 +5,28 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.stream.Collectors;
 import org.jgroups.Address;
 import org.jgroups.BytesMessage;
 import org.jgroups.JChannel;
@@ -34,7 +43,9 @@ import org.jgroups.protocols.UNICAST4;
 import org.jgroups.protocols.VERIFY_SUSPECT2;
 import org.jgroups.protocols.pbcast.GMS;
 import org.jgroups.util.DefaultSocketFactory;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.opentest4j.TestAbortedException;
 
 /** A JGroups cluster over RDMA: {@code TCP_NIO2} with {@link RdmaSelectorProvider}. */
 class JGroupsTest {
@@ -45,11 +56,6 @@ class JGroupsTest {
   /** In milliseconds. */
   private static final int LIMIT = (int) Await.LIMIT.toMillis();
 
-  @BeforeEach
-  void needsDeviceOfTheKernel() {
-    Rig.softRoceOnly();
-  }
-
   /** The sockets of JGroups' transport and of its failure detection. */
   private static final class RdmaSocketFactory extends DefaultSocketFactory {
     @Override
@@ -59,7 +65,10 @@ class JGroupsTest {
 
     @Override
     public SocketChannel createSocketChannel(String service) throws IOException {
-      return getSelectorProvider().openSocketChannel();
+      SocketChannel channel = getSelectorProvider().openSocketChannel();
+      // No kernel tells that a process with devices over UDP was killed.
+      channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+      return channel.setOption(ChannelBehaviour.keepaliveTime(channel), 1);
     }
 
     @Override
@@ -163,19 +172,36 @@ class JGroupsTest {
       Member member = new Member(Rig.addressB(), PORT + 1, LIMIT, true);
       member.awaitView(3);
       System.out.println(JOINED);
-      Thread.sleep(Long.MAX_VALUE);
+      Await.pass(Duration.ofDays(1), "until it is killed");
     }
   }
 
-  private static Program echo() throws IOException {
-    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    return Program.start(
-        java,
-        "--enable-native-access=ALL-UNNAMED",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        System.getProperty("java.class.path"),
-        EchoMain.class.getName());
+  /** The first two members, with software devices of this process; the third has its own. */
+  static final class TwoMembersMain {
+    private TwoMembersMain() {}
+
+    /** The arguments are the variables of the third member: a name, then its value. */
+    public static void main(String[] args) throws Exception {
+      Map<String, String> variables = new HashMap<>();
+      for (int i = 0; i < args.length; i += 2) {
+        variables.put(args[i], args[i + 1]);
+      }
+      loseAMember(variables);
+      System.exit(0); // Threads of JGroups.
+    }
+  }
+
+  private static Program third(Map<String, String> variables) throws IOException {
+    ProcessBuilder builder =
+        new ProcessBuilder(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            System.getProperty("java.class.path"),
+            EchoMain.class.getName());
+    builder.environment().putAll(variables);
+    return Program.start(builder);
   }
 
   private static byte[] bytes(Message message) {
@@ -186,9 +212,49 @@ class JGroupsTest {
 
   @DeviceTest
   void clusterOfThreeLosesAMember() throws Exception {
+    loseAMember(Map.of());
+  }
+
+  /** Each process has devices of its own, which reach those of the other. */
+  @Test
+  @Tag("host")
+  void clusterOfTwoProcessesOverUdp() throws Exception {
+    int port;
+    try (DatagramSocket socket = new DatagramSocket(0)) {
+      port = socket.getLocalPort();
+    }
+    ForkedJvm two =
+        new ForkedJvm()
+            .withNativeAccess()
+            .with("-XX:TieredStopAtLevel=1")
+            .withJarOf(JChannel.class)
+            .withJarOf(Test.class)
+            .withJarOf(TestAbortedException.class);
+    udp(port, "127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.3").forEach(two::withVariable);
+    List<String> third = new ArrayList<>();
+    udp(port, "127.0.0.4", "127.0.0.2", "127.0.0.4")
+        .forEach((name, value) -> third.addAll(List.of(name, value)));
+    two.run(TwoMembersMain.class, third.toArray(String[]::new)).succeeded();
+  }
+
+  /** The variables of a process; the last two addresses are those of the first and of its own. */
+  private static Map<String, String> udp(int port, String... addresses) {
+    int devices = addresses.length - 2;
+    return Map.of(
+        "VERBENA_SOFT",
+        Arrays.stream(addresses, 0, devices)
+            .map(address -> "udp:%s:%d".formatted(address, port))
+            .collect(Collectors.joining(",")),
+        "VERBENA_ADDRESS_A",
+        addresses[devices],
+        "VERBENA_ADDRESS_B",
+        addresses[devices + 1]);
+  }
+
+  private static void loseAMember(Map<String, String> variablesOfThird) throws Exception {
     try (Member first = new Member(Rig.addressA(), PORT, 1, false);
         Member second = new Member(Rig.addressB(), PORT, LIMIT, false);
-        Program third = echo()) {
+        Program third = third(variablesOfThird)) {
       first.awaitView(3);
       second.awaitView(3);
       third.says(JOINED); // A member drops messages of members that it does not know yet.

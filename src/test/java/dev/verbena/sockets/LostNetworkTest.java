@@ -17,7 +17,6 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 
 /**
  * A network that loses every packet for a while. Soft-RoCE retries without end, with the retry
@@ -25,11 +24,6 @@ import org.junit.jupiter.api.BeforeEach;
  */
 class LostNetworkTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
-
-  @BeforeEach
-  void needsDeviceOfTheKernel() {
-    Rig.softRoceOnly();
-  }
 
   /** Something that is done while the network loses every packet. */
   private interface Action {

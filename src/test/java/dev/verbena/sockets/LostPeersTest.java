@@ -3,6 +3,7 @@ package dev.verbena.sockets;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -13,19 +14,14 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
-import org.junit.jupiter.api.BeforeEach;
 
 /** Connections to rdma-core's rstream, which is killed. */
 class LostPeersTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final int PORT = 7500;
-
-  @BeforeEach
-  void needsDeviceOfTheKernel() {
-    Rig.softRoceOnly();
-  }
 
   private static Program server() throws Exception {
     return Program.start(
@@ -44,7 +40,7 @@ class LostPeersTest {
         if (!server.process().isAlive()) {
           throw new AssertionError(server.text(), e);
         }
-        Thread.sleep(50);
+        Await.pass(Duration.ofMillis(50), "the server does not listen yet");
       }
     }
   }
@@ -93,7 +89,7 @@ class LostPeersTest {
       new ProcessBuilder("kill", "-STOP", String.valueOf(server.process().pid())).start().waitFor();
       var write =
           ChannelBehaviour.inBackground(() -> channel.write(ByteBuffer.allocateDirect(16 << 20)));
-      Thread.sleep(100); // Most often it waits then.
+      Await.pass(Duration.ofMillis(100), "most often it waits then");
       server.kill();
       Throwable failure = assertThrows(ExecutionException.class, write::get).getCause();
       assertEquals(SocketException.class, failure.getClass(), failure::toString);

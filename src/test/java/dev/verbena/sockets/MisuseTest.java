@@ -23,12 +23,16 @@ import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -137,7 +141,6 @@ class MisuseTest {
 
   @BeforeEach
   void networks() {
-    Rig.softRoceOnly();
     InetAddress loopback = InetAddress.getLoopbackAddress();
     tcp = new Network(SelectorProvider.provider(), loopback, loopback);
     rdma = new Network(RdmaSelectorProvider.provider(), Rig.addressB(), Rig.addressA());
@@ -314,6 +317,15 @@ class MisuseTest {
       assertThrows(NotYetConnectedException.class, () -> fresh.map(memory, 0));
       assertThrows(NotYetConnectedException.class, () -> fresh.unmap(memory));
       assertThrows(NotYetConnectedException.class, () -> fresh.writeMapped(one, 0));
+      Path empty = Files.createTempFile("misuse", "");
+      try (FileChannel file = FileChannel.open(empty, StandardOpenOption.DELETE_ON_CLOSE)) {
+        assertThrows(NotYetConnectedException.class, () -> fresh.transferFrom(file, 0, 1));
+        assertThrows(NotYetConnectedException.class, () -> fresh.transferTo(file, 0, 1));
+        assertThrows(ClosedChannelException.class, () -> closed.transferFrom(file, 0, 1));
+        assertThrows(ClosedChannelException.class, () -> closed.transferTo(file, 0, 1));
+      }
+      assertThrows(NullPointerException.class, () -> connected.transferFrom(null, 0, 1));
+      assertThrows(NullPointerException.class, () -> connected.transferTo(null, 0, 1));
       assertThrows(ClosedChannelException.class, () -> closed.map(memory, 0));
       assertThrows(ClosedChannelException.class, () -> closed.unmap(memory));
       assertThrows(ClosedChannelException.class, () -> closed.writeMapped(one, 0));

@@ -80,7 +80,6 @@ class NettyTest {
 
   @BeforeEach
   void start() {
-    Rig.softRoceOnly();
     loops = new MultiThreadIoEventLoopGroup(2, NioIoHandler.newFactory(RDMA));
     accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   }

@@ -22,7 +22,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 
 /**
  * Programs of TCP that run with librspreload, which makes their sockets rsockets: here JVMs that
@@ -32,11 +31,6 @@ class PreloadedProgramsTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final int SIZE = 300_000;
   private static final String LISTENS = "port ";
-
-  @BeforeEach
-  void needsDeviceOfTheKernel() {
-    Rig.softRoceOnly();
-  }
 
   /** Sends bytes and receives as many: {@code HOST PORT LOCAL_ADDRESS}. */
   static final class ClientMain {

@@ -191,8 +191,9 @@ class CmFaultsTest {
     ConnectionId client = client(listener(PortSpace.TCP, 1));
     client.connect();
     ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
-    // Longer than all repetitions of the request together.
-    Thread.sleep(16 * CmTimers.nanos(CmTimers.LOCAL.response()) / 1_000_000 + 500);
+    Await.pass(
+        Duration.ofNanos(16 * CmTimers.nanos(CmTimers.LOCAL.response())).plusMillis(500),
+        "longer than all repetitions of the request together");
     var _ = server.queues().createQueuePair(SMALL);
     server.accept();
     next(active, EventType.ESTABLISHED);

@@ -3,9 +3,17 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.verbs.CompletionCursor;
+import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendOperation;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
@@ -16,16 +24,101 @@ import org.opentest4j.AssertionFailedError;
 class FullHeapTest {
   @RepeatedTest(2)
   void postsAndPollsOutliveAFullHeap() {
-    String output =
-        new ForkedJvm()
-            .with("-Xmx32m", "-XX:+UseSerialGC")
-            .withNativeAccess()
-            .withJarOf(Test.class)
-            .withJarOf(AssertionFailedError.class)
-            .withJarOf(JUnitException.class)
-            .run(Exhausting.class)
-            .succeeded();
-    assertEquals("a message arrives", output.strip().lines().toList().getLast(), output);
+    assertEquals("a message arrives", lastLine(Exhausting.class));
+  }
+
+  /** The JVM adapts a function pointer after 127 calls, for which it needs memory. */
+  @Test
+  void functionPointersAreAdaptedBeforeTheHeapIsFull() {
+    assertEquals("all calls returned", lastLine(AlmostAdapted.class));
+  }
+
+  private static String lastLine(Class<?> program) {
+    return new ForkedJvm()
+        .with("-Xmx32m", "-XX:+UseSerialGC")
+        .withNativeAccess()
+        .withJarOf(Test.class)
+        .withJarOf(AssertionFailedError.class)
+        .withJarOf(JUnitException.class)
+        .run(program)
+        .succeeded()
+        .strip()
+        .lines()
+        .toList()
+        .getLast();
+  }
+
+  /** Calls functions of an extended queue pair and queue before and after the heap is full. */
+  static final class AlmostAdapted {
+    private static final int FIRST_CALLS = 60;
+
+    /** What fills the heap. */
+    private static Object[] all;
+
+    private AlmostAdapted() {}
+
+    public static void main(String[] args) {
+      try (SoftPair pair = SoftPair.connected();
+          QueuePair extended =
+              pair.a
+                  .domain
+                  .queuePair(QueuePairType.RC)
+                  .completions(pair.a.completions)
+                  .capacity(QueuePairCapacity.of(16))
+                  .sendOperations(SendOperation.SEND)
+                  .create()) {
+        ExtendedCompletionQueue queue =
+            pair.a.context.completionQueue(16).createExtended(CompletionField.BYTE_LEN);
+        for (int i = 0; i < FIRST_CALLS; i++) {
+          call(extended, queue);
+        }
+        // Finds the class of the handler while there is memory.
+        attempt(
+            () -> {
+              throw new OutOfMemoryError();
+            });
+        Runnable call = () -> call(extended, queue);
+        fill();
+        for (int i = 0; i < 2 * FIRST_CALLS; i++) {
+          attempt(call);
+        }
+        all = null;
+      }
+      System.out.println("all calls returned");
+    }
+
+    /** Java code of the caller may need memory; a function pointer must not end the JVM. */
+    private static void attempt(Runnable call) {
+      try {
+        call.run();
+      } catch (Throwable t) {
+        // The JVM has one error for all, which cannot suppress itself either.
+      }
+    }
+
+    private static void call(QueuePair extended, ExtendedCompletionQueue queue) {
+      try (Posting posting = extended.startPosting()) {
+        posting.id(1).send();
+        // Closed without being completed: ibv_wr_abort.
+      }
+      try (CompletionCursor cursor = queue.startPolling()) {
+        if (cursor.next()) {
+          throw new AssertionError("nothing was posted");
+        }
+      }
+    }
+
+    private static void fill() {
+      for (int size = 1 << 20; size >= 16; size /= 2) {
+        try {
+          while (true) {
+            all = new Object[] {all, new byte[size]};
+          }
+        } catch (OutOfMemoryError e) {
+          // Smaller pieces.
+        }
+      }
+    }
   }
 
   /** Posts and polls while another thread fills the heap; then exchanges a message. */

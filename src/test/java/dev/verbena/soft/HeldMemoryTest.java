@@ -2,13 +2,17 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.VerbsException;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.MemoryWindowType;
+import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WindowBinding;
 import java.io.IOException;
@@ -155,6 +159,57 @@ class HeldMemoryTest {
       mapped.close();
       assertEquals(1, pair.a.queuePair.post(list));
       assertEquals(CompletionStatus.LOC_PROT_ERR, pair.completion());
+    }
+  }
+
+  /** A receive that is outstanding when its memory is freed. */
+  @Test
+  void messageForFreedMemoryIsALocalProtectionError() {
+    for (Arena arena : new Arena[] {Arena.ofShared(), Arena.ofConfined()}) {
+      try (SoftPair pair = SoftPair.connected()) {
+        MemoryRegion to =
+            pair.b.domain.registerMemory(arena.allocate(SIZE), AccessFlag.LOCAL_WRITE);
+        ReceiveList receives = new ReceiveList(1, 1);
+        receives.local(0, to, 0, SIZE);
+        assertEquals(1, pair.b.queuePair.post(receives));
+        arena.close();
+        assertFalse(to.isOpen());
+        SendList sends = new SendList(1, 1);
+        sends.send(0).local(pair.a.region, 0, 8).signaled();
+        assertEquals(1, pair.a.queuePair.post(sends));
+        assertEquals(CompletionStatus.LOC_PROT_ERR, SoftPair.await(pair.b.completions));
+      }
+    }
+  }
+
+  /** A confined arena frees what it has allocated first, although the region cannot be closed. */
+  @Test
+  void freedMemoryOfAConfinedArenaIsNotAccessed() {
+    try (SoftPair pair = SoftPair.connected()) {
+      Arena confined = Arena.ofConfined();
+      MemoryRegion to =
+          pair.b.domain.registerMemory(
+              confined.allocate(SIZE),
+              AccessFlag.LOCAL_WRITE,
+              AccessFlag.REMOTE_WRITE,
+              AccessFlag.REMOTE_READ,
+              AccessFlag.MW_BIND);
+      MemoryWindow window = pair.b.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      int bound = MemoryWindow.nextKey(window.rkey());
+      WindowBinding all = new WindowBinding(to, 0, SIZE, Set.of(AccessFlag.REMOTE_WRITE));
+      SendList binding = new SendList(1, 0);
+      binding.bindMemoryWindow(0, window, bound, all).signaled();
+      assertEquals(1, pair.b.queuePair.post(binding));
+      assertEquals(CompletionStatus.SUCCESS, SoftPair.await(pair.b.completions));
+      var notClosed = assertThrows(Error.class, confined::close);
+      assertInstanceOf(VerbsException.class, notClosed.getCause());
+      for (int rkey : new int[] {to.rkey(), bound}) {
+        SendList list = new SendList(1, 1);
+        list.write(0).local(pair.a.region, 0, 8).remote(to.start(), rkey).signaled();
+        assertEquals(1, pair.a.queuePair.post(list));
+        assertEquals(CompletionStatus.REM_ACCESS_ERR, pair.completion());
+        pair.reconnect();
+      }
     }
   }
 

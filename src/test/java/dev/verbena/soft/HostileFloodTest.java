@@ -251,7 +251,7 @@ class HostileFloodTest {
     long processor = Long.MAX_VALUE;
     for (int i = 0; i < 5; i++) { // The compiler of the JVM may still be at work.
       long before = processorTime();
-      Thread.sleep(IDLE); // Nothing is awaited: the processor time of the second is printed.
+      Await.pass(IDLE, "the processor time of the second is printed");
       processor = Math.min(processor, processorTime() - before);
     }
     System.gc();

@@ -484,7 +484,7 @@ class HostileManagementTest {
                     request.close();
                   } else {
                     try (Connection accepted =
-                        Connection.accept(request, ConnectionSettings.DEFAULT.within(LONG))) {
+                        Connection.accept(request, ConnectionSettings.DEFAULT.withTimeout(LONG))) {
                       return accepted.receive();
                     }
                   }
@@ -492,7 +492,8 @@ class HostileManagementTest {
               });
       Thread.ofVirtual().start(accepting);
       try (Connection connection =
-          client.call(() -> Connection.connect(server, ConnectionSettings.DEFAULT.within(LONG)))) {
+          client.call(
+              () -> Connection.connect(server, ConnectionSettings.DEFAULT.withTimeout(LONG)))) {
         connection.send(new byte[] {1, 2, 3});
         assertEquals(3, accepting.get().length);
       }

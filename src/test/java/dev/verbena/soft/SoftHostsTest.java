@@ -15,15 +15,18 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.Contexts;
+import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.ForkedJvm;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +35,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -49,6 +53,37 @@ class SoftHostsTest {
       assertArrayEquals(bytes("answer"), hosts.client().receive());
     }
     return null;
+  }
+
+  /** The property is that of the JVM: in one of its own, so that no other test sees it. */
+  static final class WithProperty {
+    private WithProperty() {}
+
+    /** Prints the seed, or what is wrong with the property. */
+    public static void main(String[] args) {
+      try (SoftHosts hosts = SoftHosts.create()) {
+        boolean strict = hosts.network().engine.locked(() -> hosts.faults().delays().isOn());
+        System.out.println("strict: " + strict + ", seed " + hosts.faults().seed());
+      } catch (IllegalArgumentException e) {
+        System.out.println(e.getMessage());
+      }
+    }
+  }
+
+  @Test
+  void hostsAreStrictByASystemProperty() {
+    assertEquals("strict: true, seed 42", printedWith("42"));
+    String wrong = printedWith("yes");
+    assertTrue(wrong.contains("dev.verbena.soft.strict") && wrong.contains("yes"), wrong);
+  }
+
+  private static String printedWith(String value) {
+    return new ForkedJvm()
+        .withNativeAccess()
+        .with("-Ddev.verbena.soft.strict=" + value)
+        .run(WithProperty.class)
+        .succeeded()
+        .strip();
   }
 
   @Test
@@ -91,6 +126,34 @@ class SoftHostsTest {
     }
   }
 
+  /** The request is on its way when its sender gives up, and arrives at the next listener. */
+  @Test
+  void abandonedRequestThatArrivesLateDoesNotPreventTheNextConnection() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.faults().delay(Duration.ofMillis(300));
+      FutureTask<Connection> abandoned = new FutureTask<>(hosts::client);
+      Thread connecting = Thread.ofPlatform().start(abandoned);
+      Await.until(
+          "a request for a connection",
+          () ->
+              connecting.getState() == Thread.State.TIMED_WAITING && calls(connecting, "connect"));
+      connecting.interrupt();
+      assertInstanceOf(
+          InterruptedException.class,
+          assertThrows(ExecutionException.class, abandoned::get).getCause());
+      hosts.client().send(bytes("question"));
+      assertArrayEquals(bytes("question"), hosts.server().receive());
+    }
+  }
+
+  private static boolean calls(Thread thread, String method) {
+    return Stream.of(thread.getStackTrace())
+        .anyMatch(
+            frame ->
+                frame.getClassName().equals(Endpoint.class.getName())
+                    && frame.getMethodName().equals(method));
+  }
+
   /** RDMA CM opens the devices itself; each context has a file descriptor. */
   @Test
   void closedHostsLeaveNoObjectBehind() throws Exception {
@@ -101,6 +164,21 @@ class SoftHostsTest {
     assertEquals(List.of(), Registry.of(hosts.network().fabric));
     // Otherwise a thread goes on waiting for events on a file descriptor that is closed.
     ofRdmaCm.forEach(context -> assertFalse(context.isOpen(), context::toString));
+  }
+
+  @Test
+  void objectsClosedAfterTheirNetworkLeaveNothingBehind() throws Exception {
+    SoftNetwork network = SoftNetwork.of("2");
+    Listener listener = network.call(() -> Listener.open(new InetSocketAddress("192.0.2.1", 4791)));
+    network.close();
+    listener.close();
+    assertEquals(List.of(), Registry.of(network.fabric));
+
+    SoftHosts hosts = SoftHosts.create();
+    hosts.client().send(bytes("question"));
+    hosts.network().close();
+    hosts.close();
+    assertEquals(List.of(), Registry.of(hosts.network().fabric));
   }
 
   @Test
@@ -140,7 +218,7 @@ class SoftHostsTest {
       FutureTask<byte[]> receiving = new FutureTask<>(server::receive);
       Thread.ofVirtual().start(receiving);
       server.endpoint().id().queuePair().orElseThrow().fail();
-      Thread.sleep(200); // An end that comes at once would be found without waiting for it.
+      Await.pass(Duration.ofMillis(200), "an end at once would be found without waiting for it");
       hosts.client().endpoint().disconnect(Await.LIMIT);
       var thrown = assertThrows(ExecutionException.class, receiving::get);
       assertEquals(

@@ -163,7 +163,17 @@ public final class SoftInternals {
           SoftQueuePair owner = queuePair == 0 ? null : SoftQueuePair.at(queuePair);
           bound.bind(
               to,
-              new MemoryKey(bound.key(), to.domain, 0, 1, to.local.memory, 0, owner, bound, false));
+              new MemoryKey(
+                  MemoryKey.Use.REMOTE,
+                  bound.key(),
+                  to.domain,
+                  0,
+                  1,
+                  to.local.memory,
+                  0,
+                  owner,
+                  bound,
+                  false));
         });
   }
 }

@@ -15,8 +15,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.ToLongFunction;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * Messages between a software device over UDP and Soft-RoCE, in both directions, every byte of
@@ -35,19 +34,7 @@ class UdpFaultyWireTest {
   /** For messages that cannot arrive: they fail soon. */
   private static final AckTimeout SHORT = AckTimeout.atLeast(Duration.ofMillis(60));
 
-  private static UdpWire wire;
-
-  @BeforeAll
-  static void wire() throws Exception {
-    wire = UdpWire.make();
-  }
-
-  @AfterAll
-  static void unwire() throws Exception {
-    if (wire != null) {
-      wire.close();
-    }
-  }
+  @RegisterExtension static final UdpWire wire = new UdpWire();
 
   /** Two connected queue pairs: of the software device, and of Soft-RoCE. */
   private static final class Ends implements AutoCloseable {

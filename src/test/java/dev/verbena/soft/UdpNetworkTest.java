@@ -157,13 +157,13 @@ class UdpNetworkTest {
             new FutureTask<>(
                 () ->
                     Connection.accept(
-                        listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT)));
+                        listener.take(), ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT)));
         Thread.ofVirtual().start(accepting);
         try (Connection client =
                 pair.left.call(
                     () ->
                         Connection.connect(
-                            server, ConnectionSettings.DEFAULT.within(Await.LIMIT)));
+                            server, ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT)));
             Connection accepted = accepting.get()) {
           client.send("hello".getBytes(UTF_8));
           assertArrayEquals("hello".getBytes(UTF_8), accepted.receive());

@@ -21,7 +21,57 @@ public final class Await {
   private static final int SPINS = 1_000;
   private static final long PAUSE_NANOS = 50_000;
 
+  /** Between two attempts at what takes longer than a look. */
+  private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(100);
+
   private Await() {}
+
+  /**
+   * Returns once a thread waits: in Java, since the state of a thread does not show a wait in C.
+   */
+  public static void waits(Thread thread) {
+    until(
+        () -> thread + " to wait",
+        () ->
+            switch (thread.getState()) {
+              case WAITING, TIMED_WAITING, BLOCKED, TERMINATED -> true;
+              case NEW, RUNNABLE -> false;
+            });
+  }
+
+  /** What may succeed later. */
+  public interface Attempt<T, E extends Exception> {
+    /** Returns null if it did not succeed yet. */
+    @Nullable T make() throws E;
+  }
+
+  /** Repeats an attempt, with pauses, until it returns a value that is not null. */
+  public static <T, E extends Exception> T attempt(String what, Attempt<T, E> attempt)
+      throws E, InterruptedException {
+    while (true) {
+      T value = attempt.make();
+      if (value != null) {
+        return value;
+      }
+      pass(BETWEEN_ATTEMPTS, what);
+    }
+  }
+
+  /**
+   * Lets time pass where time is what the test is about, or where nothing shows what is awaited and
+   * the test passes without the wait, too. Never to wait for something.
+   *
+   * @param reason what happens meanwhile, for the reader
+   */
+  public static void pass(Duration time, String reason) throws InterruptedException {
+    try {
+      Thread.sleep(time);
+    } catch (InterruptedException e) {
+      InterruptedException interrupted = new InterruptedException(reason);
+      interrupted.initCause(e);
+      throw interrupted;
+    }
+  }
 
   /** Returns once a condition holds; fails if the thread is interrupted before. */
   public static void until(String what, BooleanSupplier condition) {

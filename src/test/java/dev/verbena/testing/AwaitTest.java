@@ -9,6 +9,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -20,6 +22,10 @@ class AwaitTest {
       Pattern.compile(
           "@Timeout\\(\\d+\\)|assertTimeout|orTimeout|[.](get|await)\\([^;]*, TimeUnit[.]"
               + "|[.]join\\(Duration[.]of(Seconds|Minutes)");
+
+  private static final Pattern SLEEP = Pattern.compile("Thread[.]sleep\\([^;]*;");
+
+  private static final Set<String> EXEMPT = Set.of("Await.java", "AwaitTest.java", "Leaks.java");
 
   @Test
   void returnsTheFirstValueThatIsNotNull() {
@@ -45,23 +51,63 @@ class AwaitTest {
 
   @Test
   void noTestHasALimitOfItsOwn() throws IOException {
+    assertEquals(List.of(), occurrences(LIMIT), "wait without a limit, or with Await.LIMIT");
+  }
+
+  /** Occurrences in tests; one program of them knows no test library. */
+  private static List<String> occurrences(Pattern pattern) throws IOException {
     try (Stream<Path> sources = Files.walk(Path.of("src/test/java"))) {
-      List<String> limits =
-          sources
-              .filter(file -> file.toString().endsWith(".java"))
-              .filter(file -> !file.endsWith("AwaitTest.java"))
-              .flatMap(AwaitTest::limits)
-              .toList();
-      assertEquals(List.of(), limits, "wait without a limit, or with Await.LIMIT");
+      return sources
+          .filter(file -> file.toString().endsWith(".java"))
+          .filter(file -> !EXEMPT.contains(file.getFileName().toString()))
+          .flatMap(file -> occurrences(pattern, file))
+          .toList();
     }
   }
 
-  private static Stream<String> limits(Path file) {
+  @Test
+  void noTestSleeps() throws IOException {
+    assertEquals(List.of(), occurrences(SLEEP), "use Await, or Await.pass with the reason");
+  }
+
+  @Test
+  void aThreadThatWaitsIsSeen() throws InterruptedException {
+    CountDownLatch end = new CountDownLatch(1);
+    for (Thread.Builder kind : new Thread.Builder[] {Thread.ofPlatform(), Thread.ofVirtual()}) {
+      Thread thread =
+          kind.start(
+              () -> {
+                try {
+                  end.await();
+                } catch (InterruptedException e) {
+                  throw new AssertionError(e);
+                }
+              });
+      Await.waits(thread);
+      assertEquals(Thread.State.WAITING, thread.getState());
+    }
+    end.countDown();
+  }
+
+  @Test
+  void attemptsAreRepeatedUntilOneSucceeds() throws InterruptedException {
+    Iterator<String> values = Stream.concat(Stream.of(""), Stream.of("there")).iterator();
+    assertEquals(
+        "there",
+        Await.attempt(
+            "a value",
+            () -> {
+              String value = values.next();
+              return value.isEmpty() ? null : value;
+            }));
+  }
+
+  private static Stream<String> occurrences(Pattern pattern, Path file) {
     try {
-      return LIMIT
+      return pattern
           .matcher(Files.readString(file))
           .results()
-          .map(limit -> file + ": " + limit.group().lines().findFirst().orElseThrow());
+          .map(found -> file + ": " + found.group().lines().findFirst().orElseThrow());
     } catch (IOException e) {
       throw new AssertionError(e);
     }

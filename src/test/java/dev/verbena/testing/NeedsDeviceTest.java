@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -28,17 +29,34 @@ class NeedsDeviceTest {
 
   /** This test, as JUnit describes it to an extension. */
   private final ExtensionContext context =
-      (ExtensionContext)
-          Proxy.newProxyInstance(
-              NeedsDeviceTest.class.getClassLoader(),
-              new Class<?>[] {ExtensionContext.class},
-              (proxy, method, arguments) ->
-                  switch (method.getName()) {
-                    case "getRequiredTestClass" -> NeedsDeviceTest.class;
-                    case "getRequiredTestMethod" ->
-                        NeedsDeviceTest.class.getDeclaredMethod("aFailureNamesTheEnvironment");
-                    default -> throw new AssertionError(method);
-                  });
+      contextOf(NeedsDeviceTest.class, "aFailureNamesTheEnvironment");
+
+  private static ExtensionContext contextOf(Class<?> testClass, String test) {
+    return (ExtensionContext)
+        Proxy.newProxyInstance(
+            NeedsDeviceTest.class.getClassLoader(),
+            new Class<?>[] {ExtensionContext.class},
+            (proxy, method, arguments) ->
+                switch (method.getName()) {
+                  case "getRequiredTestClass" -> testClass;
+                  case "getTestMethod" -> Optional.of(testClass.getDeclaredMethod(test));
+                  default -> throw new AssertionError(method);
+                });
+  }
+
+  /** That of -Psoft; in mvn verify, LabMain does not select such tests. */
+  @Test
+  void isSkippedOnSoftwareDevicesIfTheirListLeavesItOut() throws Exception {
+    Class<?> ofKernel = Class.forName("dev.verbena.verbs.PortEventsTest");
+    ExtensionContext listed = contextOf(ofKernel, "reportsLinkAndAddressChanges");
+    try (SoftNetwork network = SoftNetwork.create()) {
+      network.addDevice("soft0", InetAddress.getByName("192.0.2.1"));
+      var left = network.call(() -> condition.evaluateExecutionCondition(listed));
+      assertTrue(left.isDisabled());
+      assertEquals("not for software devices: src/lab/gaps/soft", left.getReason().orElseThrow());
+      assertFalse(network.call(() -> condition.evaluateExecutionCondition(context)).isDisabled());
+    }
+  }
 
   @AfterEach
   void restore() {

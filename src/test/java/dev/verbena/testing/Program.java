@@ -1,13 +1,17 @@
 package dev.verbena.testing;
 
+import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.opentest4j.TestAbortedException;
 
@@ -48,13 +52,16 @@ public record Program(String name, Process process, Path output) implements Auto
 
   /** Runs a client, again as long as nobody listens at the other end; returns its output. */
   public static String untilConnected(String... command) throws IOException, InterruptedException {
-    for (int attempt = 0; ; attempt++) {
+    while (true) {
+      String text;
       try (Program client = start(command)) {
-        if (attempt == 50 || client.exitStatus() == 0) {
-          return client.endsWell();
+        boolean ended = client.exitStatus() == 0;
+        text = client.text();
+        if (ended) {
+          return text;
         }
       }
-      Thread.sleep(200);
+      Await.pass(Duration.ofMillis(200), "nobody listens yet: " + text);
     }
   }
 
@@ -64,13 +71,20 @@ public record Program(String name, Process process, Path output) implements Auto
   }
 
   /**
-   * A JVM with this one's class path. It interprets only: it ends before compiling is worth its
-   * time, which is long under emulation.
+   * A JVM with this one's class path, which also has what is on this one's module path. It
+   * interprets only: it ends before compiling is worth its time, which is long under emulation.
    */
   public static List<String> java(Class<?> main, String... arguments) {
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     List<String> jvm = List.of(java, "--enable-native-access=ALL-UNNAMED", "-Xint");
-    return with(with(jvm, "-cp", System.getProperty("java.class.path"), main.getName()), arguments);
+    return with(with(jvm, "-cp", path(), main.getName()), arguments);
+  }
+
+  private static String path() {
+    return Stream.of("java.class.path", "jdk.module.path")
+        .map(System::getProperty)
+        .filter(Objects::nonNull)
+        .collect(joining(File.pathSeparator));
   }
 
   /** Waits until the program has said something. */
@@ -79,7 +93,7 @@ public record Program(String name, Process process, Path output) implements Auto
       while (!text().contains(words)) {
         boolean alive = process.isAlive();
         assertTrue(alive || text().contains(words), () -> name + " ended: " + text());
-        Thread.sleep(20);
+        Await.pass(Duration.ofMillis(20), "the program prints");
       }
     } catch (InterruptedException e) {
       throw hangs("does not print " + words, e);

@@ -3,6 +3,7 @@ package dev.verbena.testing;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -47,7 +48,7 @@ public final class RdmaResources {
     for (long pause = INTERVAL_MILLIS;
         !wanted.test(now());
         pause = Math.min(2 * pause, LONGEST_MILLIS)) {
-      Thread.sleep(pause);
+      Await.pass(Duration.ofMillis(pause), "objects are created or released");
     }
   }
 
@@ -59,7 +60,7 @@ public final class RdmaResources {
     Map<String, Integer> more = moreThan(before);
     // The kernel may still be releasing what was closed last.
     for (int i = 0; i < ATTEMPTS && !more.isEmpty(); i++) {
-      Thread.sleep(INTERVAL_MILLIS);
+      Await.pass(Duration.ofMillis(INTERVAL_MILLIS), "the kernel releases what was closed");
       more = moreThan(before);
     }
     if (!more.isEmpty()) {

@@ -29,18 +29,6 @@ public final class Rig {
     return a().sysfsPath().isEmpty();
   }
 
-  /**
-   * Skips a test of Soft-RoCE alone on software devices: of an error that it returns, or of what
-   * differs from the specification.
-   *
-   * @throws TestAbortedException on another device
-   */
-  public static void softRoceOnly() {
-    if (isSoftware()) {
-      throw new TestAbortedException("a test of Soft-RoCE, not of this device");
-    }
-  }
-
   /** The IPv4 address of device a, for RDMA CM. */
   public static InetAddress addressA() {
     return address("VERBENA_ADDRESS_A");

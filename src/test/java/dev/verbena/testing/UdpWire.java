@@ -6,19 +6,26 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
 import org.opentest4j.TestAbortedException;
 
 /**
  * A veth pair in the lab. At one end, in the network namespace of the test, is a Soft-RoCE device;
  * the other end is in the namespace {@code udp}, for a software device over UDP in this JVM, since
  * Soft-RoCE has the UDP port of RoCE in its own namespace.
+ *
+ * <p>A test class registers it as a static extension; it exists as long as the tests of the class
+ * run, with the networks that it has made.
  */
-@SuppressWarnings("try") // close() runs programs, which an interrupt ends.
-public final class UdpWire implements AutoCloseable {
+public final class UdpWire implements BeforeAllCallback, AfterAllCallback {
   /** The Soft-RoCE device. */
   public static final String DEVICE = "rxw";
 
@@ -40,11 +47,15 @@ public final class UdpWire implements AutoCloseable {
 
   private static final Path PORT = Path.of("/sys/class/infiniband", DEVICE, "ports/1");
 
+  private final List<SoftNetwork> networks = new ArrayList<>();
+  private boolean made;
+
   /**
    * Makes the pair, with room for a path MTU of 4096. Neighbours are permanent: a network that
    * loses packets does not hinder their discovery.
    */
-  public static UdpWire make() throws Exception {
+  @Override
+  public void beforeAll(ExtensionContext context) throws Exception {
     if (Rig.labGuest().isEmpty()) {
       throw new TestAbortedException("makes a network namespace: in the lab only");
     }
@@ -68,13 +79,12 @@ public final class UdpWire implements AutoCloseable {
     run(in + " neigh replace " + ROCE + " lladdr " + ROCE_HARDWARE + " dev wb");
     run(in + " neigh replace " + ROCE6 + " lladdr " + ROCE_HARDWARE + " dev wb");
     run("rdma link add " + DEVICE + " type rxe netdev wa");
-    while (!Files.readString(PORT.resolve("state")).contains("ACTIVE")) {
-      Thread.sleep(50);
-    }
-    return new UdpWire();
+    boolean _ =
+        Await.attempt(
+            "the port becomes active",
+            () -> Files.readString(PORT.resolve("state")).contains("ACTIVE") ? true : null);
+    made = true;
   }
-
-  private UdpWire() {}
 
   private static void run(String command) throws Exception {
     try (Program program = Program.start(command.split(" "))) {
@@ -89,7 +99,9 @@ public final class UdpWire implements AutoCloseable {
 
   /** A network with one software device, of one of its addresses. */
   public SoftNetwork network(String address) throws Exception {
-    return there(() -> SoftNetwork.overUdp(InetAddress.getByName(address)));
+    SoftNetwork network = there(() -> SoftNetwork.overUdp(InetAddress.getByName(address)));
+    networks.add(network);
+    return network;
   }
 
   /** The Soft-RoCE device. */
@@ -141,7 +153,11 @@ public final class UdpWire implements AutoCloseable {
   }
 
   @Override
-  public void close() throws Exception {
+  public void afterAll(ExtensionContext context) throws Exception {
+    if (!made) {
+      return;
+    }
+    networks.forEach(SoftNetwork::close);
     run("rdma link delete " + DEVICE);
     run("ip link delete wa");
     run("ip netns delete " + NAMESPACE);

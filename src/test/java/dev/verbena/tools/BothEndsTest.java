@@ -114,6 +114,55 @@ class BothEndsTest {
   }
 
   @Test
+  void latencyOfSeveralSizes() {
+    List<String> lines =
+        runByTcp("perf lat -n 20 -w 4 --sizes 1:4096:16 --csv").out().lines().toList();
+    assertTrue(lines.getFirst().startsWith("operation,bytes,count,min_ns,p50_ns"), "" + lines);
+    assertEquals(
+        List.of("send,1,20", "send,16,20", "send,256,20", "send,4096,20"),
+        lines.stream().skip(1).map(line -> line.replaceFirst("(,\\d+){7}$", "")).toList());
+  }
+
+  @Test
+  void latencyAtAFixedRateIsOfRoundTrips() {
+    String out = runByTcp("perf lat -n 20 -w 4 --rate 200 --json").out();
+    assertTrue(out.contains("\"operation\": \"send, round trip\""), out);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"send", "write", "read", "atomic"})
+  void bandwidthInBothDirections(String operation) {
+    String out = runByTcp("perf bw -n 160 -w 16 -s 512 -b -q 3 -o " + operation).out();
+    assertTrue(out.startsWith(operation + ", 3 queue pairs, both directions, "), out);
+    assertTrue(out.contains(", 480 times: "), out);
+  }
+
+  @Test
+  void bandwidthOfSeveralSizesByEvents() {
+    List<String> lines =
+        runByTcp("perf bw -n 64 -w 16 --sizes 64:1024:4 -e -b").out().lines().toList();
+    assertEquals(
+        List.of(
+            "send, both directions", "bytes  count  MiB/s", "64     64", "256    64", "1024   64"),
+        List.of(
+            lines.get(0),
+            lines.get(1).substring(0, 19),
+            lines.get(2).substring(0, 9),
+            lines.get(3).substring(0, 9),
+            lines.get(4).substring(0, 9)),
+        "" + lines);
+  }
+
+  @Test
+  void fileOfTheChartIsOpenedBeforeTheMeasurement() {
+    Run run =
+        Run.of("perf", "lat", "--both-ends", "-p", Ports.free(), "--chart", "/nosuch/folder/x.svg");
+    assertEquals(Main.FAILED, run.status());
+    assertTrue(run.err().contains("the chart cannot be written"), run.err());
+    assertEquals("", run.out());
+  }
+
+  @Test
   void packets() {
     assertPrints(
         run("packets send --dmac 02:00:00:00:00:0a -n 20 --offload"),
@@ -142,6 +191,22 @@ class BothEndsTest {
   void traceOfBothEnds() {
     Run run = runByTcp("pingpong -n 1 --trace");
     assertTrue(run.err().contains("sent 192.0.2.2 > 192.0.2.1 RC_SEND_"), run.err());
+  }
+
+  @Test
+  void profileOfBothEnds() {
+    run("rping -C 1 -v --profile=siw", "-p", Ports.free());
+    Run noCm = Run.of("rping", "--both-ends", "--profile", "efa", "-p", Ports.free());
+    assertEquals(Main.FAILED, noCm.status());
+    assertTrue(noCm.err().contains("profile efa: RDMA CM does not use an EFA"), noCm.err());
+    Run byHand = Run.of("pingpong", "--both-ends", "--profile", "siw", "-p", Ports.free());
+    assertTrue(byHand.err().contains("connected by RDMA CM"), byHand.err());
+    Run unknown = Run.of("pingpong", "--both-ends", "--profile", "cx4");
+    assertEquals(2, unknown.status());
+    assertTrue(unknown.err().contains("connectx5"), unknown.err());
+    Run alone = Run.of("pingpong", "--profile", "siw");
+    assertEquals(2, alone.status());
+    assertTrue(alone.err().contains("--profile requires --both-ends"), alone.err());
   }
 
   @Test

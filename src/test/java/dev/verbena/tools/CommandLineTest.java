@@ -37,6 +37,7 @@ class CommandLineTest {
         "perf",
         "perf lat",
         "perf bw",
+        "perf shadow",
         "sniff"
       })
   void everyCommandHasHelp(String command) {
@@ -178,7 +179,7 @@ class CommandLineTest {
     assumeFalse(Verbena.isSupported(), "this machine has RDMA");
     Run run = Run.of(line.split(" "));
     assertEquals(Main.UNSUPPORTED, run.status(), run.out() + run.err());
-    assertTrue(run.err().lines().count() <= 2, run.err());
+    assertTrue(run.err().lines().count() <= 3, run.err());
     assertFalse(run.err().contains("\tat "), run.err());
   }
 }

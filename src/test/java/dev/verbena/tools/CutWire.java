@@ -1,11 +1,13 @@
 package dev.verbena.tools;
 
+import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -62,7 +64,7 @@ final class CutWire implements AutoCloseable {
         if (attempt == ATTEMPTS) {
           throw e;
         }
-        Thread.sleep(200);
+        Await.pass(Duration.ofMillis(200), "the server does not listen yet");
       }
     }
   }

@@ -77,6 +77,47 @@ class DoctorTest {
     assertEquals("huge pages: 5 of 8 free", checks.get(1).finding());
   }
 
+  private Check lockedMemory(String capabilities, String userIds) throws IOException {
+    write(
+        "/proc/self/limits",
+        "Max locked memory         65536                65536                bytes     \n");
+    write("/proc/self/status", "Name:\tjava\nCapEff:\t" + capabilities + "\n");
+    write("/proc/self/uid_map", userIds + "\n");
+    return new LimitChecks(new Machine(root)).run().getFirst();
+  }
+
+  @Test
+  void theCapabilityLiftsTheLimitInTheInitialUserNamespaceOnly() throws IOException {
+    String all = "         0          0 4294967295";
+    assertEquals(Verdict.OK, lockedMemory("0000000000004000", all).verdict());
+    assertEquals(Verdict.NOTE, lockedMemory("000001ffffffbfff", all).verdict());
+    assertEquals(Verdict.NOTE, lockedMemory("000001ffffffffff", "0 1000 65536").verdict());
+  }
+
+  @Test
+  void limitsOfTheRdmaCgroupAreNoted() throws IOException {
+    write("/proc/self/cgroup", "0::/pod/container\n");
+    write(
+        "/sys/fs/cgroup/pod/container/rdma.max",
+        "mlx5_0 hca_handle=2 hca_object=2000\nmlx5_1 hca_handle=max hca_object=max\n");
+    List<Check> checks = new LimitChecks(new Machine(root)).run();
+    assertTrue(
+        checks.stream()
+            .anyMatch(c -> c.verdict() == Verdict.NOTE && c.finding().contains("hca_object=2000")),
+        checks::toString);
+    assertTrue(
+        checks.stream().anyMatch(c -> c.finding().equals("RDMA cgroup: no limit for mlx5_1")),
+        checks::toString);
+  }
+
+  @Test
+  void theModeOfNetworkNamespacesIsNamed() throws IOException {
+    write("/sys/module/ib_core/parameters/netns_mode", "N\n");
+    List<Check> checks = new LimitChecks(new Machine(root)).run();
+    assertTrue(
+        checks.stream().anyMatch(c -> c.finding().contains("rdma dev set")), checks::toString);
+  }
+
   @Test
   void withoutRdmaTheSoftwareDeviceIsAChoice() {
     List<Check> choices = new DeviceChoices(new Machine(root)).run();

@@ -18,7 +18,7 @@ final class EchoMain {
     try (Listener listener = Listener.open(here)) {
       System.out.println(READY);
       try (Connection client =
-          Connection.accept(listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT))) {
+          Connection.accept(listener.take(), ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT))) {
         for (byte[] message = client.receive(); message != null; message = client.receive()) {
           client.send(message);
         }

@@ -6,14 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.verbena.Errno;
 import dev.verbena.RdmaException;
-import dev.verbena.VerbsException;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Netem;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
@@ -35,7 +35,6 @@ import org.junit.jupiter.api.BeforeEach;
  */
 class FaultyNetworkTest {
   private static final Duration SHORTLY = Duration.ofMillis(500);
-  private static final String NETDEV_B = "VERBENA_NETDEV_B";
 
   private Map<String, Integer> before;
 
@@ -57,34 +56,14 @@ class FaultyNetworkTest {
     }
   }
 
-  /** Does something while packets fare badly in both directions. */
-  private static void under(String fault, Task task) throws Exception {
-    String[] netdevs = {Rig.netdevA(), System.getenv(NETDEV_B)};
-    try {
-      for (String netdev : netdevs) {
-        run(("tc qdisc add dev " + netdev + " root netem " + fault).split(" "));
-      }
-      task.run();
-    } finally {
-      for (String netdev : netdevs) {
-        run("tc", "qdisc", "del", "dev", netdev, "root");
-      }
-    }
-  }
-
-  /** Something that is done over the network. */
-  interface Task {
-    void run() throws Exception;
-  }
-
   // What is done over the network
 
   private static Connection connect(String port) throws InterruptedException {
     return Connection.connect(
         new InetSocketAddress(Rig.addressB(), Integer.parseInt(port)),
         ConnectionSettings.DEFAULT
-            .from(new InetSocketAddress(Rig.addressA(), 0))
-            .within(Await.LIMIT));
+            .withLocalAddress(new InetSocketAddress(Rig.addressA(), 0))
+            .withTimeout(Await.LIMIT));
   }
 
   /** Sends messages there and back, which must arrive in order and as they were sent. */
@@ -101,7 +80,7 @@ class FaultyNetworkTest {
               () -> {
                 try (Connection client =
                     Connection.accept(
-                        listener.take(), ConnectionSettings.DEFAULT.within(Await.LIMIT))) {
+                        listener.take(), ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT))) {
                   for (int i = 0; i < messages; i++) {
                     client.send(client.receive(patience), patience);
                   }
@@ -177,13 +156,13 @@ class FaultyNetworkTest {
     List<String> faults =
         List.of("loss 5%", "duplicate 20%", "delay 5ms reorder 25% 50%", "delay 50ms");
     for (String fault : faults) {
-      under(fault, () -> exchange(10));
+      Netem.under(fault, () -> exchange(10));
     }
   }
 
   @DeviceTest
   void programsEndWell() throws Exception {
-    under(
+    Netem.under(
         "delay 50ms 20ms loss 5% duplicate 5%",
         () -> {
           ping(3);
@@ -258,7 +237,7 @@ class FaultyNetworkTest {
           assertFalse(client.isDone(), () -> "ended early: " + client.join());
           return now.getOrDefault("qp", 0) >= connected;
         });
-    Thread.sleep(SHORTLY);
+    Await.pass(SHORTLY, "the programs exchange messages");
   }
 
   private void assertKilledServerIsNoticed(Program server, String[] client) throws Exception {
@@ -281,8 +260,7 @@ class FaultyNetworkTest {
         server.send(new byte[8], Await.LIMIT);
         server.receive(Await.LIMIT);
         signal("STOP", peer);
-        var late = assertThrows(VerbsException.class, () -> server.receive(SHORTLY));
-        assertEquals(Errno.ETIMEDOUT, late.errno());
+        assertThrows(RdmaTimeoutException.class, () -> server.receive(SHORTLY));
         // The device takes messages as long as there are receives; then the sender waits.
         assertThrows(
             RdmaException.class,
@@ -310,7 +288,7 @@ class FaultyNetworkTest {
       Client running = Client.start(client);
       awaitConnected(running.run());
       signal("STOP", server);
-      Thread.sleep(SHORTLY);
+      Await.pass(SHORTLY, "the client waits for the stopped server");
       running.thread().interrupt();
       Run ended = running.ended();
       assertNotEquals(0, ended.status(), ended.out());

@@ -83,7 +83,7 @@ class HistogramsTest {
     for (int i = 1; i <= 1000; i++) {
       times.recordValue(i);
     }
-    List<double[]> points = Histograms.chart(times, "title").points();
+    List<double[]> points = Histograms.chart(times, "title").lines().getFirst().points();
     assertEquals(0, points.getFirst()[0]);
     assertEquals(0.001, points.getFirst()[1]);
     assertEquals(99.9, points.getLast()[0], 1e-6);

@@ -2,6 +2,8 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
+import dev.verbena.testing.Await;
+import dev.verbena.testing.Netem;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
@@ -32,7 +34,7 @@ final class LinkDownMain {
     tasks.put("perf", start(() -> FaultyNetworkTest.measure(FOR_EVER)));
     awaitConnected(before.getOrDefault("qp", 0) + 2 * tasks.size(), tasks);
     run("ip", "link", "set", Rig.netdevA(), "down");
-    Thread.sleep(DOWN);
+    Await.pass(DOWN, "the link is down");
     run("ip", "link", "set", Rig.netdevA(), "up");
     run("src/lab/devices", "spare", "wire");
     for (Map.Entry<String, CompletableFuture<Void>> task : tasks.entrySet()) {
@@ -42,7 +44,7 @@ final class LinkDownMain {
     System.exit(0);
   }
 
-  private static CompletableFuture<Void> start(FaultyNetworkTest.Task task) {
+  private static CompletableFuture<Void> start(Netem.Task task) {
     CompletableFuture<Void> running = new CompletableFuture<>();
     Thread.ofPlatform()
         .daemon()
@@ -85,7 +87,7 @@ final class LinkDownMain {
         RdmaResources.requireNoMoreThan(before);
         return;
       } catch (AssertionError _) {
-        Thread.sleep(100);
+        Await.pass(Duration.ofMillis(100), "the passive ends wait for their peers");
       }
     }
   }

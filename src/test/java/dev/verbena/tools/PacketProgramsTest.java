@@ -272,7 +272,6 @@ class PacketProgramsTest {
 
   @DeviceTest
   void deviceWithoutRawPacketsIsReported() {
-    Rig.softRoceOnly();
     Run receive = Run.of("packets", "receive", "-d", Rig.a().name(), "--rule", "sniffer");
     Run send = Run.of("packets", "send", "-d", Rig.a().name(), "--dmac", MAC);
     assertAll(

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -27,7 +28,7 @@ class PeerTest {
         assertArrayEquals(record, other.getInputStream().readNBytes(record.length));
         for (byte b : record) {
           other.getOutputStream().write(b);
-          Thread.sleep(5);
+          Await.pass(Duration.ofMillis(5), "so that the bytes arrive singly");
         }
         assertArrayEquals(record, received.get());
       }

@@ -2,6 +2,7 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -94,6 +95,15 @@ class PerfProgramTest {
   }
 
   @DeviceTest
+  void latencyOfAWriteIsThatOfTheMemoryOrOfTheCompletion() throws InterruptedException {
+    String memory = overTcp("lat", "-o", "write", "-n", "30", "-w", "300", "--sizes", "1:64").out();
+    assertTrue(memory.contains("write"), memory);
+    assertFalse(memory.contains("completion"), memory);
+    String completion = overTcp("lat", "-o", "write", "-n", "30", "--completion").out();
+    assertTrue(completion.startsWith("write, until the completion, 64 B, 30 times:"), completion);
+  }
+
+  @DeviceTest
   void latencyOverRdmaCmIsMeasured() throws InterruptedException {
     for (String operation : OPERATIONS) {
       assertLatency(
@@ -162,19 +172,36 @@ class PerfProgramTest {
             "bw --cm -i 2",
             "lat --from ::1",
             "bw -o jump",
-            "lat a b")) {
+            "lat --completion",
+            "lat -o read --completion localhost",
+            "bw -o write --completion",
+            "lat a b",
+            "lat --rate 0 x",
+            "lat --rate nan x",
+            "lat --sizes 5 x",
+            "lat --sizes 1:99999999999 x",
+            "lat --sizes 1:64 -s 8 x",
+            "lat --sizes 1:64 -o atomic x",
+            "lat --json --csv x",
+            "bw -q 0",
+            "bw -q 65",
+            "bw -q 2 --cm x")) {
       assertEquals(2, Run.of(("perf " + line).split(" ")).status(), line);
     }
   }
 
   @Test
-  void taskHasSixteenBytes() {
+  void taskHasTwentyFourBytes() {
     PerfTask task = new PerfTask(Operation.READ, 4096, 10, 20);
+    PerfTask sweep =
+        new PerfTask(Operation.SEND, 1000, 0, 1, new PerfPlan(2, 8, 64, true, true, true, false));
     byte[] padded = Arrays.copyOf(task.bytes(), 56);
     assertAll(
-        () -> assertEquals(16, task.bytes().length),
+        () -> assertEquals(24, task.bytes().length),
         () -> assertEquals(task, PerfTask.of(padded)),
-        () -> assertThrows(IllegalArgumentException.class, () -> PerfTask.of(new byte[15])),
-        () -> assertThrows(IllegalArgumentException.class, () -> PerfTask.of(new byte[16])));
+        () -> assertEquals(sweep, PerfTask.of(sweep.bytes())),
+        () -> assertEquals(List.of(2, 16, 128), sweep.sizes()),
+        () -> assertThrows(IllegalArgumentException.class, () -> PerfTask.of(new byte[23])),
+        () -> assertThrows(IllegalArgumentException.class, () -> PerfTask.of(new byte[24])));
   }
 }

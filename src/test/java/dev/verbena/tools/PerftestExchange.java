@@ -2,6 +2,7 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.Program;
 import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.MemoryRegion;
@@ -16,6 +17,7 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
 
@@ -60,7 +62,7 @@ final class PerftestExchange implements AutoCloseable {
         return new PerftestExchange(new Socket(InetAddress.getLoopbackAddress(), port), true);
       } catch (ConnectException e) {
         assertTrue(server.process().isAlive(), server::text);
-        Thread.sleep(LOOK_AFTER);
+        Await.pass(Duration.ofMillis(LOOK_AFTER), "the server does not listen yet");
       }
     }
   }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
@@ -61,12 +62,15 @@ class ProgramsTest {
     assumeTrue(Rig.labGuest().isPresent(), "only the lab's network may be changed");
     CompletableFuture<Run> watch = Run.inBackground("events", "-d", here(), "-n", "1", "-t", "60");
     String[] address = {"10.77.0.1/24", "dev", "va"};
-    for (int attempt = 0; attempt < 50 && !watch.isDone(); attempt++) {
-      ip("add", address);
-      ip("del", address);
-      Thread.sleep(200);
-    }
-    String out = watch.join().succeeded().out();
+    Run watched =
+        Await.attempt(
+            "the program has opened the device",
+            () -> {
+              ip("add", address);
+              ip("del", address);
+              return watch.getNow(null);
+            });
+    String out = watched.succeeded().out();
     assertTrue(out.contains("port 1 of " + here() + ": GID table change"), out);
   }
 

@@ -41,14 +41,7 @@ class RcopyProgramTest {
   }
 
   private Run javaCopies(Path destination) throws InterruptedException {
-    String[] args = Words.of(client(destination), "-b", Rig.addressA().getHostAddress());
-    for (int attempt = 0; ; attempt++) {
-      Run run = Run.of(args);
-      if (attempt == 100 || !run.err().contains("refused")) {
-        return run;
-      }
-      Thread.sleep(200);
-    }
+    return Run.untilConnected(Words.of(client(destination), "-b", Rig.addressA().getHostAddress()));
   }
 
   private void assertCopied() throws IOException {

@@ -3,11 +3,13 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
@@ -50,7 +52,7 @@ class RecordingsTest {
       command.run();
       List<String> last = last(expected.size(), recorded(recording, chosen));
       for (int i = 0; !last.equals(expected) && i < ATTEMPTS; i++) {
-        Thread.sleep(100);
+        Await.pass(Duration.ofMillis(100), "threads that end commit their events");
         last = last(expected.size(), recorded(recording, chosen));
       }
       assertEquals(expected, last);

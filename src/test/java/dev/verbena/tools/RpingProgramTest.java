@@ -149,7 +149,7 @@ class RpingProgramTest {
         ConnectionSettings.DEFAULT
             .withMessageSize(RpingBuffer.SIZE)
             .withReceives(2)
-            .from(new InetSocketAddress(Rig.addressA(), 0)));
+            .withLocalAddress(new InetSocketAddress(Rig.addressA(), 0)));
   }
 
   /** The message of a client whose ping is a text without an end. */
@@ -193,7 +193,10 @@ class RpingProgramTest {
   /** A server of one ping, which writes back what differs in one byte. */
   private static void answerWithOtherBytes(Endpoint request) throws Exception {
     ConnectionSettings settings =
-        ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2).within(SOON);
+        ConnectionSettings.DEFAULT
+            .withMessageSize(RpingBuffer.SIZE)
+            .withReceives(2)
+            .withTimeout(SOON);
     try (Arena arena = Arena.ofShared();
         Connection client = Connection.accept(request, settings)) {
       RemoteMemory source = RpingBuffer.of(client.receive());
@@ -215,8 +218,9 @@ class RpingProgramTest {
   @DeviceTest
   void theClientMayLeaveEarly() throws Exception {
     CompletableFuture<Run> server = Run.inBackground(server(Rig.addressB(), "-v"));
-    try (Endpoint client = connectRaw();
-        Arena arena = Arena.ofShared()) {
+    // The memory outlives the connection: the write that is seen may still be in progress.
+    try (Arena arena = Arena.ofShared();
+        Endpoint client = connectRaw()) {
       Transfers transfers = client.id().queues().transfers();
       MemoryRegion region =
           client
@@ -243,9 +247,8 @@ class RpingProgramTest {
       region.memory().fill((byte) 0);
       assertTrue(transfers.send(0, messages, 0, RpingBuffer.SIZE));
       assertEquals(1, transfers.awaitSends(completions, SOON));
-      while (region.memory().get(ValueLayout.JAVA_BYTE, 0) == 0) {
-        Thread.sleep(1); // The server writes before it sends the second go-ahead.
-      }
+      // The server writes before it sends the second go-ahead.
+      Await.until("a write", () -> region.memory().get(ValueLayout.JAVA_BYTE, 0) != 0);
     }
     Run served = server.join().succeeded();
     assertEquals(List.of("server ping data: rdma-ping-0: a"), pings(served.out()));

@@ -12,7 +12,7 @@ import picocli.CommandLine.IFactory;
 record Run(int status, String out, String err) {
   /** The messages if the peer does not listen: over TCP, and by RDMA CM. */
   private static final Pattern NO_LISTENER =
-      Pattern.compile("Couldn't connect|no listener on the port");
+      Pattern.compile("Couldn't connect|no listener on the port|refused");
 
   static Run of(String... args) {
     return with(CommandLine.defaultFactory(), args);
@@ -64,13 +64,12 @@ record Run(int status, String out, String err) {
 
   /** Repeats the run while the peer does not listen. */
   static Run untilConnected(String... args) throws InterruptedException {
-    for (int attempt = 0; ; attempt++) {
-      Run run = Run.of(args);
-      if (attempt == 100 || !NO_LISTENER.matcher(run.err()).find()) {
-        return run;
-      }
-      Thread.sleep(200);
-    }
+    return Await.attempt(
+        "nobody listens yet",
+        () -> {
+          Run run = Run.of(args);
+          return NO_LISTENER.matcher(run.err()).find() ? null : run;
+        });
   }
 
   /** This run, which must have ended well. */

@@ -2,6 +2,7 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
@@ -24,16 +25,6 @@ record StreamRuns(String program, String port) {
     return Words.of(program, Words.of(way, Words.of(SMALL, more)));
   }
 
-  private static Run untilConnected(String... args) throws InterruptedException {
-    for (int attempt = 0; ; attempt++) {
-      Run run = Run.of(args);
-      if (attempt == 100 || !run.err().contains("refused")) {
-        return run;
-      }
-      Thread.sleep(200);
-    }
-  }
-
   /** The lines of the output without times, and without those about keepalive. */
   private static String shape(String output) {
     return output
@@ -51,7 +42,7 @@ record StreamRuns(String program, String port) {
 
   void javaTalksToC(String... ofJava) throws Exception {
     try (Program c = Program.start(server(Rig.addressB()))) {
-      Run java = untilConnected(client(Rig.addressA(), Rig.addressB(), ofJava)).succeeded();
+      Run java = Run.untilConnected(client(Rig.addressA(), Rig.addressB(), ofJava)).succeeded();
       assertOutput(java.out());
       assertOutput(c.endsWell());
     }
@@ -60,15 +51,15 @@ record StreamRuns(String program, String port) {
   void cTalksToJava(String... ofJava) throws Exception {
     CompletableFuture<Run> java = Run.inBackground(server(Rig.addressB(), ofJava));
     // The C program ends with 0 where it cannot connect.
-    String c = "";
-    for (int attempt = 0; attempt < 100 && !c.contains("custom"); attempt++) {
-      try (Program client = Program.start(client(Rig.addressA(), Rig.addressB()))) {
-        int _ = client.exitStatus();
-        c = client.text();
-      }
-      Thread.sleep(200);
-    }
-    assertOutput(c);
+    assertOutput(
+        Await.attempt(
+            "the server listens",
+            () -> {
+              try (Program client = Program.start(client(Rig.addressA(), Rig.addressB()))) {
+                int _ = client.exitStatus();
+                return client.text().contains("custom") ? client.text() : null;
+              }
+            }));
     assertOutput(java.join().succeeded().out());
   }
 
@@ -76,7 +67,7 @@ record StreamRuns(String program, String port) {
   String javaTalksToItself(InetAddress from, InetAddress to, String[] ofServer, String... ofClient)
       throws Exception {
     CompletableFuture<Run> server = Run.inBackground(server(to, ofServer));
-    Run client = untilConnected(client(from, to, ofClient)).succeeded();
+    Run client = Run.untilConnected(client(from, to, ofClient)).succeeded();
     assertOutput(client.out());
     assertOutput(server.join().succeeded().out());
     return client.out();

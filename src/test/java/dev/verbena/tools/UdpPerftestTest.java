@@ -26,29 +26,20 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A software device over UDP against perftest's programs on Soft-RoCE, in both roles. */
 class UdpPerftestTest {
   private static final int COUNT = 20;
   private static final int SIZE = 5000;
 
-  private static UdpWire wire;
+  @RegisterExtension static final UdpWire wire = new UdpWire();
   private static SoftNetwork network;
 
   @BeforeAll
-  static void wire() throws Exception {
-    wire = UdpWire.make();
+  static void connect() throws Exception {
     network = wire.network(UdpWire.SOFT);
-  }
-
-  @AfterAll
-  static void unwire() throws Exception {
-    if (wire != null) {
-      network.close();
-      wire.close();
-    }
   }
 
   /** The end in Java: a queue pair on the software device, and the exchange. */

@@ -7,8 +7,8 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * {@code pingpong} on a software device over UDP against rdma-core's programs on Soft-RoCE, in both
@@ -19,7 +19,7 @@ class UdpPingPongTest {
   private static final String HOST = "127.0.0.1";
   private static final String COUNT = "20";
 
-  private static UdpWire wire;
+  @RegisterExtension static final UdpWire wire = new UdpWire();
   private static Path ipv4;
   private static Path ipv6;
 
@@ -27,19 +27,9 @@ class UdpPingPongTest {
   private record Path(SoftNetwork network, int gidIndex) {}
 
   @BeforeAll
-  static void wire() throws Exception {
-    wire = UdpWire.make();
+  static void connect() throws Exception {
     ipv4 = new Path(wire.network(UdpWire.SOFT), wire.gidIndex(false));
     ipv6 = new Path(wire.network(UdpWire.SOFT6), wire.gidIndex(true));
-  }
-
-  @AfterAll
-  static void unwire() throws Exception {
-    if (wire != null) {
-      ipv4.network.close();
-      ipv6.network.close();
-      wire.close();
-    }
   }
 
   private static String[] java(String service, String port, String... more) {

@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Await;
 import dev.verbena.tools.PerfTask.Operation;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
@@ -45,7 +47,7 @@ class UnreachablePeerTest {
         if (!e.getMessage().contains("no listener")) {
           throw e;
         }
-        Thread.sleep(10);
+        Await.pass(Duration.ofMillis(10), "nobody listens yet");
       }
     }
   }

@@ -42,11 +42,13 @@ class AddrTest {
               VerbsException.class,
               () -> pair.a.domain.createAddressHandle(AddressVector.local(1, 1)));
       assertTrue(thrown.getMessage().contains("global route"), thrown.getMessage());
-      assertThrows(
-          VerbsException.class,
-          () ->
-              pair.a.domain.createAddressHandle(
-                  AddressVector.global(2, new GlobalRoute(Gid.of(Rig.addressB()), 1))));
+      var noPort =
+          assertThrows(
+              VerbsException.class,
+              () ->
+                  pair.a.domain.createAddressHandle(
+                      AddressVector.global(2, new GlobalRoute(Gid.of(Rig.addressB()), 1))));
+      assertTrue(noPort.getMessage().contains("no such port"), noPort.getMessage());
       assertThrows(IllegalArgumentException.class, () -> AddressVector.local(0, 1));
       assertThrows(IllegalArgumentException.class, () -> AddressVector.local(1, 1 << 16));
       assertThrows(IllegalArgumentException.class, () -> new GlobalRoute(Gid.ZERO, 256));

@@ -9,6 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.time.Duration;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -35,6 +36,7 @@ class AllocationTest {
     private final SendList sends = new SendList(2, 1, 16);
     private final ReceiveList receives = new ReceiveList(2, 1);
     private final ReceiveRing ring;
+    private final PolledMemory polled;
     private final Completions completions = new Completions(2);
     private long sum;
 
@@ -52,6 +54,7 @@ class AllocationTest {
       this.extended = extended;
       this.told = told;
       this.inlined = region.memory().asSlice(0, 16);
+      this.polled = new PolledMemory(region);
       this.ring = new ReceiveRing(pair, receives);
       sends.write(0).local(region, 0, 8).remote(0, 0).signaled();
       sends.send(1).inline(8).signaled();
@@ -107,6 +110,7 @@ class AllocationTest {
             loop.lists(i);
             loop.ring(i);
             loop.calls(i);
+            loop.memory(i);
           }
           allocated = (long) allocatedBytes.invokeExact() - before;
         }
@@ -118,7 +122,7 @@ class AllocationTest {
     private void lists(int i) {
       sends.id(0, i);
       sends.local(0, region, i & 31, 8);
-      sends.remote(0, i, i);
+      sends.remote(0, i + 1, i);
       sends.inlineLength(1, i & 15);
       device.room = i % 3;
       sum += pair.post(sends);
@@ -159,6 +163,16 @@ class AllocationTest {
           sum += cursor.id() + cursor.byteLength() + cursor.status().code() + 1;
         }
       }
+    }
+
+    /** Memory that is polled: with the value, and now and then without it. */
+    private void memory(int i) throws InterruptedException {
+      polled.putLongRelease(32, i);
+      polled.putByteRelease(40, (byte) i);
+      sum += polled.getLongAcquire(32) + polled.getByteAcquire(40);
+      long expected = i % 100 == 0 ? -1 : i;
+      sum += polled.awaitLong(32, expected, Duration.ZERO) ? 1 : 2;
+      sum += polled.awaitByte(40, (byte) i, Duration.ZERO) ? 1 : 2;
     }
 
     @Override

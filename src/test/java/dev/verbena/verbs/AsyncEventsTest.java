@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.CriticalCalls;
-import dev.verbena.internal.SharedReceiveQueueCalls;
+import dev.verbena.internal.NativeSharedReceiveQueueCalls;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicReference;
@@ -123,7 +124,7 @@ class AsyncEventsTest {
       for (int i = 0; i < 4; i++) {
         receives.local(i, region, 0, 8);
       }
-      var calls = new SharedReceiveQueueCalls(srq.address(), new CriticalCalls(false));
+      var calls = new NativeSharedReceiveQueueCalls(srq.address(), new CriticalCalls(false));
       assertEquals(0, calls.ibv_post_srq_recv(receives.chain(0, 4), receives.badRequestWord()));
       srq.limit(4);
       qp.connect(qp.localAddress());
@@ -180,7 +181,7 @@ class AsyncEventsTest {
                   result.completeExceptionally(t);
                 }
               });
-      Thread.sleep(100);
+      Await.waits(thread);
       if (interrupt) {
         thread.interrupt();
       } else {
@@ -220,6 +221,35 @@ class AsyncEventsTest {
       listening.close();
       listening.close();
       assertTrue(!thread.get().isAlive());
+    }
+  }
+
+  @DeviceTest
+  void closeEndsAlthoughTheListenerDoesNotReturn() throws InterruptedException {
+    CountDownLatch called = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    try (Context context = Rig.a().open()) {
+      AsyncEvents.Listening listening =
+          context
+              .asyncEvents()
+              .listen(
+                  event -> {
+                    called.countDown();
+                    awaitIgnoringInterrupts(end);
+                  });
+      overrun(context);
+      called.await();
+      Duration soon = Duration.ofMillis(1);
+      var stuck = assertThrows(IllegalStateException.class, () -> listening.close(soon));
+      assertTrue(stuck.getMessage().contains("its listener does not return"), stuck.getMessage());
+      end.countDown();
+      listening.close();
+    }
+  }
+
+  private static void awaitIgnoringInterrupts(CountDownLatch latch) {
+    while (latch.getCount() > 0) {
+      Thread.onSpinWait();
     }
   }
 

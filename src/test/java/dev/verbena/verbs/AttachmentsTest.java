@@ -26,7 +26,6 @@ class AttachmentsTest extends FakeDeviceFixture {
     return domain
         .memory(arena.allocate(64))
         .access(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND)
-        .closedWith(arena)
         .register();
   }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
@@ -64,7 +65,8 @@ class BufTest {
       write.write(0).local(first, 0, 64).remote(second.start(), second.rkey()).signaled();
       assertEquals(1, loop.qp.post(write));
       loop.complete(1);
-      assertEquals("through the first", second.memory().getString(0));
+      Await.until(
+          "the data of the write", () -> second.memory().getString(0).equals("through the first"));
       buffer.close();
       assertFalse(second.isOpen(), "closed before its buffer");
     }

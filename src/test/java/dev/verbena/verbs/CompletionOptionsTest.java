@@ -29,11 +29,11 @@ class CompletionOptionsTest {
       pair.connect();
       for (int i = 0; i < 3; i++) {
         pair.b.receive(i);
-        long before = pair.b.context.rawClock().toNanos();
+        long before = pair.b.context.rawClock();
         pair.a.run(message(pair));
         long[] completed = {0};
         Await.until("a receive", () -> timestamp(queue, completed));
-        long after = pair.b.context.rawClock().toNanos();
+        long after = pair.b.context.rawClock();
         assertTrue(before <= completed[0], before + " " + completed[0]);
         assertTrue(completed[0] <= after, completed[0] + " " + after);
       }

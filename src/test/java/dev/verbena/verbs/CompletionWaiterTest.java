@@ -10,6 +10,9 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -91,8 +94,7 @@ class CompletionWaiterTest {
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
     for (Thread.Builder kind : new Thread.Builder[] {Thread.ofPlatform(), Thread.ofVirtual()}) {
       FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
-      kind.start(waiting);
-      Thread.sleep(SHORT);
+      Await.waits(kind.start(waiting));
       complete();
       assertEquals(1, waiting.get());
     }
@@ -134,7 +136,7 @@ class CompletionWaiterTest {
       }
       post();
       if (i % 3 == 0) {
-        Thread.sleep(0, i % 1000);
+        Await.pass(Duration.ofNanos(i % 1000), "another moment of falling asleep");
       }
     }
     assertEquals(rounds, waiting.get());
@@ -146,9 +148,40 @@ class CompletionWaiterTest {
       CompletionWaiter waiter = new CompletionWaiter(queue, spin);
       FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
       Thread thread = Thread.ofPlatform().start(waiting);
-      Thread.sleep(SHORT);
+      Await.pass(SHORT, "it spins, or sleeps");
       thread.interrupt();
       Exception e = assertThrows(ExecutionException.class, waiting::get);
+      assertTrue(e.getCause() instanceof InterruptedException, e.toString());
+    }
+  }
+
+  @Test
+  void spinningVirtualThreadsLeaveTheirCarriersToOthers() throws Exception {
+    int carriers =
+        Integer.getInteger(
+            "jdk.virtualThreadScheduler.parallelism", Runtime.getRuntime().availableProcessors());
+    List<FutureTask<Integer>> spinning = new ArrayList<>();
+    CountDownLatch begun = new CountDownLatch(carriers);
+    for (int i = 0; i < carriers; i++) {
+      CompletionChannel own = context.createCompletionChannel();
+      CompletionQueue empty = context.completionQueue(4).channel(own).create();
+      CompletionWaiter waiter = new CompletionWaiter(empty, LONG);
+      spinning.add(
+          new FutureTask<>(
+              () -> {
+                begun.countDown();
+                return waiter.poll(new Completions(1), LONG);
+              }));
+    }
+    List<Thread> threads = spinning.stream().map(Thread.ofVirtual()::start).toList();
+    begun.await();
+    FutureTask<Boolean> beside =
+        new FutureTask<>(() -> spinning.stream().noneMatch(FutureTask::isDone));
+    Thread.ofVirtual().start(beside);
+    assertTrue(beside.get(), "it ran only when one of the others had ended");
+    threads.forEach(Thread::interrupt);
+    for (FutureTask<Integer> task : spinning) {
+      Exception e = assertThrows(ExecutionException.class, task::get);
       assertTrue(e.getCause() instanceof InterruptedException, e.toString());
     }
   }
@@ -161,8 +194,7 @@ class CompletionWaiterTest {
         CompletionQueue of = context.completionQueue(4).channel(own).create();
         CompletionWaiter waiter = new CompletionWaiter(of, SHORT);
         FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
-        kind.start(waiting);
-        Thread.sleep(SHORT.multipliedBy(4));
+        Await.waits(kind.start(waiting));
         (closed == null ? of : closed).close();
         Exception e = assertThrows(ExecutionException.class, waiting::get);
         assertTrue(e.getCause() instanceof IllegalStateException, e.toString());
@@ -179,7 +211,7 @@ class CompletionWaiterTest {
       CompletionWaiter waiter = new CompletionWaiter(of, Duration.ZERO);
       FutureTask<Integer> waiting = new FutureTask<>(() -> waiter.take(completions));
       Thread.ofPlatform().start(waiting);
-      Thread.sleep(0, i * 1000);
+      Await.pass(Duration.ofNanos(i * 1000L), "another moment of falling asleep");
       of.close();
       Exception e = assertThrows(ExecutionException.class, waiting::get);
       assertTrue(e.getCause() instanceof IllegalStateException, e.toString());

@@ -8,9 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Polling, and what completions tell. */
 class CompletionsTest {
@@ -28,6 +32,46 @@ class CompletionsTest {
     assertEquals(0, queue.poll(completions));
     assertEquals(0, completions.count());
     assertThrows(IndexOutOfBoundsException.class, () -> completions.id(0));
+  }
+
+  @Test
+  void exceptionHasTheFieldsOfTheFailedCompletion() {
+    device.completed = 2;
+    device.status = rdma_h.IBV_WC_REM_ACCESS_ERR();
+    queue.poll(completions);
+    WorkRequestException failed = new WorkRequestException("writing", completions, 1);
+    assertEquals(1, failed.id());
+    assertEquals(17, failed.queuePairNumber());
+    assertEquals(CompletionStatus.REM_ACCESS_ERR, failed.status());
+    assertEquals(rdma_h.IBV_WC_REM_ACCESS_ERR(), failed.statusCode());
+    assertEquals(0x81, failed.vendorError());
+    assertEquals("writing: " + completions.describe(1), failed.getMessage());
+    WorkRequestException later = failed.during("sending");
+    assertEquals("sending: " + completions.describe(1), later.getMessage());
+    assertEquals(failed, later.getCause());
+    assertEquals(failed.id(), later.id());
+    assertEquals(failed.queuePairNumber(), later.queuePairNumber());
+    assertEquals(failed.status(), later.status());
+    assertEquals(failed.statusCode(), later.statusCode());
+    assertEquals(failed.vendorError(), later.vendorError());
+  }
+
+  @ParameterizedTest
+  @EnumSource(CompletionStatus.class)
+  void failureOfThePeerOrTheNetworkIsTransient(CompletionStatus status) {
+    device.completed = 1;
+    device.status = status.code();
+    queue.poll(completions);
+    Set<CompletionStatus> expected =
+        EnumSet.of(
+            CompletionStatus.RETRY_EXC_ERR,
+            CompletionStatus.RNR_RETRY_EXC_ERR,
+            CompletionStatus.RESP_TIMEOUT_ERR,
+            CompletionStatus.WR_FLUSH_ERR,
+            CompletionStatus.REM_ABORT_ERR);
+    assertEquals(
+        expected.contains(status),
+        new WorkRequestException("sending", completions, 0).isTransient());
   }
 
   @Test

@@ -130,7 +130,6 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoCounters() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Refusal.of(context::createFlowCounters, "does not support flow counters");
       Refusal.of(
@@ -142,7 +141,6 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoWorkQueues() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       CompletionQueue cq = context.createCompletionQueue(2);
@@ -158,7 +156,6 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoFlowRules() {
-    Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       assertThrows(IllegalArgumentException.class, () -> loop.qp.flowRule(0));
       Refusal.of(
@@ -169,7 +166,6 @@ class CounterTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoFlowActions() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
       EspTransform esp =

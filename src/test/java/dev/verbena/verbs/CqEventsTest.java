@@ -284,7 +284,7 @@ class CqEventsTest {
                 }
               });
       started.await();
-      Thread.sleep(100);
+      Await.pass(Duration.ofMillis(100), "it waits, in C perhaps");
     }
 
     CompletionQueue result() throws Exception {

@@ -25,7 +25,6 @@ class CqExTest {
 
   @DeviceTest
   void eachFieldIsSupportedOrThrows() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Set<CompletionField> offered = EnumSet.noneOf(CompletionField.class);
       for (CompletionField field : CompletionField.values()) {

@@ -85,7 +85,6 @@ class DeviceMemoryTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoDeviceMemory() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(0));
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(64, 3));

@@ -68,7 +68,6 @@ class DmahTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoDmaHandles() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       DmaHandle.Builder builder = context.dmaHandle();
       assertThrows(IllegalArgumentException.class, () -> builder.cpu(-1));

@@ -71,7 +71,6 @@ class ErrorTourTest {
 
   @DeviceTest
   void tooShortReceiveFails() {
-    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       receive(pair.b, 8, pair.b.memory.lkey());
       pair.a.run(
@@ -83,7 +82,6 @@ class ErrorTourTest {
 
   @DeviceTest
   void wrongLocalKeyFails() {
-    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       pair.b.receive(1);
       SendList list = send(pair, 8);
@@ -95,7 +93,6 @@ class ErrorTourTest {
 
   @DeviceTest
   void receiveWithAWrongLocalKeyFailsAtBothEnds() {
-    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       receive(pair.b, 64, pair.b.memory.lkey() + 1);
       pair.a.run(send(pair, 8), CompletionStatus.REM_OP_ERR);
@@ -120,7 +117,6 @@ class ErrorTourTest {
 
   @DeviceTest
   void bindingABoundWindowFails() {
-    Rig.softRoceOnly();
     try (Pair pair = impatient()) {
       MemoryRegion region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).register();
       MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);

@@ -130,8 +130,7 @@ class FakeDeviceTest {
   void channelWakesTheWaiter() throws Exception {
     queue.requestNotification();
     var waiting = new FutureTask<>(channel::take);
-    Thread.ofVirtual().start(waiting);
-    Thread.sleep(50);
+    Await.waits(Thread.ofVirtual().start(waiting));
     receive();
     SendList list = new SendList(1, 1);
     list.send(0).local(nearRegion, 0, 1).signaled();

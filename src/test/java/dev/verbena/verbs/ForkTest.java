@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import java.lang.foreign.Arena;
@@ -117,9 +118,10 @@ class ForkTest extends FakeDeviceFixture {
       while (queue.poll(completions) == 0) {
         Thread.onSpinWait();
       }
-      if (!completions.isSuccess(0) || !region.memory().getString(64).equals(text)) {
+      if (!completions.isSuccess(0)) {
         throw new AssertionError(completions.describe(0));
       }
+      Await.until("the data of the write", () -> region.memory().getString(64).equals(text));
     }
   }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.fake.FakeProvider;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -141,5 +142,29 @@ class FormattingTest {
     assertThrows(IllegalArgumentException.class, () -> list.immediate(0, 1));
     assertEquals(WorkRequestOpcode.RDMA_WRITE, list.opcode(0));
     assertEquals(1, list.sges(0));
+  }
+
+  @Test
+  void forgottenRemoteAddressIsNamed() {
+    SendList list = new SendList(1, 1, INLINE);
+    for (Runnable format :
+        List.<Runnable>of(
+            () -> list.write(0).local(region, 0, 8),
+            () -> list.write(0).inline(MemorySegment.ofArray(new byte[8])),
+            () -> list.read(0).local(region, 0, 8),
+            () -> list.fetchAndAdd(0, 1).local(region, 0, 8),
+            () -> list.compareAndSwap(0, 1, 2).local(region, 0, 8))) {
+      format.run();
+      var forgotten = assertThrows(IllegalArgumentException.class, () -> queuePair.post(list));
+      assertTrue(forgotten.getMessage().contains("call remote()"), forgotten.getMessage());
+    }
+    for (Runnable format :
+        List.<Runnable>of(
+            () -> list.write(0).signaled(), // Zero bytes need no memory.
+            () -> list.write(0).local(region, 0, 8).remote(0, 7))) {
+      format.run();
+      var refused = assertThrows(IllegalStateException.class, () -> queuePair.post(list));
+      assertTrue(refused.getMessage().contains("state RESET"), refused.getMessage());
+    }
   }
 }

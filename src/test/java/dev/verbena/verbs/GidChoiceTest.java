@@ -2,12 +2,15 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -86,6 +89,76 @@ class GidChoiceTest {
         assertThrows(
             IllegalStateException.class, () -> GidChoice.ofEthernet(List.of(), null, "port 1"));
     assertTrue(empty.getMessage().contains("no GID"), empty.getMessage());
+  }
+
+  private static GidChoice toward(String peer, String route) throws Exception {
+    InetAddress source = route == null ? null : InetAddress.getByName(route);
+    return GidChoice.toward(CARD, InetAddress.getByName(peer), source, "port 1");
+  }
+
+  @Test
+  void theRouteToThePeerDecidesAmongAddresses() throws Exception {
+    assertEquals(6, toward("192.0.2.99", "192.0.2.7").index());
+    assertEquals(5, toward("192.0.2.99", "192.0.2.1").index());
+    assertEquals(3, toward("2001:db8::99", "2001:db8::1").index());
+    assertTrue(
+        toward("192.0.2.99", "192.0.2.7").reason().contains("route to 192.0.2.99"),
+        toward("192.0.2.99", "192.0.2.7").reason());
+  }
+
+  @Test
+  void thePeersFamilyDecidesWithoutARouteFromThePort() throws Exception {
+    assertEquals(5, toward("192.0.2.99", null).index());
+    assertEquals(5, toward("192.0.2.99", "198.51.100.1").index(), "of another device");
+    assertEquals(3, toward("2001:db8::99", null).index());
+    List<GidEntry> ipv4 = table(V2, "192.0.2.1");
+    InetAddress peer = InetAddress.getByName("2001:db8::99");
+    var thrown =
+        assertThrows(
+            IllegalStateException.class, () -> GidChoice.toward(ipv4, peer, null, "port 1"));
+    assertTrue(thrown.getMessage().contains("2001:db8"), thrown.getMessage());
+  }
+
+  @Test
+  void gidsOfOtherNamespacesAreNotChosen() {
+    Gid own = Gid.parse("::ffff:192.0.2.7");
+    LocalAddresses here = new LocalAddresses(Set.of(1, 2), Set.of(own));
+    assertEquals(
+        List.of("fe80::1", "fe80::1", "::ffff:192.0.2.7"),
+        here.visible(CARD, "port 1").stream().map(entry -> entry.gid().toString()).toList());
+    LocalAddresses elsewhere = new LocalAddresses(Set.of(1), Set.of(own));
+    var thrown = assertThrows(IllegalStateException.class, () -> elsewhere.visible(CARD, "port 1"));
+    assertTrue(thrown.getMessage().contains("namespaces"), thrown.getMessage());
+    List<GidEntry> software = List.of(new GidEntry(own, 0, 1, V2, 0));
+    assertEquals(software, elsewhere.visible(software, "port 1"));
+    assertEquals(List.of(), elsewhere.visible(List.of(), "port 1"));
+  }
+
+  @Test
+  void theRouteIsThatOfTheKernel() throws Exception {
+    InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+    assertEquals(loopback, LocalAddresses.sourceTo(loopback));
+    // A socket may not send there unless it is allowed to broadcast.
+    assertNull(LocalAddresses.sourceTo(InetAddress.getByName("255.255.255.255")));
+  }
+
+  @Test
+  void roceVersionsAndFamiliesDoNotMix() {
+    Gid remote = Gid.parse("::ffff:192.0.2.99");
+    GidChoice local = GidChoice.ofEthernet(CARD, null, "port 1");
+    assertEquals(Optional.empty(), local.mismatch(remote, V2));
+    assertEquals(Optional.empty(), local.mismatch(remote, GidType.UNKNOWN));
+    assertTrue(local.mismatch(remote, V1).orElseThrow().contains("RoCE v1"));
+    assertTrue(local.mismatch(Gid.parse("2001:db8::1"), V2).orElseThrow().contains("famil"));
+  }
+
+  @Test
+  void anotherInfiniBandSubnetNeedsAPathRecord() {
+    GidChoice local =
+        GidChoice.ofInfiniBand(table(GidType.IB, "fe80::2:c903:1:2"), null, 17, "port 1");
+    assertEquals(Optional.empty(), local.mismatch(Gid.parse("fe80::9"), GidType.IB));
+    String fault = local.mismatch(Gid.parse("fec0:0:0:7::9"), GidType.IB).orElseThrow();
+    assertTrue(fault.contains("router"), fault);
   }
 
   @Test

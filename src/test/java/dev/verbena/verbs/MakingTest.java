@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.raw.ibv_td;
+import dev.verbena.testing.Await;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -37,9 +38,7 @@ class MakingTest extends FakeDeviceFixture {
     Thread.ofPlatform().daemon().start(made);
     inside.await();
     Thread closer = Thread.ofPlatform().daemon().start(context::close);
-    while (context.isOpen()) {
-      Thread.sleep(1);
-    }
+    Await.until("the begin of closing", () -> !context.isOpen());
     assertFalse(closer.join(Duration.ofMillis(100)), "C is still inside");
     assertThrows(IllegalStateException.class, context::allocateProtectionDomain);
     goOn.countDown();

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
@@ -53,7 +54,7 @@ class McastTest {
     long end = System.nanoTime() + Duration.ofMillis(500).toNanos();
     while (System.nanoTime() < end) {
       count += pair.b.completionQueue.poll(received);
-      Thread.sleep(10);
+      Await.pass(Duration.ofMillis(10), "what arrives in half a second is counted");
     }
     return count;
   }

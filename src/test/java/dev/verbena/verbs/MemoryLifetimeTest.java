@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.RemoteMemory;
+import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -17,6 +18,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -26,16 +29,23 @@ import org.junit.jupiter.api.Test;
 class MemoryLifetimeTest extends FakeDeviceFixture {
   private final AtomicReference<MemorySegment> deregistering = new AtomicReference<>();
   private boolean aliveAtDeregistration;
+  private AtomicBoolean freedAtDeregistration;
+  private boolean wasFreedAtDeregistration;
+  private Arena closedByRegistration;
   private boolean refuses;
 
   public long ibv_reg_mr(long pd, long address, long length, int access) {
     arguments = new long[] {address, length, access};
+    if (closedByRegistration != null) {
+      closedByRegistration.close();
+    }
     return region(pd, length);
   }
 
   public void ibv_dereg_mr(long mr) {
     MemorySegment memory = deregistering.get();
     aliveAtDeregistration = memory == null || memory.scope().isAlive();
+    wasFreedAtDeregistration |= freedAtDeregistration != null && freedAtDeregistration.get();
     if (refuses) {
       throw new VerbsException("ibv_dereg_mr", Errno.EBUSY);
     }
@@ -55,17 +65,19 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     }
   }
 
-  private static void awaitFreed(AtomicBoolean freed) throws InterruptedException {
-    while (!freed.get()) {
-      System.gc();
-      Thread.sleep(5);
-    }
+  private static void awaitFreed(AtomicBoolean freed) {
+    Await.until(
+        "the end of the memory",
+        () -> {
+          System.gc();
+          return freed.get();
+        });
   }
 
   @Test
   void unreachableRegionKeepsItsMemory() throws InterruptedException {
     AtomicBoolean freed = new AtomicBoolean();
-    WeakReference<Context> forgotten = forget(freed);
+    WeakReference<Context> forgotten = forget(automatic(freed));
     while (forgotten.get() != null) {
       collect();
     }
@@ -76,10 +88,10 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   }
 
   /** Nothing refers to the Java objects any more; what C has is given back another way. */
-  private WeakReference<Context> forget(AtomicBoolean freed) {
+  private WeakReference<Context> forget(MemorySegment memory) {
     Context lost = Context.borrow(provider, context.segment());
     ProtectionDomain domain = ProtectionDomain.of(lost, lost, pd.segment());
-    domain.registerMemory(automatic(freed), AccessFlag.LOCAL_WRITE);
+    domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
     gone();
     return new WeakReference<>(lost);
   }
@@ -103,39 +115,123 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
 
   @Test
   void arenaDoesNotKeepAnUnreachableContext() {
-    WeakReference<Context> forgotten = forgetWithArena();
+    Arena memory = Arena.ofShared();
+    WeakReference<Context> forgotten = forget(memory.allocate(64));
     while (forgotten.get() != null) {
       collect();
     }
-  }
-
-  private WeakReference<Context> forgetWithArena() {
-    Context lost = Context.borrow(provider, context.segment());
-    ProtectionDomain domain = ProtectionDomain.of(lost, lost, pd.segment());
-    Arena memory = Arena.ofShared();
-    domain.memory(memory.allocate(64)).closedWith(memory).register();
-    gone();
-    return new WeakReference<>(lost);
+    assertTrue(memory.scope().isAlive());
   }
 
   @Test
-  void arenaThatIsNeverClosedThrows() {
-    for (Arena endless : new Arena[] {Arena.ofAuto(), Arena.global()}) {
-      MemoryRegistration registration = pd.memory(endless.allocate(64));
-      var thrown =
-          assertThrows(IllegalArgumentException.class, () -> registration.closedWith(endless));
-      assertTrue(thrown.getMessage().contains("allocateMemory"), thrown.getMessage());
+  void closingAnArenaFirstClosesItsRegions() {
+    Arena shared = Arena.ofShared();
+    AtomicBoolean freed = new AtomicBoolean();
+    List<MemoryRegion> regions = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      MemorySegment memory =
+          MemorySegment.ofAddress(0x1000 * (i + 1L))
+              .reinterpret(64, shared, segment -> freed.set(true));
+      regions.add(pd.registerMemory(memory));
+      regions.add(pd.registerMemory(memory.asSlice(8, 8)));
+      regions.add(pd.registerMemory(memory));
+    }
+    regions.removeLast().close();
+    freedAtDeregistration = freed;
+    shared.close();
+    assertFalse(wasFreedAtDeregistration);
+    assertTrue(freed.get());
+    for (MemoryRegion region : regions) {
+      assertFalse(region.isOpen());
+      var closed = assertThrows(IllegalStateException.class, region::memory);
+      assertEquals(region + " is closed", closed.getMessage());
     }
   }
 
-  /** In JDK 25, a confined arena frees what it allocated first before anything else happens. */
+  /** The scope of an arena that a program defines is that of one of the JDK's. */
   @Test
-  void confinedArenaThrows() {
-    try (Arena confined = Arena.ofConfined()) {
-      MemoryRegistration registration = pd.memory(confined.allocate(64));
-      var thrown =
-          assertThrows(IllegalArgumentException.class, () -> registration.closedWith(confined));
-      assertTrue(thrown.getMessage().contains("Arena.ofShared()"), thrown.getMessage());
+  void closingAnArenaOfAProgramFirstClosesItsRegions() {
+    Arena shared = Arena.ofShared();
+    Arena slicing =
+        new Arena() {
+          @Override
+          public MemorySegment allocate(long size, long alignment) {
+            return shared.allocate(1 << 16, alignment).asSlice(0, size);
+          }
+
+          @Override
+          public MemorySegment.Scope scope() {
+            return shared.scope();
+          }
+
+          @Override
+          public void close() {
+            shared.close();
+          }
+        };
+    MemoryRegion region = pd.registerMemory(slicing.allocate(64));
+    slicing.close();
+    assertFalse(region.isOpen());
+  }
+
+  @Test
+  void closingAConfinedArenaClosesItsRegions() {
+    Arena confined = Arena.ofConfined();
+    MemoryRegion first = pd.registerMemory(confined.allocate(64));
+    MemoryRegion second = pd.registerMemory(confined.allocate(64));
+    confined.close();
+    assertFalse(first.isOpen() || second.isOpen());
+  }
+
+  @Test
+  void closingAnArenaClosesTheRegionThatWasRegisteredAgainInIt() {
+    Arena first = Arena.ofShared();
+    Arena second = Arena.ofShared();
+    MemoryRegion region = pd.registerMemory(first.allocate(64));
+    region.reregister(second.allocate(64));
+    first.close();
+    assertTrue(region.isOpen());
+    second.close();
+    assertFalse(region.isOpen());
+  }
+
+  @Test
+  void regionOfAnArenaThatIsClosedDuringTheRegistrationIsNotCreated() {
+    closedByRegistration = Arena.ofShared();
+    MemorySegment memory = closedByRegistration.allocate(64);
+    var closed = assertThrows(IllegalStateException.class, () -> pd.registerMemory(memory));
+    assertTrue(closed.getMessage().contains("was closed while"), closed.getMessage());
+    closedByRegistration = null;
+  }
+
+  /** Nobody can close the region any more: the device may write to the memory for ever. */
+  @Test
+  void memoryOfAnArenaStaysAllocatedIfItsRegionIsUnreachable() {
+    Arena shared = Arena.ofShared();
+    AtomicBoolean freed = new AtomicBoolean();
+    WeakReference<Context> forgotten =
+        forget(MemorySegment.ofAddress(0x1000).reinterpret(64, shared, segment -> freed.set(true)));
+    while (forgotten.get() != null) {
+      collect();
+    }
+    assertThrows(Error.class, shared::close);
+    assertFalse(freed.get(), "the device may still write to it");
+  }
+
+  /** The arena of a cache of registrations lives long. */
+  @Test
+  void arenaDoesNotGrowWithEachRegistration() {
+    try (Arena shared = Arena.ofShared()) {
+      MemorySegment memory = shared.allocate(4096);
+      for (int i = 0; i < 10; i++) {
+        pd.registerMemory(memory).close();
+        pd.registerMemory(memory.asSlice(64L * i, 64)).close();
+      }
+      try (MemoryRegion open = pd.registerMemory(memory)) {
+        assertTrue(open.isOpen());
+        assertEquals(
+            "1 memory regions in 1 ranges of an arena", ArenaRegions.of(memory.scope()).toString());
+      }
     }
   }
 
@@ -145,7 +241,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     Arena shared = Arena.ofShared();
     MemorySegment memory =
         MemorySegment.ofAddress(0x1000).reinterpret(64, shared, segment -> freed.set(true));
-    MemoryRegion region = pd.memory(memory).closedWith(shared).register();
+    MemoryRegion region = pd.registerMemory(memory);
     refuses = true;
     var thrown = assertThrows(Error.class, shared::close);
     assertInstanceOf(VerbsException.class, thrown.getCause());
@@ -205,9 +301,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     MemorySegment memory = region.memory();
     FutureTask<Integer> read = new FutureTask<>(() -> pipe.source().read(memory.asByteBuffer()));
     Thread reader = Thread.ofPlatform().daemon().start(read);
-    while (!isInRead(reader)) {
-      Thread.sleep(1);
-    }
+    Await.until("a read", () -> isInRead(reader));
     region.close();
     assertFalse(region.isOpen());
     write(pipe);

@@ -149,4 +149,12 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
     assertEquals(32, ibv_sge.length(attr));
     assertEquals(region.lkey(), ibv_sge.lkey(attr));
   }
+
+  @Test
+  void anUnlimitedLockedMemoryIsNotTheReason() {
+    String unlimited = AccessRules.lockedMemoryAdvice("unlimited");
+    assertFalse(unlimited.contains("ulimit -l"), unlimited);
+    assertTrue(unlimited.contains("cgroup"), unlimited);
+    assertTrue(AccessRules.lockedMemoryAdvice("65536 bytes").contains("ulimit -l"));
+  }
 }

@@ -18,6 +18,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -141,31 +142,16 @@ class MrTest {
   void aRegionIsClosedWithItsArena() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      MemoryRegion region;
-      try (Arena arena = Arena.ofShared()) {
-        MemorySegment memory = arena.allocate(64);
-        try (Arena another = Arena.ofShared()) {
-          assertThrows(IllegalArgumentException.class, () -> pd.memory(memory).closedWith(another));
-        }
-        region = pd.memory(memory).access(AccessFlag.LOCAL_WRITE).closedWith(arena).register();
-        assertTrue(region.isOpen());
+      for (Arena arena : new Arena[] {Arena.ofShared(), Arena.ofConfined()}) {
+        MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+        assertEquals(region.start() + 8, region.addressOf(8, 56));
+        arena.close();
+        assertFalse(region.isOpen());
+        var thrown =
+            assertThrows(
+                IllegalStateException.class, () -> new SendList(1, 1).send(0).local(region, 0, 8));
+        assertEquals(region + " is closed", thrown.getMessage());
       }
-      assertFalse(region.isOpen());
-    }
-  }
-
-  @DeviceTest
-  void freedMemoryIsNotUsed() {
-    try (Context context = Rig.a().open()) {
-      ProtectionDomain pd = context.allocateProtectionDomain();
-      Arena arena = Arena.ofShared();
-      MemoryRegion region = pd.registerMemory(arena.allocate(64));
-      assertEquals(region.start() + 8, region.addressOf(8, 56));
-      arena.close();
-      var thrown =
-          assertThrows(
-              IllegalStateException.class, () -> new SendList(1, 1).send(0).local(region, 0, 8));
-      assertTrue(thrown.getMessage().contains("freed before"), thrown.getMessage());
     }
   }
 
@@ -220,7 +206,7 @@ class MrTest {
           .signaled();
       assertEquals(1, loop.qp.post(write));
       loop.complete(1);
-      assertEquals("to the file", memory.getString(4096));
+      Await.until("the data of the write", () -> memory.getString(4096).equals("to the file"));
       region.close();
     }
   }
@@ -270,7 +256,6 @@ class MrTest {
 
   @DeviceTest
   void softRoceDoesNotChangeRegions() {
-    Rig.softRoceOnly();
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
       Refusal.of(() -> loop.region.reregister(memory), "the kernel failed", "still be closed");
@@ -289,7 +274,6 @@ class MrTest {
 
   @DeviceTest
   void softRoceHasNoNullRegions() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       Refusal.of(context.allocateProtectionDomain()::allocateNullRegion, "null memory regions");
     }
@@ -297,7 +281,6 @@ class MrTest {
 
   @DeviceTest
   void softRoceHasNoZeroBasedRegions() {
-    Rig.softRoceOnly();
     Assumptions.assumeFalse(
         Rig.labGuest().equals(Optional.of("bookworm")), "kernel 6.1 does not look at the flag");
     try (Context context = Rig.a().open();

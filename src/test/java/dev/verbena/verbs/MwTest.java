@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
@@ -37,7 +38,8 @@ class MwTest {
       int rkey = window.rkey();
       assertNotEquals(unbound, rkey);
       write(loop, rkey, CompletionStatus.SUCCESS);
-      assertEquals("shown", loop.region.memory().getString(Loop.HALF));
+      Await.until(
+          "the data of the write", () -> loop.region.memory().getString(Loop.HALF).equals("shown"));
       window.unbind(loop.peer, 2);
       loop.complete(1);
       write(loop, rkey, CompletionStatus.REM_ACCESS_ERR);
@@ -57,7 +59,8 @@ class MwTest {
       window.bound(loop.peer, rkey, loop.region);
       assertEquals(rkey, window.rkey());
       write(loop, rkey, CompletionStatus.SUCCESS);
-      assertEquals("shown", loop.region.memory().getString(Loop.HALF));
+      Await.until(
+          "the data of the write", () -> loop.region.memory().getString(Loop.HALF).equals("shown"));
       list.localInvalidate(0, rkey).signaled();
       assertEquals(1, loop.peer.post(list));
       loop.complete(1);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Pages;
 import dev.verbena.testing.Rig;
@@ -60,7 +61,8 @@ class OdpTest {
 
   private static void assertSame(MemoryRegion from, MemoryRegion to, long offset, long size) {
     MemorySegment sent = from.memory().asSlice(0, size);
-    assertEquals(-1, sent.mismatch(to.memory().asSlice(offset, size)));
+    MemorySegment received = to.memory().asSlice(offset, size);
+    Await.until("the data of the write", () -> sent.mismatch(received) == -1);
   }
 
   private static void sendAndReceive(Pair pair, MemoryRegion from, MemoryRegion to) {

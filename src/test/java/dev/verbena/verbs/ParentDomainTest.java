@@ -153,7 +153,6 @@ class ParentDomainTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoParentDomains() {
-    Rig.softRoceOnly();
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       Refusal.of(context::allocateThreadDomain, "thread domains");

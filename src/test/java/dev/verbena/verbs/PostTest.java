@@ -397,10 +397,15 @@ class PostTest {
     assertEquals(handle.segment().address(), ibv_send_wr.wr.ud.ah(to).address());
     assertEquals(0x11, ibv_send_wr.wr.ud.remote_qpn(to));
     assertEquals(0x22, ibv_send_wr.wr.ud.remote_qkey(to));
+    SendList writes = new SendList(1, 1);
+    writes.write(0).local(region, 0, 8).to(handle, 1, 2);
+    assertTrue(
+        message(IllegalArgumentException.class, () -> rc.post(writes))
+            .contains("only SRD queue pairs use for RDMA"));
+    assertThrows(IllegalArgumentException.class, () -> writes.fetchAndAdd(0, 1).to(handle, 1, 2));
     handle.close();
     assertTrue(message(IllegalStateException.class, () -> ud.post(sends)).contains("is closed"));
     assertThrows(IllegalStateException.class, () -> sends.to(0, handle, 1, 2));
-    assertThrows(IllegalArgumentException.class, () -> sends.write(0).to(handle, 1, 2));
   }
 
   @Test

@@ -15,7 +15,6 @@ import dev.verbena.raw.ibv_rx_hash_conf;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
-import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -208,7 +207,6 @@ class QpChoicesTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceDoesNotSupportThem() {
-    Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       CompletionQueue queue = pair.a.completionQueue;
       for (QueuePairBuilder builder :

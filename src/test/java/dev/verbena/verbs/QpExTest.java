@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
@@ -45,7 +46,7 @@ class QpExTest {
   private static void assertArrived(Pair pair, long offset, long size) {
     MemorySegment from = pair.a.memory.memory().asSlice(0, size);
     MemorySegment to = pair.b.memory.memory().asSlice(offset, size);
-    assertEquals(-1, from.mismatch(to));
+    Await.until("the data of the write", () -> from.mismatch(to) == -1);
   }
 
   // Sends
@@ -490,8 +491,8 @@ class QpExTest {
         assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
       }
       pair.a.run(list);
+      Await.until("posted after it", () -> target.memory().get(ValueLayout.JAVA_BYTE, 8) == 1);
       assertEquals(0, target.memory().get(ValueLayout.JAVA_LONG, 0), "aborted");
-      assertEquals(1, target.memory().get(ValueLayout.JAVA_BYTE, 8), "posted after it");
     }
   }
 

@@ -11,9 +11,12 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 
 /** Queue pairs: made, moved, asked; as rdma-core's test_qp.py tests them. */
@@ -256,6 +259,93 @@ class QpTest {
   }
 
   @DeviceTest
+  void aResetDrawsAnotherPsn() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          int first = qp.localAddress().psn();
+          assertEquals(first, qp.localAddress().psn());
+          Set<Integer> drawn = new HashSet<>(Set.of(first));
+          for (int i = 0; i < 4; i++) {
+            qp.setup().init();
+            qp.reset();
+            drawn.add(qp.localAddress().psn());
+          }
+          assertTrue(drawn.size() > 1, drawn.toString());
+          qp.setup().psn(0xabc);
+          qp.reset();
+          assertEquals(0xabc, qp.localAddress().psn());
+        });
+  }
+
+  @DeviceTest
+  void allWorkIsDrained() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      for (int i = 0; i < 16; i++) {
+        pair.a.receive(i);
+      }
+      SendList sends = new SendList(16, 1);
+      for (int i = 0; i < sends.size(); i++) {
+        sends.send(i).id(100 + i).local(pair.a.memory, 0, 8).signaled();
+      }
+      assertEquals(16, pair.a.queuePair.post(sends)); // The peer has no receive requests.
+      Set<Long> drained = new TreeSet<>();
+      pair.a.queuePair.failAndDrain(
+          Duration.ofSeconds(Long.MAX_VALUE), // Without a limit.
+          (completions, i) -> {
+            assertEquals(CompletionStatus.WR_FLUSH_ERR, completions.status(i));
+            assertTrue(drained.add(completions.id(i)), "twice " + completions.id(i));
+          });
+      assertEquals(32, drained.size(), drained.toString());
+      assertEquals(0, pair.a.completionQueue.poll(new Completions(1)));
+      assertEquals(QueuePairState.ERR, pair.a.queuePair.state());
+      pair.a.queuePair.reset();
+      pair.b.queuePair.reset();
+      pair.connect();
+      pair.b.receive(2);
+      SendList send = new SendList(1, 1);
+      send.send(0).local(pair.a.memory, 0, 8).signaled();
+      pair.a.run(send);
+    }
+  }
+
+  @DeviceTest
+  void onlyConnectedQueuePairsAreDrained() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          var unconnected =
+              assertThrows(
+                  IllegalStateException.class, () -> qp.failAndDrain(Await.LIMIT, (c, i) -> {}));
+          assertTrue(unconnected.getMessage().contains("RESET"), unconnected.getMessage());
+        });
+    with(
+        QueuePairType.UD,
+        qp -> {
+          var datagrams =
+              assertThrows(
+                  IllegalStateException.class, () -> qp.failAndDrain(Await.LIMIT, (c, i) -> {}));
+          assertTrue(datagrams.getMessage().contains("UD"), datagrams.getMessage());
+        });
+  }
+
+  @DeviceTest
+  void aPeerWithTheOtherRoceVersionIsRefusedBeforeTraffic() {
+    with(
+        QueuePairType.RC,
+        qp -> {
+          GidType own = qp.localAddress().gidType();
+          GidType other = own == GidType.ROCE_V2 ? GidType.ROCE_V1 : GidType.ROCE_V2;
+          var thrown =
+              assertThrows(
+                  IllegalArgumentException.class,
+                  () -> qp.connect(qp.localAddress().withGidType(other)));
+          assertTrue(thrown.getMessage().contains(other.text()), thrown.getMessage());
+          assertEquals(QueuePairState.RESET, qp.state());
+        });
+  }
+
+  @DeviceTest
   void keepsItsAddressAndSetup() {
     with(
         QueuePairType.RC,
@@ -347,7 +437,6 @@ class QpTest {
 
   @DeviceTest
   void unsupportedFeaturesThrow() {
-    Rig.softRoceOnly();
     with(
         QueuePairType.RC,
         qp -> {
@@ -367,7 +456,6 @@ class QpTest {
 
   @DeviceTest
   void hasNoEceOptions() {
-    Rig.softRoceOnly();
     with(
         QueuePairType.RC,
         qp -> {

@@ -52,6 +52,28 @@ class ReceiveRingTest {
         .toList();
   }
 
+  @Test
+  void ringWithAFirstIdPassesOverOtherCompletions() {
+    ReceiveRing second = new ReceiveRing(pair, requests(2), 1);
+    second.start();
+    assertEquals(List.of(1L, 2L), takenSince(0));
+    poll(4); // The ids 0 to 3.
+    assertEquals(
+        List.of(false, true, true, false),
+        IntStream.range(0, 4).mapToObj(i -> second.owns(completions, i)).toList());
+    List<Integer> handled = new ArrayList<>();
+    assertEquals(
+        2,
+        second.handle(
+            completions,
+            (batch, i, request) -> {
+              handled.add(request);
+              return true;
+            }));
+    assertEquals(List.of(0, 1), handled);
+    assertEquals(List.of(1L, 2L), takenSince(2));
+  }
+
   /** Completes requests in the order of their numbers. */
   private void poll(int count) {
     device.completed = count;

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.ValueLayout;
@@ -49,7 +50,7 @@ class RegionKindsTest {
       SendList list = new SendList(1, 1);
       list.write(0).local(pair.a.memory, 0, 8).remote(24, region.rkey()).signaled();
       pair.a.run(list);
-      assertEquals(BODY, region.memory().getString(24));
+      Await.until("the data of the write", () -> region.memory().getString(24).equals(BODY));
     }
   }
 }

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 
@@ -52,7 +53,9 @@ class RelaxedOrderingTest {
       SendList list = new SendList(1, 1);
       list.write(0).local(pair.a.memory, 0, 1024).remote(to.start(), to.rkey()).signaled();
       pair.a.run(list);
-      assertEquals(9, to.memory().get(java.lang.foreign.ValueLayout.JAVA_BYTE, 1023));
+      Await.until(
+          "the data of the write",
+          () -> to.memory().get(java.lang.foreign.ValueLayout.JAVA_BYTE, 1023) == 9);
     }
   }
 }

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
@@ -40,8 +41,8 @@ class ReregistrationTest {
       write(pair, region, 11, CompletionStatus.SUCCESS);
       change(() -> region.reregister(second));
       write(pair, region, 22, CompletionStatus.SUCCESS);
-      assertEquals(11, first.get(ValueLayout.JAVA_LONG, 0));
-      assertEquals(22, second.get(ValueLayout.JAVA_LONG, 0));
+      Await.until("the data of the write", () -> first.get(ValueLayout.JAVA_LONG, 0) == 11);
+      Await.until("the data of the write", () -> second.get(ValueLayout.JAVA_LONG, 0) == 22);
     }
   }
 
@@ -51,7 +52,8 @@ class ReregistrationTest {
       MemoryRegion region = pair.b.page(AccessFlag.LOCAL_WRITE).register();
       change(() -> region.reregister(WRITABLE));
       write(pair, region, 33, CompletionStatus.SUCCESS);
-      assertEquals(33, region.memory().get(ValueLayout.JAVA_LONG, 0));
+      Await.until(
+          "the data of the write", () -> region.memory().get(ValueLayout.JAVA_LONG, 0) == 33);
       region.reregister(AccessFlag.LOCAL_WRITE);
       write(pair, region, 44, CompletionStatus.REM_ACCESS_ERR);
       assertEquals(33, region.memory().get(ValueLayout.JAVA_LONG, 0));

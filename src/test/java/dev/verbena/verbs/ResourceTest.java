@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -174,9 +175,7 @@ class ResourceTest {
     begun.await();
     assertNull(context.find(Slow.class, 17), "it is not complete");
     Thread closer = Thread.ofPlatform().daemon().start(context::close);
-    while (closer.getState() != Thread.State.TIMED_WAITING) {
-      Thread.sleep(1);
-    }
+    Await.waits(closer);
     assertFalse(context.isOpen());
     assertDoesNotThrow(queue::address, "what is made may still use its parents");
     assertThrows(IllegalStateException.class, () -> made("late", queue));
@@ -474,9 +473,8 @@ class ResourceTest {
     Thread childCloser;
     synchronized (first) { // Keeps the child from leaving, when it is closed already.
       childCloser = Thread.ofPlatform().daemon().start(child::close);
-      while (childCloser.getState() != Thread.State.BLOCKED) {
-        Thread.sleep(1);
-      }
+      Thread blocked = childCloser;
+      Await.until("the lock", () -> blocked.getState() == Thread.State.BLOCKED);
       parentCloser = Thread.ofPlatform().daemon().start(second::close);
       parentCloser.join();
     }
@@ -549,9 +547,7 @@ class ResourceTest {
     Thread childCloser = Thread.ofPlatform().daemon().start(child::close);
     inside.await();
     Thread parentCloser = Thread.ofPlatform().daemon().start(context::close);
-    while (parentCloser.getState() != Thread.State.TIMED_WAITING) {
-      Thread.sleep(1);
-    }
+    Await.waits(parentCloser);
     goOn.countDown();
     parentCloser.join();
     childCloser.join();

@@ -130,7 +130,6 @@ class SrqTest {
 
   @DeviceTest
   void unsupportedTypesThrow() {
-    Rig.softRoceOnly();
     try (Pair pair = new Pair()) {
       var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
       assertTrue(noXrc.isUnsupported(), noXrc.getMessage());

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
@@ -10,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,6 +59,35 @@ class StatisticsTest {
                 new Statistics.OfPort(1, Map.of("b", 2L), Map.of("c", 0L, "d", 4L)),
                 new Statistics.OfPort(2, Map.of("b", 9L), Map.of()))),
         after.since(before));
+  }
+
+  @Test
+  void countersHaveUnitsAndMeanings() {
+    Statistics statistics =
+        new Statistics(
+            Map.of("a", 5L),
+            List.of(
+                new Statistics.OfPort(
+                    2,
+                    Map.of("link_downed", 1L, "port_rcv_data", -1L),
+                    Map.of("link_downed", 2L, "out_of_sequence", 3L))));
+    assertEquals(
+        List.of(
+            "a = 5",
+            "link_downed = 1 times",
+            "port_rcv_data = 18446744073709551615 words of 4 bytes",
+            "link_downed = 2 times",
+            "out_of_sequence = 3 packets"),
+        statistics.counters().stream().map(Counter::toString).toList());
+    Counter unknown = statistics.counters().getFirst();
+    assertEquals(OptionalInt.empty(), unknown.port());
+    assertTrue(unknown.isOfDriver());
+    assertEquals("", unknown.description());
+    Counter sequence = statistics.counters().getLast();
+    assertEquals(OptionalInt.of(2), sequence.port());
+    assertEquals(3, sequence.value());
+    assertTrue(sequence.description().contains("loses or reorders"), sequence.description());
+    assertFalse(statistics.counters().get(1).isOfDriver());
   }
 
   @Test

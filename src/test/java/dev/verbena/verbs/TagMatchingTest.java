@@ -222,7 +222,6 @@ class TagMatchingTest extends FakeDeviceFixture {
 
   @DeviceTest
   void softRoceHasNoTagMatching() {
-    Rig.softRoceOnly();
     try (Context real = Rig.a().open()) {
       assertEquals(0, real.deviceAttributes().tagMatching().maxTags());
       ProtectionDomain domain = real.allocateProtectionDomain();

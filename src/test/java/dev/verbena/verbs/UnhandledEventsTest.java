@@ -139,11 +139,12 @@ class UnhandledEventsTest extends FakeDeviceFixture {
   void unreachableContextIsCollected() throws InterruptedException {
     WeakReference<Context> forgotten = new WeakReference<>(context.device().open());
     long address = forgotten.get().segment().address();
-    for (int i = 0; i < 1000 && forgotten.get() != null; i++) {
-      System.gc();
-      Thread.sleep(10);
-    }
-    assertNull(forgotten.get());
+    Await.until(
+        "the collection of the context",
+        () -> {
+          System.gc();
+          return forgotten.get() == null;
+        });
     context.verbs().ibv_close_device(address);
   }
 

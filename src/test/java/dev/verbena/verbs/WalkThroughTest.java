@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
@@ -79,7 +80,8 @@ class WalkThroughTest {
           .remote(pair.a.memory.start(), pair.a.memory.rkey())
           .signaled();
       pair.b.run(access);
-      assertEquals("RDMA write operation", server.getString(0));
+      Await.until(
+          "the data of the write", () -> server.getString(0).equals("RDMA write operation"));
       assertEquals(0, pair.a.completionQueue.poll(new Completions(1)), "the server never knew");
     }
   }

@@ -35,7 +35,7 @@ public final class Connections {
           .withMessageSize(128)
           .withSends(1)
           .withReceives(1)
-          .within(Duration.ofMinutes(10));
+          .withTimeout(Duration.ofMinutes(10));
   private static final Path SELF = Path.of("/proc/self");
 
   private final int count;
@@ -58,7 +58,7 @@ public final class Connections {
       long begun = System.nanoTime();
       List<Future<Connection>> ends = new ArrayList<>();
       for (int i = 0; i < count; i++) {
-        ends.add(threads.submit(() -> Connection.connect(peer, SETTINGS.from(from))));
+        ends.add(threads.submit(() -> Connection.connect(peer, SETTINGS.withLocalAddress(from))));
       }
       for (int i = 0; i < count; i++) {
         Endpoint request = listener.take();

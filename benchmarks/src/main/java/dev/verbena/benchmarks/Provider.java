@@ -38,12 +38,13 @@ import java.util.Locale;
 
 /**
  * One row of the comparison of Java and C on a vendor's provider, on the emulated NIC: {@code
- * Provider ROW BATCH THREADS}. Java and C take turns in one JVM, on the same queues, in samples of
- * {@value #REQUESTS} requests; the NIC executes requests between the samples, and its time is not
- * measured.
+ * Provider ROW BATCH THREADS PATH}, where the path of Java is {@code c} or {@code direct}. Java and
+ * C take turns in one JVM, on the same queues or on equal ones, in samples of {@value #REQUESTS}
+ * requests; the NIC executes requests between the samples, and its time is not measured.
  *
  * <p>It prints the arguments, the median nanoseconds of one round in Java and in C, each before and
- * after the NIC moves, and the bytes that a round in Java allocates.
+ * after the NIC moves, and the bytes that a round in Java allocates. For the row {@code cold} it
+ * prints the mean of the first rounds, without any before them.
  */
 public final class Provider {
   /**
@@ -90,19 +91,29 @@ public final class Provider {
 
   /** A row: measured steps in Java and in C, between steps that are not measured. */
   private abstract static class Row {
+    /** The queues that Java posts to and polls. */
     final Queues queues;
+
+    /** The queues of C: the same, unless those of Java are direct, which libmlx5 must not use. */
+    final Queues inC;
+
     final int batch;
     final int rounds;
     long id;
 
-    Row(Queues queues, int batch) {
+    Row(Queues queues, Queues inC, int batch) {
       this.queues = queues;
+      this.inC = inC;
       this.batch = batch;
       this.rounds = REQUESTS / batch;
     }
 
     /** Prepares the first step. */
     void prepare() throws Throwable {}
+
+    void prepareC() throws Throwable {
+      prepare();
+    }
 
     abstract void firstJava();
 
@@ -114,11 +125,15 @@ public final class Provider {
     }
 
     void secondC() throws Throwable {
-      c((long) POLL_ALL.invokeExact(queues.cq, queues.lists, (long) rounds));
+      c((long) POLL_ALL.invokeExact(inC.cq, inC.lists, (long) rounds));
     }
 
     /** Finishes a sample. */
     void finish() throws Throwable {}
+
+    void finishC() throws Throwable {
+      finish();
+    }
 
     final long offset() {
       return (id & (BUFFERS - 1)) * BUFFER_SIZE;
@@ -138,7 +153,7 @@ public final class Provider {
     final Completions completions;
     final CompletionQueue queue;
     final ExtendedCompletionQueue extended;
-    final CompletionQueue peerQueue = context.createCompletionQueue(2 * REQUESTS);
+    final CompletionQueue peerQueue;
     final SharedReceiveQueue shared;
     final QueuePair pair;
     final QueuePair peer;
@@ -146,15 +161,16 @@ public final class Provider {
     final MemorySegment qp;
     final MemorySegment lists;
 
-    Queues(String row, int batch) throws Throwable {
+    Queues(String row, int batch, boolean isDirect) throws Throwable {
       completions = new Completions(batch);
       boolean cursor = row.equals("cursor");
-      queue = cursor ? null : context.createCompletionQueue(2 * REQUESTS);
+      peerQueue = context.completionQueue(2 * REQUESTS).withoutCapacityWarning().create();
+      queue = cursor ? null : queue(isDirect);
       extended =
           cursor
               ? context.completionQueue(2 * REQUESTS).createExtended(CompletionField.BYTE_LEN)
               : null;
-      shared = row.equals("shared") ? domain.createSharedReceiveQueue(2 * REQUESTS) : null;
+      shared = row.equals("shared") ? shared(isDirect) : null;
       QueuePairCapacity capacity =
           QueuePairCapacity.of(2 * REQUESTS).withSendSges(4).withMaxInlineData(BUFFER_SIZE);
       QueuePairBuilder builder = domain.queuePair(QueuePairType.RC).capacity(capacity);
@@ -177,6 +193,17 @@ public final class Provider {
               row.equals("four") ? 4 : 1,
               RDMA_WRITE,
               row.equals("inline") ? SIGNALED | INLINE : SIGNALED);
+    }
+
+    private CompletionQueue queue(boolean isDirect) {
+      CompletionQueue.Builder builder =
+          context.completionQueue(2 * REQUESTS).withoutCapacityWarning();
+      return isDirect ? builder.direct().create() : builder.create();
+    }
+
+    private SharedReceiveQueue shared(boolean isDirect) {
+      SharedReceiveQueue.Builder builder = domain.sharedReceiveQueue(2 * REQUESTS);
+      return isDirect ? builder.direct().create() : builder.create();
     }
 
     MemorySegment lists(int batch, int entries, int opcode, int flags) throws Throwable {
@@ -211,8 +238,8 @@ public final class Provider {
     private final SendList list;
     private final int entries;
 
-    Send(Queues queues, int batch, int entries) {
-      super(queues, batch);
+    Send(Queues queues, Queues inC, int batch, int entries) {
+      super(queues, inC, batch);
       this.entries = entries;
       list = new SendList(batch, entries);
       for (int i = 0; i < batch; i++) {
@@ -245,7 +272,7 @@ public final class Provider {
 
     @Override
     void firstC() throws Throwable {
-      c((long) POST_SENDS.invokeExact(queues.qp, queues.lists, (long) rounds));
+      c((long) POST_SENDS.invokeExact(inC.qp, inC.lists, (long) rounds));
     }
   }
 
@@ -253,8 +280,8 @@ public final class Provider {
     private final SendList list;
     private final MemorySegment[] data;
 
-    Inline(Queues queues, int batch) {
-      super(queues, batch);
+    Inline(Queues queues, Queues inC, int batch) {
+      super(queues, inC, batch);
       list = new SendList(batch, 1, BUFFER_SIZE);
       data = new MemorySegment[batch];
       for (int i = 0; i < batch; i++) {
@@ -279,13 +306,13 @@ public final class Provider {
 
     @Override
     void firstC() throws Throwable {
-      c((long) POST_INLINE.invokeExact(queues.qp, queues.lists, (long) rounds));
+      c((long) POST_INLINE.invokeExact(inC.qp, inC.lists, (long) rounds));
     }
   }
 
   private static final class Wr extends Row {
-    Wr(Queues queues, int batch) {
-      super(queues, batch);
+    Wr(Queues queues, Queues inC, int batch) {
+      super(queues, inC, batch);
     }
 
     @Override
@@ -307,13 +334,13 @@ public final class Provider {
 
     @Override
     void firstC() throws Throwable {
-      c((long) POST_WR.invokeExact(queues.qp, queues.lists, (long) rounds));
+      c((long) POST_WR.invokeExact(inC.qp, inC.lists, (long) rounds));
     }
   }
 
   private static final class Empty extends Row {
-    Empty(Queues queues, int batch) {
-      super(queues, batch);
+    Empty(Queues queues, Queues inC, int batch) {
+      super(queues, inC, batch);
     }
 
     @Override
@@ -327,7 +354,7 @@ public final class Provider {
 
     @Override
     void firstC() throws Throwable {
-      c((long) POLL_EMPTY.invokeExact(queues.cq, queues.lists, (long) rounds));
+      c((long) POLL_EMPTY.invokeExact(inC.cq, inC.lists, (long) rounds));
     }
 
     @Override
@@ -338,13 +365,13 @@ public final class Provider {
   }
 
   private static final class Cursor extends Row {
-    Cursor(Queues queues, int batch) {
-      super(queues, batch);
+    Cursor(Queues queues, Queues inC, int batch) {
+      super(queues, inC, batch);
     }
 
     @Override
     void prepare() throws Throwable {
-      c((long) POST_SENDS.invokeExact(queues.qp, queues.lists, (long) rounds));
+      c((long) POST_SENDS.invokeExact(inC.qp, inC.lists, (long) rounds));
     }
 
     @Override
@@ -371,7 +398,7 @@ public final class Provider {
 
     @Override
     void secondC() throws Throwable {
-      c((long) POLL_CURSOR.invokeExact(queues.cq, queues.lists, (long) rounds));
+      c((long) POLL_CURSOR.invokeExact(inC.cq, inC.lists, (long) rounds));
     }
   }
 
@@ -380,30 +407,48 @@ public final class Provider {
     private final ReceiveList list;
     private final boolean shared;
     private final MemorySegment peerLists;
+    private final MemorySegment peerListsInC;
 
-    Receive(Queues queues, int batch, boolean shared) throws Throwable {
-      super(queues, batch);
+    Receive(Queues queues, Queues inC, int batch, boolean shared) throws Throwable {
+      super(queues, inC, batch);
       this.shared = shared;
       list = new ReceiveList(batch, 1);
       for (int i = 0; i < batch; i++) {
         list.local(i, queues.region, 0, BUFFER_SIZE);
       }
       peerLists = queues.lists(batch, 1, SEND, SIGNALED);
+      peerListsInC = inC.lists(batch, 1, SEND, SIGNALED);
       repostC(MemorySegment.NULL);
+      if (queues != inC) {
+        for (int round = 0; round < rounds; round++) {
+          repostJava();
+        }
+      }
+    }
+
+    private void repostJava() {
+      for (int i = 0; i < batch; i++) {
+        list.id(i, id++);
+        list.local(i, queues.region, offset(), BUFFER_SIZE);
+      }
+      all(shared ? queues.shared.post(list) : queues.pair.post(list), batch);
     }
 
     private void repostC(MemorySegment cq) throws Throwable {
       c(
           shared
-              ? (long)
-                  REPOST_SHARED.invokeExact(
-                      queues.shared.segment(), cq, queues.lists, (long) rounds)
-              : (long) REPOST.invokeExact(queues.qp, cq, queues.lists, (long) rounds));
+              ? (long) REPOST_SHARED.invokeExact(inC.shared.segment(), cq, inC.lists, (long) rounds)
+              : (long) REPOST.invokeExact(inC.qp, cq, inC.lists, (long) rounds));
     }
 
     @Override
     void prepare() throws Throwable {
       c((long) POST_SENDS.invokeExact(queues.peer.segment(), peerLists, (long) rounds));
+    }
+
+    @Override
+    void prepareC() throws Throwable {
+      c((long) POST_SENDS.invokeExact(inC.peer.segment(), peerListsInC, (long) rounds));
     }
 
     @Override
@@ -417,37 +462,39 @@ public final class Provider {
       long sum = 0;
       for (int round = 0; round < rounds; round++) {
         sum += Ring.pollAll(queues.queue, queues.completions, batch);
-        for (int i = 0; i < batch; i++) {
-          list.id(i, id++);
-          list.local(i, queues.region, offset(), BUFFER_SIZE);
-        }
-        all(shared ? queues.shared.post(list) : queues.pair.post(list), batch);
+        repostJava();
       }
       sink = sum;
     }
 
     @Override
     void secondC() throws Throwable {
-      repostC(queues.cq);
+      repostC(inC.cq);
     }
 
     @Override
     void finish() throws Throwable {
       c((long) POLL_ALL.invokeExact(queues.peerQueue.segment(), peerLists, (long) rounds));
     }
+
+    @Override
+    void finishC() throws Throwable {
+      c((long) POLL_ALL.invokeExact(inC.peerQueue.segment(), peerListsInC, (long) rounds));
+    }
   }
 
-  private static Row row(String name, int batch) throws Throwable {
-    Queues queues = new Queues(name, batch);
+  private static Row row(String name, int batch, boolean isDirect) throws Throwable {
+    Queues inC = new Queues(name, batch, false);
+    Queues queues = isDirect ? new Queues(name, batch, true) : inC;
     return switch (name) {
-      case "send" -> new Send(queues, batch, 1);
-      case "four" -> new Send(queues, batch, 4);
-      case "inline" -> new Inline(queues, batch);
-      case "wr" -> new Wr(queues, batch);
-      case "cursor" -> new Cursor(queues, batch);
-      case "empty" -> new Empty(queues, batch);
-      case "receive" -> new Receive(queues, batch, false);
-      case "shared" -> new Receive(queues, batch, true);
+      case "send", "cold" -> new Send(queues, inC, batch, 1);
+      case "four" -> new Send(queues, inC, batch, 4);
+      case "inline" -> new Inline(queues, inC, batch);
+      case "wr" -> new Wr(queues, inC, batch);
+      case "cursor" -> new Cursor(queues, inC, batch);
+      case "empty" -> new Empty(queues, inC, batch);
+      case "receive" -> new Receive(queues, inC, batch, false);
+      case "shared" -> new Receive(queues, inC, batch, true);
       default -> throw new IllegalArgumentException("no row " + name);
     };
   }
@@ -478,7 +525,7 @@ public final class Provider {
       times[1][sample] = System.nanoTime() - start;
       bytes += MEMORY.getCurrentThreadAllocatedBytes() - before;
       row.finish();
-      row.prepare();
+      row.prepareC();
       start = System.nanoTime();
       row.firstC();
       times[2][sample] = System.nanoTime() - start;
@@ -486,7 +533,7 @@ public final class Provider {
       start = System.nanoTime();
       row.secondC();
       times[3][sample] = System.nanoTime() - start;
-      row.finish();
+      row.finishC();
     }
 
     void run() throws Throwable {
@@ -507,15 +554,30 @@ public final class Provider {
       }
     }
 
+    /** Runs the first samples, in code that is interpreted or compiled by C1. */
+    void runCold() throws Throwable {
+      for (int i = 0; i < COLD_SAMPLES; i++) {
+        run(i);
+      }
+    }
+
     double median(int step) {
       long[] sorted = times[step].clone();
       Arrays.sort(sorted);
       return (double) sorted[SAMPLES / 2] / row.rounds;
     }
+
+    double coldMean(int step) {
+      return Arrays.stream(times[step], 0, COLD_SAMPLES).average().orElseThrow() / row.rounds;
+    }
   }
 
   private static final ThreadMXBean MEMORY = (ThreadMXBean) ManagementFactory.getThreadMXBean();
   private static final int SAMPLES = 2000;
+
+  /** At a batch of 1, the first thousand rounds. */
+  private static final int COLD_SAMPLES = 4;
+
   private static final int WARM_UPS = 6;
 
   private Provider() {}
@@ -525,25 +587,36 @@ public final class Provider {
     String name = args[0];
     int batch = Integer.parseInt(args[1]);
     int threads = Integer.parseInt(args[2]);
+    boolean isDirect = args[3].equals("direct");
     for (int i = 1; i < threads; i++) {
-      Samples other = new Samples(row(name, batch));
+      Samples other = new Samples(row(name, batch, isDirect));
       Thread.ofPlatform().daemon().start(() -> other.runForEver());
     }
-    Samples samples = new Samples(row(name, batch));
-    for (int round = 0; round <= WARM_UPS; round++) {
-      samples.run();
+    Samples samples = new Samples(row(name, batch, isDirect));
+    boolean isCold = name.equals("cold");
+    if (isCold) {
+      samples.runCold();
+    } else {
+      for (int round = 0; round <= WARM_UPS; round++) {
+        samples.run();
+      }
+    }
+    double[] nanos = new double[4];
+    for (int step = 0; step < nanos.length; step++) {
+      nanos[step] = isCold ? samples.coldMean(step) : samples.median(step);
     }
     System.out.printf(
         Locale.ROOT,
-        "%s %d %d %.1f %.1f %.1f %.1f %.2f%n",
+        "%s%s %d %d %.1f %.1f %.1f %.1f %.2f%n",
+        isDirect ? "direct-" : "",
         name,
         batch,
         threads,
-        samples.median(0),
-        samples.median(1),
-        samples.median(2),
-        samples.median(3),
-        (double) samples.bytes / SAMPLES / samples.row.rounds);
+        nanos[0],
+        nanos[1],
+        nanos[2],
+        nanos[3],
+        (double) samples.bytes / (isCold ? COLD_SAMPLES : SAMPLES) / samples.row.rounds);
     System.exit(0);
   }
 }

@@ -1,8 +1,10 @@
 package dev.verbena.benchmarks;
 
+import com.sun.management.OperatingSystemMXBean;
 import com.sun.management.ThreadMXBean;
 import dev.verbena.sockets.RdmaSelectorProvider;
 import dev.verbena.sockets.RdmaSocketOptions;
+import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
@@ -14,22 +16,32 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 
 /**
- * Measures what channels over rsockets allocate, and what a selection among many of them costs,
- * beside those of the JDK. Arguments: {@code LISTENING_ADDRESS CONNECTING_ADDRESS
- * NUMBER_OF_CHANNELS...}.
+ * Measures what channels over RDMA allocate, and what a selection among many of them costs, beside
+ * those of the JDK. Arguments: {@code LISTENING_ADDRESS CONNECTING_ADDRESS NUMBER_OF_CHANNELS...}.
+ * With VERBENA_SOFT in the environment, TCP is measured on the loopback interface. Needs {@code
+ * --add-exports java.base/sun.nio.ch=ALL-UNNAMED}, to select channels of the JDK.
  */
 public final class SocketCosts {
   private static final int SIZE = 64;
   private static final int ROUND_TRIPS = 20_000;
   private static final int SELECTIONS = 300;
+  private static final int IDLE_SECONDS = 5;
+  private static final OperatingSystemMXBean SYSTEM =
+      (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   private final SelectorProvider provider;
+  private final SelectorProvider selectors;
   private final String name;
   private final String listening;
   private final String connecting;
@@ -37,8 +49,10 @@ public final class SocketCosts {
   /** Both ends of a connection. */
   private record Pair(SocketChannel client, SocketChannel server) {}
 
-  private SocketCosts(SelectorProvider provider, String name, String[] args) {
+  private SocketCosts(
+      SelectorProvider provider, SelectorProvider selectors, String name, String[] args) {
     this.provider = provider;
+    this.selectors = selectors;
     this.name = name;
     listening = args[0];
     connecting = args[1];
@@ -46,13 +60,21 @@ public final class SocketCosts {
 
   /** Prints a line for each measurement. */
   public static void main(String[] args) throws Exception {
-    SocketCosts rdma = new SocketCosts(RdmaSelectorProvider.provider(), "rsockets", args);
-    SocketCosts tcp = new SocketCosts(SelectorProvider.provider(), "TCP", args);
+    SelectorProvider ofRdma = RdmaSelectorProvider.provider();
+    SelectorProvider ofJdk = SelectorProvider.provider();
+    SocketCosts rdma = new SocketCosts(ofRdma, ofRdma, "RDMA", args);
+    // Software devices have no network interface.
+    String[] addresses =
+        System.getenv("VERBENA_SOFT") == null ? args : new String[] {"127.0.0.1", "127.0.0.1"};
+    SocketCosts tcp = new SocketCosts(ofJdk, ofJdk, "TCP", addresses);
+    SocketCosts mixed = new SocketCosts(ofJdk, ofRdma, "TCP-in-a-selector-for-both", addresses);
     rdma.allocation();
     tcp.allocation();
-    for (int i = 2; i < args.length; i++) {
-      rdma.selection(Integer.parseInt(args[i]));
-      tcp.selection(Integer.parseInt(args[i]));
+    // Connections over RDMA last: their end goes on for a while after they were closed.
+    for (SocketCosts costs : List.of(tcp, mixed, rdma)) {
+      for (int i = 2; i < args.length; i++) {
+        costs.selection(Integer.parseInt(args[i]));
+      }
     }
   }
 
@@ -131,7 +153,7 @@ public final class SocketCosts {
   /** The time of a selection of no channel, and of one after data was written to one of many. */
   private void selection(int count) throws Exception {
     List<Pair> pairs = connect(count);
-    try (Selector selector = provider.openSelector()) {
+    try (Selector selector = selectors.openSelector()) {
       for (Pair pair : pairs) {
         pair.server.configureBlocking(false);
         pair.server.register(selector, SelectionKey.OP_READ);
@@ -145,22 +167,56 @@ public final class SocketCosts {
           int _ = selector.selectNow();
         }
         none = (System.nanoTime() - start) / 1e3 / SELECTIONS;
-        long sum = 0;
+        long[] times = new long[SELECTIONS];
         for (int i = 0; i < SELECTIONS; i++) {
           Pair active = pairs.get(i % count);
           long written = System.nanoTime();
           int _ = active.client.write(buffer.clear());
           int _ = selector.select();
-          sum += System.nanoTime() - written;
+          times[i] = System.nanoTime() - written;
           selector.selectedKeys().clear();
           int _ = active.server.read(buffer.clear());
         }
-        one = sum / 1e3 / SELECTIONS;
+        Arrays.sort(times);
+        one = times[SELECTIONS / 2] / 1e3;
       }
       System.out.printf(
-          "selection %s %d channels: %.1f us for none, %.1f us from the write of one%n",
+          "selection %s %d channels: %.1f us for none, %.1f us (median) from the write of one%n",
           name, count, none, one);
+      idle(selector, count);
     }
     close(pairs);
+  }
+
+  /** What the process does while a thread selects among channels without traffic. */
+  private void idle(Selector selector, int count) throws IOException {
+    long wakeups = wakeups();
+    long processor = SYSTEM.getProcessCpuTime();
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(IDLE_SECONDS);
+    for (long left = 1; left > 0; left = (end - System.nanoTime()) / 1_000_000) {
+      int _ = selector.select(left);
+    }
+    System.out.printf(
+        "idle %s %d channels: %.1f wake-ups a second of all threads, %.1f ms of processor time%n",
+        name,
+        count,
+        (double) (wakeups() - wakeups) / IDLE_SECONDS,
+        (SYSTEM.getProcessCpuTime() - processor) / 1e6 / IDLE_SECONDS);
+  }
+
+  /** Returns how often threads of this process have waited. */
+  private static long wakeups() throws IOException {
+    long sum = 0;
+    for (File task : Objects.requireNonNull(new File("/proc/self/task").listFiles())) {
+      Path status = task.toPath().resolve("status");
+      if (Files.exists(status)) {
+        for (String line : Files.readAllLines(status)) {
+          if (line.startsWith("voluntary_ctxt_switches:")) {
+            sum += Long.parseLong(line.substring(line.indexOf(':') + 1).strip());
+          }
+        }
+      }
+    }
+    return sum;
   }
 }

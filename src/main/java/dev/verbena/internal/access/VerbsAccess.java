@@ -1,25 +1,32 @@
 package dev.verbena.internal.access;
 
+import dev.verbena.internal.Provider;
 import dev.verbena.verbs.AddressVector;
+import dev.verbena.verbs.CompletionCursor;
+import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAttributes;
 import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
+import dev.verbena.verbs.Verbena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 
 /**
  * What other packages of this library do with objects of {@code dev.verbena.verbs} and programs
  * cannot: create resources of their own, and wrap or read structs that librdmacm filled. The
- * implementation registers itself when {@link Resource} is initialised.
+ * implementation registers itself when {@link Verbena} is initialised.
  */
 public abstract class VerbsAccess {
   private static volatile VerbsAccess instance;
@@ -35,7 +42,7 @@ public abstract class VerbsAccess {
   public static VerbsAccess get() {
     if (instance == null) {
       try {
-        Class.forName(Resource.class.getName());
+        Class.forName(Verbena.class.getName());
       } catch (ClassNotFoundException e) {
         throw new AssertionError(e);
       }
@@ -103,6 +110,14 @@ public abstract class VerbsAccess {
   public abstract void moveTo(Resource resource, Resource... parents);
 
   /**
+   * Returns whether memory is registered with a domain.
+   *
+   * @param domain the domain
+   * @return true if a region is open
+   */
+  public abstract boolean hasRegions(ProtectionDomain domain);
+
+  /**
    * Calls C with a resource, which cannot be closed during the call.
    *
    * @param resource the resource
@@ -122,13 +137,30 @@ public abstract class VerbsAccess {
   public abstract void requireOwn(Context context, Object object, Context its);
 
   /**
+   * Returns whether objects of two protection domains can be used together.
+   *
+   * @param domain a domain
+   * @param other another object for the same domain, its parent domain, or a different one
+   * @return whether they can
+   */
+  public abstract boolean isOneWith(ProtectionDomain domain, ProtectionDomain other);
+
+  /**
    * Returns the context of a device that librdmacm opened and closes. Its fatal asynchronous events
    * are logged.
    *
    * @param struct the {@code struct ibv_context}, a segment of any length
+   * @param closed is called when the context was closed
    * @return the context
    */
-  public abstract Context context(MemorySegment struct);
+  public abstract Context context(MemorySegment struct, Runnable closed);
+
+  /**
+   * Closes a context as soon as no object of it is open.
+   *
+   * @param context the context of a device that was removed
+   */
+  public abstract void closeWhenUnused(Context context);
 
   /**
    * Returns a protection domain that librdmacm allocated and deallocates.
@@ -191,6 +223,46 @@ public abstract class VerbsAccess {
    */
   public abstract SharedReceiveQueue create(
       SharedReceiveQueue.Builder builder, Context context, Resource owner, Maker maker);
+
+  /**
+   * Returns a builder of a queue pair that a provider library creates.
+   *
+   * @param domain the protection domain
+   * @param type the transport service
+   * @param creation creates the queue pair from the address of a {@code struct ibv_qp_init_attr_ex}
+   *     and returns the address of the {@code struct ibv_qp}
+   * @return the builder
+   */
+  public abstract QueuePairBuilder builder(
+      ProtectionDomain domain, QueuePairType type, LongUnaryOperator creation);
+
+  /**
+   * Creates an extended completion queue with a function of a provider library.
+   *
+   * @param builder the settings of the queue
+   * @param creation creates the queue from the address of a {@code struct ibv_cq_init_attr_ex} and
+   *     returns the address of the {@code struct ibv_cq_ex}
+   * @param fields the fields of its completions
+   * @return the queue
+   */
+  public abstract ExtendedCompletionQueue create(
+      CompletionQueue.Builder builder, LongUnaryOperator creation, CompletionField... fields);
+
+  /**
+   * Returns the provider that created a context.
+   *
+   * @param context the context
+   * @return the provider
+   */
+  public abstract Provider provider(Context context);
+
+  /**
+   * Throws unless this thread has a cursor open that is at a completion of a queue.
+   *
+   * @param cursor the cursor
+   * @param queue the queue
+   */
+  public abstract void requireAtCompletion(CompletionCursor cursor, ExtendedCompletionQueue queue);
 
   /**
    * Reads a capacity.

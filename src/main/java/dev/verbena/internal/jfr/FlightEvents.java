@@ -188,6 +188,20 @@ public final class FlightEvents {
   }
 
   /**
+   * Records which transport a channel uses.
+   *
+   * @param channel what the channel is
+   * @param address the address of the peer, or the local one of a listener
+   * @param transport the transport
+   * @param reason why
+   */
+  public static void transport(String channel, Object address, String transport, String reason) {
+    if (isActive()) {
+      SocketTransportEvent.record(channel, address, transport, reason);
+    }
+  }
+
+  /**
    * Returns whether failed completions are recorded: the data path then looks for them.
    *
    * @return false if {@link #failedCompletion} would do nothing

@@ -1,6 +1,5 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.ManagementHandler;
 import dev.verbena.soft.device.SoftDevice;
@@ -28,6 +27,7 @@ import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The communication manager of a device ({@code ib_cm} in the kernel): sends and receives the
@@ -88,8 +88,7 @@ final class CmAgent implements ManagementHandler {
 
         @Override
         public void failed(Throwable t) {
-          device.contexts.forEach(
-              context -> context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0));
+          device.internalError();
           if (!arrivals.isEmpty()) {
             engine.request(this);
           }
@@ -231,7 +230,7 @@ final class CmAgent implements ManagementHandler {
   }
 
   /** The exchange that a message from an address is about; null if that is not its peer's. */
-  private CmExchange exchange(Gids from, OfConnection message) {
+  private @Nullable CmExchange exchange(Gids from, OfConnection message) {
     if (message instanceof Rej rej
         && rej.reason() == CmExchange.REASON_TIMEOUT
         && rej.info().length >= Long.BYTES) {
@@ -292,7 +291,7 @@ final class CmAgent implements ManagementHandler {
    * Whether the addresses in a request are those that it was sent from and to. Answers go to the
    * address in the request: its sender could have them sent to anybody.
    */
-  private static boolean isAddressed(Arrival arrival, Path path, CmHeader header) {
+  private static boolean isAddressed(Arrival arrival, Path path, @Nullable CmHeader header) {
     return path.source().equals(arrival.from())
         && path.destination().equals(arrival.own())
         && (header == null || isFrom(arrival, header));
@@ -306,7 +305,7 @@ final class CmAgent implements ManagementHandler {
     answer(arrival, new Rej(0, req.id(), 0, reason, new byte[0], new byte[Rej.DATA]));
   }
 
-  private CmId listener(Arrival arrival, long service, CmHeader header) {
+  private @Nullable CmId listener(Arrival arrival, long service, CmHeader header) {
     boolean isHere =
         manager.isAny(header.destination())
             || arrival.port().gids.contains(Gids.of(header.destination()));

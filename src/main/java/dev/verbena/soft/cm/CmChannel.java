@@ -6,6 +6,7 @@ import dev.verbena.soft.device.CStruct;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An event channel of RDMA CM: a {@code struct rdma_event_channel}, whose descriptor is readable
@@ -42,7 +43,7 @@ public final class CmChannel {
   }
 
   /** Takes the oldest event, or null. Called under the network's lock, after {@link #await}. */
-  public CmEvent poll() {
+  public @Nullable CmEvent poll() {
     return events.poll();
   }
 

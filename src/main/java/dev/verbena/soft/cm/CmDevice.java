@@ -26,6 +26,7 @@ public final class CmDevice {
   @SuppressWarnings("unused")
   private final SoftObject struct;
 
+  private boolean isClosing;
   private int users;
   private long domain;
   private long xrcDomain;
@@ -37,12 +38,17 @@ public final class CmDevice {
     this.struct = Registry.find(context);
   }
 
-  /** Closes the context, unless objects of it are open. */
+  /** Closes the context, with the last identifier if the program has not closed everything. */
   synchronized void close() {
+    isClosing = true;
+    closeUnlessUsed();
+  }
+
+  private void closeUnlessUsed() {
     try {
       verbs.ibv_close_device(context);
     } catch (VerbsException e) {
-      // The program has not closed everything: an identifier, or memory in its domain.
+      // An identifier is open, or memory in its domain; or the program closed the context.
     }
   }
 
@@ -70,6 +76,9 @@ public final class CmDevice {
       domain = 0;
     } catch (VerbsException e) {
       // Memory is still registered in it: the next identifier gets the same domain.
+    }
+    if (isClosing) {
+      closeUnlessUsed();
     }
   }
 

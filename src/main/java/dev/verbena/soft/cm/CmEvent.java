@@ -3,6 +3,7 @@ package dev.verbena.soft.cm;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.wire.CmMessage.Offer;
 import dev.verbena.soft.wire.CmMessage.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An event of an RDMA CM identifier that is queued on its channel.
@@ -56,7 +57,8 @@ public record CmEvent(int type, CmId id, int status, Parameters parameters) {
   }
 
   /** A {@code struct rdma_ud_param}; without a port, its private data alone. */
-  public record Service(byte[] data, SoftPort port, Path path, int queuePair, int queueKey)
+  public record Service(
+      byte[] data, @Nullable SoftPort port, @Nullable Path path, int queuePair, int queueKey)
       implements Parameters {
     /** Private data alone. */
     static Service of(byte[] data) {

@@ -21,6 +21,7 @@ import dev.verbena.soft.wire.CmMessage.Req;
 import dev.verbena.soft.wire.CmMessage.Rtu;
 import dev.verbena.soft.wire.Gids;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One end of a connection in the kernel's communication manager ({@code struct ib_cm_id} of {@code
@@ -74,7 +75,7 @@ public final class CmExchange {
   private final Timer timer;
 
   /** The identifier that receives the events; null after it was destroyed. */
-  private CmId owner;
+  private @Nullable CmId owner;
 
   private long transaction;
   private int ownQueuePair;
@@ -88,7 +89,7 @@ public final class CmExchange {
   private int transport;
 
   /** The message that is sent again until it is answered, with its attribute modifier. */
-  private CmDatagram last;
+  private @Nullable CmDatagram last;
 
   private int triesLeft;
 
@@ -121,6 +122,8 @@ public final class CmExchange {
         agent.remove(CmExchange.this);
         state = State.IDLE;
         tell(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, CmEvent.NOTHING);
+      } else if (port.device.isStopped() && !port.device.isRemoved()) {
+        await(response);
       } else if (triesLeft-- > 0) {
         isPostponed = false;
         agent.send(CmExchange.this, last);

@@ -7,6 +7,7 @@ import dev.verbena.soft.device.SoftPort;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The part of librdmacm of an RDMA CM identifier: the {@code struct rdma_cm_id} that the program
@@ -22,7 +23,7 @@ public final class CmHandle {
   public boolean isSynchronous;
 
   /** The device that it is bound to, or null. */
-  public CmDevice device;
+  public @Nullable CmDevice device;
 
   public int initiatorDepth;
   public int responderResources;
@@ -40,10 +41,10 @@ public final class CmHandle {
   public byte[] connectData = new byte[0];
 
   /** The {@code struct ibv_qp_init_attr} for the queue pairs of requests, or null. */
-  public CStruct queuePairAttributes;
+  public @Nullable CStruct queuePairAttributes;
 
   /** Keeps {@code route.path_rec}. */
-  CStruct pathRecord;
+  @Nullable CStruct pathRecord;
 
   /** What a name was resolved to: the address of a list, or 0; and whether it was asked for. */
   public long addressInfo;
@@ -120,7 +121,7 @@ public final class CmHandle {
   // Events
 
   /** An event was acknowledged. */
-  public synchronized void acknowledge(CmMembership group) {
+  public synchronized void acknowledge(@Nullable CmMembership group) {
     acknowledged++;
     if (group != null) {
       group.acknowledged++;

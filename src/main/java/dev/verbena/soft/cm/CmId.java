@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.engine.TimerQueue;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The kernel's part of an RDMA CM identifier ({@code struct rdma_id_private} of {@code rdma_cm}):
@@ -61,18 +63,21 @@ public final class CmId {
   public CmChannel channel;
 
   /** What librdmacm adds; null from the arrival of a request until its event is taken. */
-  public CmHandle handle;
+  public @Nullable CmHandle handle;
 
   /** The own address and the peer's; null before binding and before resolution. */
-  public InetSocketAddress source;
+  public @Nullable InetSocketAddress source;
 
-  public InetSocketAddress destination;
+  public @Nullable InetSocketAddress destination;
 
   /** The port of a device that it is bound to, or null. */
-  SoftPort port;
+  @Nullable SoftPort port;
 
   /** The path to the peer, once it is known. */
-  Path path;
+  @Nullable Path path;
+
+  /** Whether the destination is a wildcard or loopback address, and no own address was bound. */
+  private boolean loopsUnbound;
 
   boolean sharesAddress;
   boolean addressFamilyOnly;
@@ -86,10 +91,10 @@ public final class CmId {
   private int ackTimeout = -1;
 
   /** The connection, or null. */
-  private CmExchange exchange;
+  private @Nullable CmExchange exchange;
 
   /** The look-up of a datagram service, or null. */
-  private CmLookup lookup;
+  private @Nullable CmLookup lookup;
 
   private final List<CmMembership> memberships = new ArrayList<>();
   private final Timer resolution;
@@ -187,19 +192,24 @@ public final class CmId {
         throw new VerbsException(
             "rdma_bind_addr", Errno.EADDRNOTAVAIL, "no software device has the address");
       }
+      found.device.profile.requireCm("rdma_bind_addr");
     }
     source = manager.ports().bind(this, address);
     port = found;
     state = State.ADDRESS_BOUND;
   }
 
-  public void resolveAddress(InetSocketAddress from, InetSocketAddress to, int milliseconds) {
+  public void resolveAddress(
+      @Nullable InetSocketAddress from, InetSocketAddress to, int milliseconds) {
     String function = "rdma_resolve_addr";
     if (state == State.IDLE) {
       bind(from == null ? new InetSocketAddress(wildcard(to.getAddress()), 0) : from);
     }
     require(function, State.ADDRESS_BOUND);
     InetAddress peer = to.getAddress();
+    if (source.getAddress().getClass() != peer.getClass()) {
+      throw invalid(function, "one address is of IPv4, the other of IPv6: " + source + ", " + to);
+    }
     SoftPort chosen = port == null ? manager.portToward(peer) : port;
     boolean loops = manager.isAny(peer);
     boolean group = peer.isMulticastAddress();
@@ -217,6 +227,8 @@ public final class CmId {
       throw new VerbsException(
           function, Errno.ENETUNREACH, "no route (ip route) from " + source + " to " + peer);
     }
+    chosen.device.profile.requireCm(function);
+    loopsUnbound = loops && port == null;
     attach(chosen, peer);
     destination = to;
     Gids peerGid = loops ? Gids.of(source.getAddress()) : Gids.of(peer);
@@ -250,6 +262,13 @@ public final class CmId {
 
   public void resolveRoute() {
     require("rdma_resolve_route", State.ADDRESS_RESOLVED);
+    if (loopsUnbound) {
+      throw new VerbsException(
+          "rdma_resolve_route",
+          Errno.ENODEV,
+          "a wildcard or loopback address leads to no network interface: use an address of a"
+              + " device");
+    }
     state = State.ROUTE_RESOLVED;
     setPath(path.source(), path.destination()); // Options may have been set since.
     tell(rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), 0, CmEvent.NOTHING);
@@ -305,7 +324,7 @@ public final class CmId {
   }
 
   /** Makes the identifier of a request; null if the backlog is full. */
-  CmId requested(CmHeader header, SoftPort arrival) {
+  @Nullable CmId requested(CmHeader header, SoftPort arrival) {
     if (backlog == 0) {
       return null;
     }
@@ -500,6 +519,13 @@ public final class CmId {
   }
 
   // The end
+
+  /** A device was removed: reports it if the identifier is bound to it. */
+  void removed(SoftDevice device) {
+    if (port != null && port.device == device && state != State.DESTROYED) {
+      tell(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), 0, CmEvent.NOTHING);
+    }
+  }
 
   /**
    * Reports on another channel from now on, also what was not taken yet, with the identifiers of

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * RDMA CM of a network: its channels and identifiers, the ports that are bound, and the
@@ -71,7 +72,7 @@ public final class CmManager {
   }
 
   /** The port with an IP address, or null. */
-  SoftPort port(InetAddress address) {
+  @Nullable SoftPort port(InetAddress address) {
     Gids gid = Gids.of(address);
     return network.port(gid.high(), gid.low());
   }
@@ -80,7 +81,7 @@ public final class CmManager {
    * The port to reach a peer from: of another device, if there is one, else of the peer's own; null
    * if none has an address of the family, and a route.
    */
-  SoftPort portToward(InetAddress peer) {
+  @Nullable SoftPort portToward(InetAddress peer) {
     int length = peer.getAddress().length;
     SoftPort peers = port(peer);
     List<SoftPort> candidates =
@@ -104,7 +105,7 @@ public final class CmManager {
   }
 
   /** The first IP address of a port that has so many bytes, or null. */
-  InetAddress address(SoftPort port, int length) {
+  @Nullable InetAddress address(SoftPort port, int length) {
     return port.gids.stream()
         .skip(port.firstAddress)
         .map(Gids::address)
@@ -132,11 +133,11 @@ public final class CmManager {
   }
 
   /** Whether packets reach one port from another, or a peer of another network (null). */
-  boolean reaches(SoftPort from, SoftPort to) {
+  boolean reaches(SoftPort from, @Nullable SoftPort to) {
     if (to == null) {
-      return from.isActive();
+      return from.carries();
     }
-    return from.isActive() && network.reaches(from, to);
+    return from.carries() && network.reaches(from, to);
   }
 
   /** The communication manager of a device. Called under the network's lock. */
@@ -191,6 +192,16 @@ public final class CmManager {
   /** Returns the number of open event channels. */
   public int channelCount() {
     return channels.size();
+  }
+
+  /** Tells the identifiers of a device that it was removed. Called under the network's lock. */
+  public void removed(SoftDevice device) {
+    handles.values().forEach(handle -> handle.id.removed(device));
+  }
+
+  /** Ends all connections and look-ups. Called under the network's lock. */
+  public void destroyAll() {
+    handles.values().forEach(handle -> handle.id.destroy());
   }
 
   // Channels and identifiers

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The ports of the port spaces of RDMA CM and the identifiers that are bound to them, by the rules
@@ -105,7 +106,7 @@ final class CmPorts {
   }
 
   /** The identifier that listens for a service at an address of a device, or null. */
-  CmId listener(long service, InetAddress address, SoftDevice device) {
+  @Nullable CmId listener(long service, InetAddress address, SoftDevice device) {
     Key key = new Key((int) (service >>> 16), (int) (service & 0xffff));
     for (CmId id : bound.getOrDefault(key, List.of())) {
       if (id.state == CmId.State.LISTEN

@@ -5,6 +5,7 @@ import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Profile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
@@ -42,7 +43,7 @@ public final class CmQueues {
       attributes.putInt("qp_state", state);
       int mask = setAttributes(handle, attributes);
       change.in(attributes);
-      verbs.ibv_modify_qp(queuePair, memory.address(), mask);
+      Profile.connecting(() -> verbs.ibv_modify_qp(queuePair, memory.address(), mask));
     }
   }
 
@@ -54,7 +55,8 @@ public final class CmQueues {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attributes = ibv_qp_attr.allocate(arena);
       ibv_qp_attr.qp_state(attributes, state);
-      verbs.ibv_modify_qp(queuePair, attributes.address(), rdma_h.IBV_QP_STATE() | mask);
+      Profile.connecting(
+          () -> verbs.ibv_modify_qp(queuePair, attributes.address(), rdma_h.IBV_QP_STATE() | mask));
     }
   }
 

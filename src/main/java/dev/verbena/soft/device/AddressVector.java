@@ -32,9 +32,9 @@ public record AddressVector(
           function, Errno.EINVAL, "an Ethernet port needs a global routing header: is_global is 0");
     }
     int index = attr.getByte("grh.sgid_index");
-    if (index >= port.gids.size()) {
+    if (index >= port.gidTableLength) {
       throw new VerbsException(
-          function, Errno.EINVAL, "sgid_index " + index + ", the port has " + port.gids.size());
+          function, Errno.EINVAL, "sgid_index " + index + ", the port has " + port.gidTableLength);
     }
     return new AddressVector(
         port,

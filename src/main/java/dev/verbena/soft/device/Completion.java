@@ -1,5 +1,7 @@
 package dev.verbena.soft.device;
 
+import org.jspecify.annotations.Nullable;
+
 /** A work completion that waits to be polled. */
 public final class Completion {
   public long wrId;
@@ -13,6 +15,18 @@ public final class Completion {
   public int flags;
   public int queuePair;
   public int sourceQueuePair;
+
+  /** On EFA the number of the address handle for the sender, 0xffff if there is none. */
+  public int sourceLid;
+
+  /** The GID of the sender. */
+  public long sourceGidHigh;
+
+  public long sourceGidLow;
+
+  /** Whether it is that of an RDMA write that consumed no receive request. */
+  public boolean unsolicited;
+
   public int serviceLevel;
   public int pathBits;
   public long timestamp;
@@ -23,7 +37,15 @@ public final class Completion {
   public int tagData;
 
   /** The queue pair of the completion, which discards it when it is destroyed. */
-  public Object owner;
+  public @Nullable Object owner;
+
+  /** Where the request has a slot, or null; and its position there. */
+  public @Nullable Slots slots;
+
+  public long position;
+
+  /** The data of the message; null if it is in memory. */
+  public @Nullable LateData late;
 
   public void clear() {
     wrId = 0;
@@ -34,6 +56,10 @@ public final class Completion {
     flags = 0;
     queuePair = 0;
     sourceQueuePair = 0;
+    sourceLid = 0;
+    sourceGidHigh = 0;
+    sourceGidLow = 0;
+    unsolicited = false;
     serviceLevel = 0;
     pathBits = 0;
     timestamp = 0;
@@ -43,6 +69,16 @@ public final class Completion {
     tag = 0;
     tagData = 0;
     owner = null;
+    slots = null;
+    position = 0;
+    late = null;
+  }
+
+  /** The program has it, or it is discarded. */
+  void freeSlot() {
+    if (slots != null) {
+      slots.free(position);
+    }
   }
 
   void copyOf(Completion other) {
@@ -54,6 +90,10 @@ public final class Completion {
     flags = other.flags;
     queuePair = other.queuePair;
     sourceQueuePair = other.sourceQueuePair;
+    sourceLid = other.sourceLid;
+    sourceGidHigh = other.sourceGidHigh;
+    sourceGidLow = other.sourceGidLow;
+    unsolicited = other.unsolicited;
     serviceLevel = other.serviceLevel;
     pathBits = other.pathBits;
     timestamp = other.timestamp;
@@ -63,5 +103,8 @@ public final class Completion {
     tag = other.tag;
     tagData = other.tagData;
     owner = other.owner;
+    slots = other.slots;
+    position = other.position;
+    late = other.late;
   }
 }

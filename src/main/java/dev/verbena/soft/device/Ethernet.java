@@ -2,6 +2,7 @@ package dev.verbena.soft.device;
 
 import dev.verbena.soft.wire.EthernetFrame;
 import dev.verbena.soft.wire.Packet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The Ethernet that joins all ports of a network: a frame for the MAC address of a port goes there,
@@ -28,7 +29,7 @@ public final class Ethernet {
     }
   }
 
-  private SoftPort portOf(long mac) {
+  private @Nullable SoftPort portOf(long mac) {
     for (SoftDevice device : network.devices()) {
       for (SoftPort port : device.ports) {
         if (port.mac() == mac) {

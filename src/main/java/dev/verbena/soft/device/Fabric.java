@@ -2,6 +2,7 @@ package dev.verbena.soft.device;
 
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.Packet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What carries the packets of a network: from port to port, and over its link. Called under the
@@ -18,7 +19,7 @@ public interface Fabric {
   boolean deliversAtOnce(AddressVector path);
 
   /** Returns the port with a GID; null if there is none. */
-  SoftPort port(long gidHigh, long gidLow);
+  @Nullable SoftPort port(long gidHigh, long gidLow);
 
   /** Returns the path MTU, in bytes. */
   int mtu();

@@ -1,29 +1,35 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.soft.wire.IntMap;
-import java.util.ArrayDeque;
+import java.security.SecureRandom;
+import java.util.HashSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The local and remote keys of a device. The upper 24 bits of a key are an index; the lower 8 make
- * the keys that an index has had one after the other different.
+ * The local and remote keys of a device. The upper 24 bits of a key are an index, which is random:
+ * no key follows from another. The lower 8 are a variant, which the program changes when it binds a
+ * memory window of type 2.
  */
 public final class KeyTable {
-  /** The number of indices that must be free before one is used again. */
-  private static final int REST = 1024;
+  private static final SecureRandom RANDOM = new SecureRandom();
 
   private final IntMap<MemoryKey> keys = new IntMap<>();
-  private final ArrayDeque<Integer> free = new ArrayDeque<>();
-  private int next = 0x10;
+  private final Set<Integer> indices = new HashSet<>();
 
-  /** A key that identifies nothing. */
+  /** A key that identifies nothing, with an index of its own. */
   public int reserve() {
-    return free.size() > REST ? (free.remove() & ~0xff) | 0x01 : (next++ << 8) | 0x01;
+    int index;
+    do {
+      index = RANDOM.nextInt(1, 1 << 24);
+    } while (!indices.add(index));
+    return index << 8 | RANDOM.nextInt(1, 1 << 8);
   }
 
   /** Gives a reserved key back. */
   public void release(int key) {
     keys.remove(key);
-    free.add(key);
+    indices.remove(key >>> 8);
   }
 
   public void put(MemoryKey key) {
@@ -36,7 +42,7 @@ public final class KeyTable {
   }
 
   /** Returns the memory that a key identifies, or null. */
-  public MemoryKey get(int key) {
+  public @Nullable MemoryKey get(int key) {
     return keys.get(key);
   }
 }

@@ -7,16 +7,28 @@ import dev.verbena.soft.wire.HeldMemory;
 import dev.verbena.soft.wire.Packet;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory that a local or remote key identifies, of a memory region or of a bound memory window:
  * a range of addresses of a protection domain, and the allowed access.
  *
- * <p>Memory of an arena is accessed through its segment, which throws when the arena was closed.
- * All other memory is copied by the kernel, which reports an error where it is no longer mapped.
+ * <p>Memory of a shared arena is accessed through its segment, which throws when the arena was
+ * closed. All other memory is copied by the kernel, which reports an error where it is no longer
+ * mapped, if its arena is open.
  */
 public final class MemoryKey implements HeldMemory {
+  /** What a key is for. A region has one of each; a bound memory window has a remote key. */
+  public enum Use {
+    /** In the SGEs of work requests of the own device. */
+    LOCAL,
+    /** In requests of a peer. */
+    REMOTE
+  }
+
+  private final Use use;
   public final int key;
   final SoftDomain domain;
 
@@ -31,10 +43,10 @@ public final class MemoryKey implements HeldMemory {
   public final int access;
 
   /** The queue pair that alone may use it (memory window of type 2), or null. */
-  public final SoftObject owner;
+  public final @Nullable SoftObject owner;
 
   /** Whether SEND with invalidate and local invalidate apply to it. */
-  public final SoftWindow window;
+  public final @Nullable SoftWindow window;
 
   /** Whether it is a null region: reads give zeros, writes are discarded. */
   final boolean isNull;
@@ -45,18 +57,23 @@ public final class MemoryKey implements HeldMemory {
    * The segment of the memory, or null. It is kept by the region in {@code dev.verbena.verbs}: kept
    * here, an arena that closes the region would never be found to be leaked.
    */
-  private WeakReference<MemorySegment> segment;
+  private @Nullable WeakReference<MemorySegment> segment;
+
+  /** The scope of other memory, which says whether its arena is open, or null. */
+  private WeakReference<MemorySegment.Scope> scope;
 
   public MemoryKey(
+      Use use,
       int key,
       SoftDomain domain,
       long start,
       long length,
       long memory,
       int access,
-      SoftObject owner,
-      SoftWindow window,
+      @Nullable SoftObject owner,
+      @Nullable SoftWindow window,
       boolean isNull) {
+    this.use = use;
     this.key = key;
     this.domain = domain;
     this.start = start;
@@ -101,15 +118,17 @@ public final class MemoryKey implements HeldMemory {
             && !memorySegment.scope().equals(Arena.global().scope())
             && domain.device.engine.canAccess(memorySegment);
     segment = safe ? new WeakReference<>(memorySegment) : null;
+    scope = contains && !safe ? new WeakReference<>(memorySegment.scope()) : null;
   }
 
   /** Accesses the memory of a window as that of its region. */
   public MemoryKey heldAs(MemoryKey region) {
     segment = region.segment;
+    scope = region.scope;
     return this;
   }
 
-  private MemorySegment segment() {
+  private @Nullable MemorySegment segment() {
     return segment == null ? null : segment.get();
   }
 
@@ -118,6 +137,17 @@ public final class MemoryKey implements HeldMemory {
   public boolean isHeld() {
     MemorySegment held = segment();
     return held != null && held.scope().isAlive();
+  }
+
+  /** Copies between memory that is not accessed through a segment and a buffer. */
+  private boolean copyUnheld(long from, long to, long size) {
+    if (scope != null) {
+      MemorySegment.Scope own = scope.get();
+      if (own == null || !own.isAlive()) {
+        return false;
+      }
+    }
+    return process.copy(from, to, size);
   }
 
   /**
@@ -132,7 +162,7 @@ public final class MemoryKey implements HeldMemory {
     }
     long at = at(address);
     if (segment == null) {
-      return process.copy(at, buffer, size);
+      return copyUnheld(at, buffer, size);
     }
     MemorySegment held = segment();
     if (held == null) {
@@ -147,7 +177,8 @@ public final class MemoryKey implements HeldMemory {
   }
 
   /**
-   * Copies from a buffer to the memory.
+   * Copies from a buffer to the memory, after what was written before: a program may poll memory,
+   * and reads it without the lock of the network.
    *
    * @return false if a part of the memory no longer exists
    */
@@ -155,9 +186,10 @@ public final class MemoryKey implements HeldMemory {
     if (isNull) {
       return true;
     }
+    VarHandle.releaseFence();
     long at = at(address);
     if (segment == null) {
-      return process.copy(buffer, at, size);
+      return copyUnheld(buffer, at, size);
     }
     MemorySegment held = segment();
     if (held == null) {
@@ -176,12 +208,13 @@ public final class MemoryKey implements HeldMemory {
    *
    * @return false if they are not, or no longer exist
    */
-  public boolean write(MemoryKey from, long fromAddress, long address, long size) {
+  private boolean write(MemoryKey from, long fromAddress, long address, long size) {
     MemorySegment source = from.segment();
     MemorySegment held = segment();
     if (source == null || held == null) {
       return false;
     }
+    VarHandle.releaseFence();
     try {
       MemorySegment.copy(
           source,
@@ -210,12 +243,13 @@ public final class MemoryKey implements HeldMemory {
 
   /** Whether it serves local work requests of a domain. */
   boolean isLocalTo(SoftDomain other, int wanted) {
-    return window == null && domain.root() == other.root() && allows(wanted);
+    return use == Use.LOCAL && domain.root() == other.root() && allows(wanted);
   }
 
   /** Whether it serves requests that a queue pair received for a domain. */
   public boolean serves(SoftDomain target, SoftObject queuePair, int wanted) {
-    return domain.root() == target.root()
+    return use == Use.REMOTE
+        && domain.root() == target.root()
         && (owner == null || owner.equals(queuePair))
         && allows(wanted);
   }

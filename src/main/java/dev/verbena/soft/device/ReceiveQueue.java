@@ -5,7 +5,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 
 /** A ring of receive requests: of a queue pair, a shared receive queue or a work queue. */
-public final class ReceiveQueue {
+public final class ReceiveQueue implements Slots {
   private static final long WR_ID = ibv_recv_wr.wr_id$offset();
   private static final long NEXT = ibv_recv_wr.next$offset();
   private static final long SG_LIST = ibv_recv_wr.sg_list$offset();
@@ -15,6 +15,9 @@ public final class ReceiveQueue {
   private final int maxElements;
   private long posted;
   private long taken;
+
+  /** How many requests were taken whose completions were not polled. */
+  private int incomplete;
 
   public ReceiveQueue(int capacity, int maxElements) {
     ring = new ReceiveRequest[capacity];
@@ -55,7 +58,7 @@ public final class ReceiveQueue {
 
   private int post(long wr) {
     int elements = Memory.getInt(wr + NUM_SGE);
-    if (posted - taken >= ring.length) {
+    if (posted - taken + incomplete >= ring.length) {
       return Errno.ENOMEM;
     }
     if (elements < 0 || elements > maxElements) {
@@ -79,12 +82,14 @@ public final class ReceiveQueue {
     ReceiveRequest request = ring[(int) (taken++ % ring.length)];
     into.wrId = request.wrId;
     into.elements.copyOf(request.elements);
+    into.slots = this;
+    incomplete++;
     return true;
   }
 
   /** Changes the capacity; false if more requests wait than that. */
   public synchronized boolean resize(int capacity) {
-    if (capacity < posted - taken) {
+    if (capacity < posted - taken + incomplete) {
       return false;
     }
     ReceiveRequest[] other = new ReceiveRequest[capacity];
@@ -99,5 +104,13 @@ public final class ReceiveQueue {
 
   public synchronized void clear() {
     taken = posted;
+    incomplete = 0;
+  }
+
+  @Override
+  public synchronized void free(long position) {
+    if (incomplete > 0) {
+      incomplete--;
+    }
   }
 }

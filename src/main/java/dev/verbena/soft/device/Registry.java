@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The objects of all software devices of this JVM: by the address of their struct for control
@@ -52,6 +53,17 @@ public final class Registry {
     remove(object);
   }
 
+  /** Removes the objects of a device that was lost, which could not be destroyed. */
+  public static synchronized void removeAll(SoftDevice device) {
+    for (int handle = 1; handle < byHandle.length; handle++) {
+      if (byHandle[handle] != null && device.equals(byHandle[handle].device)) {
+        byHandle[handle] = null;
+        FREE.add(handle);
+      }
+    }
+    BY_ADDRESS.values().removeIf(object -> device.equals(object.device));
+  }
+
   /**
    * The object whose struct is at an address.
    *
@@ -71,7 +83,7 @@ public final class Registry {
   }
 
   /** The object whose struct is at an address, or null. */
-  public static SoftObject find(long address) {
+  public static @Nullable SoftObject find(long address) {
     return BY_ADDRESS.get(address);
   }
 
@@ -88,13 +100,13 @@ public final class Registry {
   }
 
   /** The device of the object at an address, or null. */
-  public static SoftDevice deviceOf(long address) {
+  public static @Nullable SoftDevice deviceOf(long address) {
     SoftObject object = find(address);
     return object == null ? null : object.device;
   }
 
   /** The object with a handle, or null. */
-  public static SoftObject byHandle(int handle) {
+  public static @Nullable SoftObject byHandle(int handle) {
     SoftObject[] all = byHandle;
     return handle > 0 && handle < all.length ? all[handle] : null;
   }

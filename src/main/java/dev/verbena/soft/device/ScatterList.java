@@ -4,6 +4,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.wire.Packet;
+import org.jspecify.annotations.Nullable;
 
 /** The scatter/gather elements (SGE) of a work request, and copying to and from them. */
 public final class ScatterList {
@@ -79,7 +80,7 @@ public final class ScatterList {
     return true;
   }
 
-  private MemoryKey find(SoftDomain domain, int i, int access) {
+  private @Nullable MemoryKey find(SoftDomain domain, int i, int access) {
     MemoryKey key = domain.device.keys.get(keys[i]);
     return key != null
             && key.isLocalTo(domain, access)
@@ -115,6 +116,17 @@ public final class ScatterList {
   /** Copies a part of the message from a buffer to memory; false if that is not allowed. */
   public boolean scatter(SoftDomain domain, long offset, long buffer, int length) {
     return copy(domain, offset, buffer, length, true);
+  }
+
+  /** Fills the memory with a byte, as far as that is allowed: its content is undefined for now. */
+  public void fill(SoftDomain domain, byte value, Packet scratch) {
+    Memory.at(scratch.payload, Packet.CAPACITY).fill(value);
+    long length = length();
+    for (long at = 0; at < length; at += Packet.CAPACITY) {
+      if (!scatter(domain, at, scratch.payload, (int) Math.min(Packet.CAPACITY, length - at))) {
+        return; // It is reported when the message is written.
+      }
+    }
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.internal.EventFile;
+import org.jspecify.annotations.Nullable;
 
 /** A completion event channel. */
 public final class SoftChannel extends SoftObject {
@@ -8,9 +9,9 @@ public final class SoftChannel extends SoftObject {
   private final EventFile file;
 
   /** The queues that have events, in order, linked by {@code nextWithEvents}. */
-  private SoftCompletionQueue first;
+  private @Nullable SoftCompletionQueue first;
 
-  private SoftCompletionQueue last;
+  private @Nullable SoftCompletionQueue last;
 
   public SoftChannel(SoftContext context, CStruct struct, EventFile file) {
     super(context.device, struct);
@@ -54,7 +55,7 @@ public final class SoftChannel extends SoftObject {
    * Takes the oldest event, to be acknowledged; null with an errno in {@code errno[0]}. A queue
    * that is destroyed meanwhile either discards the event, or waits for the acknowledgement.
    */
-  public SoftCompletionQueue take(int[] errno) {
+  public @Nullable SoftCompletionQueue take(int[] errno) {
     while (true) {
       errno[0] = file.take();
       if (errno[0] != 0) {

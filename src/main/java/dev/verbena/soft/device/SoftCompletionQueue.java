@@ -7,7 +7,9 @@ import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.engine.Timer;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /** A completion queue: a ring of work completions, which the engine fills and any thread polls. */
 public final class SoftCompletionQueue extends SoftObject {
@@ -17,8 +19,11 @@ public final class SoftCompletionQueue extends SoftObject {
   /** How long a thread polls an empty queue before it yields the processor. */
   private static final long NANOS_WITHOUT_YIELD = 20_000;
 
+  /** The {@code struct efadv_cq}, or null. */
+  public @Nullable MemorySegment efa;
+
   public final SoftContext context;
-  public final SoftChannel channel;
+  public final @Nullable SoftChannel channel;
 
   /** Guards the ring. A monitor: a thread that waits for it allocates nothing. */
   private final Object lock = new Object();
@@ -55,7 +60,7 @@ public final class SoftCompletionQueue extends SoftObject {
   int events;
 
   /** The next queue that has events in the channel. */
-  SoftCompletionQueue nextWithEvents;
+  @Nullable SoftCompletionQueue nextWithEvents;
 
   /** Moderation: an event is due after so many completions, or so long after the first. */
   private int moderateCount;
@@ -63,13 +68,15 @@ public final class SoftCompletionQueue extends SoftObject {
   private long moderateNanos;
   private int sinceEvent;
   private final Timer moderation;
+  private final LateCompletions late;
 
   public SoftCompletionQueue(
-      SoftContext context, CStruct struct, SoftChannel channel, int capacity) {
+      SoftContext context, CStruct struct, @Nullable SoftChannel channel, int capacity) {
     super(context.device, struct);
     this.context = context;
     this.channel = channel;
     ring = new Completion[capacity];
+    late = new LateCompletions(this, device.delays);
     moderation =
         new Timer(device.engine.timers()) {
           @Override
@@ -80,7 +87,7 @@ public final class SoftCompletionQueue extends SoftObject {
   }
 
   /** The queue whose {@code ibv_cq} is at an address, or null. */
-  public static SoftCompletionQueue at(long address) {
+  public static @Nullable SoftCompletionQueue at(long address) {
     return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftCompletionQueue queue
             && queue.address() == address
         ? queue
@@ -127,31 +134,38 @@ public final class SoftCompletionQueue extends SoftObject {
 
   /** Adds a copy of a completion. */
   public void add(Completion completion, boolean solicited) {
-    boolean event;
+    if (!late.keep(completion, solicited) && enqueue(completion, solicited)) {
+      announce();
+    }
+  }
+
+  /** Adds a copy of a completion; true if an event is due. */
+  boolean enqueue(Completion completion, boolean solicited) {
     synchronized (lock) {
       if (added - polled == ring.length || overrun) {
         overrun();
-        return;
+        return false;
       }
       reserve();
       int slot = (int) (added++ % ring.length);
       reserved = ring[(int) (added % ring.length)] != null;
       ring[slot].copyOf(completion);
+      if (completion.late != null) {
+        completion.late.write();
+      }
       long now = device.engine.now();
-      ring[slot].timestamp = now;
+      ring[slot].timestamp = device.ticks(now);
       ring[slot].wallClock = device.wallClock(now);
       size = (int) (added - polled);
       boolean failed = completion.status != rdma_h.IBV_WC_SUCCESS();
-      event = armed && channel != null && (!solicitedOnly || solicited || failed);
+      boolean event = armed && channel != null && (!solicitedOnly || solicited || failed);
       if (event) {
         event = isDue(failed);
       }
       if (event) {
         armed = false;
       }
-    }
-    if (event) {
-      announce();
+      return event;
     }
   }
 
@@ -180,7 +194,7 @@ public final class SoftCompletionQueue extends SoftObject {
     }
   }
 
-  private void announce() {
+  void announce() {
     sinceEvent = 0;
     moderation.stop();
     channel.add(this);
@@ -242,7 +256,9 @@ public final class SoftCompletionQueue extends SoftObject {
     synchronized (lock) {
       int taken = 0;
       while (taken < count && polled < added) {
-        write(ring[(int) (polled++ % ring.length)], wc + taken * ibv_wc.sizeof());
+        Completion next = ring[(int) (polled++ % ring.length)];
+        write(next, wc + taken * ibv_wc.sizeof());
+        next.freeSlot();
         taken++;
       }
       size = (int) (added - polled);
@@ -264,6 +280,7 @@ public final class SoftCompletionQueue extends SoftObject {
         return false;
       }
       into.copyOf(ring[(int) (polled++ % ring.length)]);
+      into.freeSlot();
       size = (int) (added - polled);
       return true;
     }
@@ -280,7 +297,7 @@ public final class SoftCompletionQueue extends SoftObject {
     Memory.putInt(wc + ibv_wc.src_qp$offset(), c.sourceQueuePair);
     Memory.putInt(wc + ibv_wc.wc_flags$offset(), c.flags);
     Memory.putShort(wc + ibv_wc.pkey_index$offset(), (short) 0);
-    Memory.putShort(wc + ibv_wc.slid$offset(), (short) 0);
+    Memory.putShort(wc + ibv_wc.slid$offset(), (short) c.sourceLid);
     // sl and dlid_path_bits are the low and the high byte.
     Memory.putShort(wc + ibv_wc.sl$offset(), (short) (c.serviceLevel | c.pathBits << 8));
   }
@@ -291,11 +308,14 @@ public final class SoftCompletionQueue extends SoftObject {
 
   /** Discards the completions of a queue pair that is reset or destroyed. */
   public void forget(Object owner) {
+    late.forget(owner);
     synchronized (lock) {
       long kept = polled;
       for (long i = polled; i < added; i++) {
         Completion c = ring[(int) (i % ring.length)];
-        if (!owner.equals(c.owner)) {
+        if (owner.equals(c.owner)) {
+          c.freeSlot();
+        } else {
           int slot = (int) (kept++ % ring.length);
           ring[(int) (i % ring.length)] = ring[slot];
           ring[slot] = c;
@@ -346,6 +366,7 @@ public final class SoftCompletionQueue extends SoftObject {
 
   public void close() {
     moderation.stop();
+    late.stop();
     if (channel != null) {
       channel.forget(this);
     }

@@ -12,10 +12,12 @@ import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.Psn;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 
 /** A software device: its ports, its objects, and the limits that it reports. */
 public final class SoftDevice {
@@ -34,6 +36,8 @@ public final class SoftDevice {
   public static final int MAX_MULTICAST = 64;
   public static final long MAX_DEVICE_MEMORY = 256 * 1024;
 
+  private static final long NANOS_OF_A_MILLISECOND = 1_000_000;
+
   private static final int FIRST_NUMBER = 0x11;
 
   /** Carries its packets. */
@@ -44,6 +48,7 @@ public final class SoftDevice {
 
   public final PacketPool packets;
   public final FailingCalls failingCalls;
+  public final Delays delays;
   public final ProcessMemory memory = new ProcessMemory();
   public final String name;
   public final long guid;
@@ -53,8 +58,14 @@ public final class SoftDevice {
   public final DeviceCounters counters = new DeviceCounters();
   public final List<SoftContext> contexts = new ArrayList<>();
 
+  /** Which device's limits it has. */
+  public final Profile profile;
+
   /** The path MTU of the ports, in bytes. */
   public final int mtu;
+
+  /** The numbers of the remote ports that there are address handles for. */
+  final BitSet peerNumbers = new BitSet();
 
   private final IntMap<PacketTarget> queuePairs = new IntMap<>();
   private final Map<Gids, List<PacketTarget>> groups = new HashMap<>();
@@ -67,24 +78,37 @@ public final class SoftDevice {
   /** Whether posting reports full queues, by a fault. */
   public volatile boolean queuesFull;
 
+  private volatile long clockKilohertz = NANOS_OF_A_MILLISECOND;
+  private volatile long clockMask = -1;
+
   private volatile boolean removed;
+  private volatile boolean lost;
+
+  /**
+   * Whether its host stands still: nothing leaves it or arrives, and its queue pairs do no work.
+   */
+  private volatile boolean stopped;
 
   /** Receives the management datagrams (MAD) of queue pair 1, or null. */
-  private ManagementHandler management;
+  private @Nullable ManagementHandler management;
 
   public SoftDevice(
       Fabric fabric,
       Engine engine,
       PacketPool packets,
       FailingCalls failingCalls,
+      Delays delays,
       String name,
+      Profile profile,
       long guid,
       List<List<Gids>> addresses) {
     this.fabric = fabric;
     this.engine = engine;
     this.packets = packets;
     this.failingCalls = failingCalls;
+    this.delays = delays;
     this.name = name;
+    this.profile = profile;
     this.guid = guid;
     this.mtu = fabric.mtu();
     List<SoftPort> made = new ArrayList<>();
@@ -94,8 +118,10 @@ public final class SoftDevice {
     ports = List.copyOf(made);
     struct =
         CStruct.allocate(ibv_device.layout())
-            .putInt("node_type", rdma_h.IBV_NODE_CA())
-            .putInt("transport_type", rdma_h.IBV_TRANSPORT_IB())
+            .putInt("node_type", profile.isIwarp() ? rdma_h.IBV_NODE_RNIC() : rdma_h.IBV_NODE_CA())
+            .putInt(
+                "transport_type",
+                profile.isIwarp() ? rdma_h.IBV_TRANSPORT_IWARP() : rdma_h.IBV_TRANSPORT_IB())
             .putString("name", name)
             .putString("dev_name", "soft-" + name);
     nextNumber = RandomGenerator.getDefault().nextInt(FIRST_NUMBER, 0x800000);
@@ -116,6 +142,28 @@ public final class SoftDevice {
   /** The path MTU as {@code enum ibv_mtu}. */
   public int mtuCode() {
     return Integer.numberOfTrailingZeros(mtu) - 7;
+  }
+
+  /** Sets the frequency of the clock and its number of bits. */
+  public void clock(long kilohertz, int bits) {
+    clockKilohertz = kilohertz;
+    clockMask = -1L >>> (Long.SIZE - bits);
+  }
+
+  public long clockKilohertz() {
+    return clockKilohertz;
+  }
+
+  public long clockMask() {
+    return clockMask;
+  }
+
+  /** The ticks of the device clock at a time of the network's clock. */
+  public long ticks(long nanoTime) {
+    long milliseconds = nanoTime / NANOS_OF_A_MILLISECOND;
+    long rest = nanoTime % NANOS_OF_A_MILLISECOND;
+    long ticks = milliseconds * clockKilohertz + rest * clockKilohertz / NANOS_OF_A_MILLISECOND;
+    return ticks & clockMask;
   }
 
   /** The wall clock at a time of the network's clock, in nanoseconds since 1970. */
@@ -154,7 +202,7 @@ public final class SoftDevice {
   }
 
   /** The queue pair with a number, or null. */
-  public PacketTarget queuePair(int number) {
+  public @Nullable PacketTarget queuePair(int number) {
     return queuePairs.get(number);
   }
 
@@ -198,8 +246,14 @@ public final class SoftDevice {
     return management;
   }
 
+  /** Fails what is outstanding, since an internal error concerns it. */
+  public void internalError() {
+    Registry.of(this).forEach(SoftObject::fail);
+    fatal();
+  }
+
   /** Raises {@code IBV_EVENT_DEVICE_FATAL} on all contexts. */
-  public void fatal() {
+  private void fatal() {
     contexts.forEach(context -> context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0));
   }
 
@@ -211,6 +265,30 @@ public final class SoftDevice {
 
   public boolean isRemoved() {
     return removed;
+  }
+
+  /** Its host stands still from now on. */
+  public void stop() {
+    stopped = true;
+  }
+
+  /** Its host goes on: {@link SoftObject#resume} is called for its objects. */
+  public void resume() {
+    stopped = false;
+  }
+
+  public boolean isStopped() {
+    return stopped;
+  }
+
+  /** The kernel takes the device away from its users, and has destroyed its objects. */
+  public void lose() {
+    lost = true;
+    remove();
+  }
+
+  public boolean isLost() {
+    return lost;
   }
 
   /** Raises an event of a port on all contexts. */

@@ -31,6 +31,9 @@ public abstract class SoftObject {
   /** What is outstanding on the object fails: its device was removed, or failed. */
   public void fail() {}
 
+  /** The device goes on after it was stopped. */
+  public void resume() {}
+
   public long address() {
     return struct.address();
   }

@@ -12,6 +12,9 @@ public final class SoftPort {
   /** The GID table: a link-local GID if the network has them, then one for each address. */
   public final List<Gids> gids;
 
+  /** How many of the GIDs are in the GID table; RDMA CM knows all. */
+  public final int gidTableLength;
+
   /** The index of the first GID that is an address. */
   public final int firstAddress;
 
@@ -23,11 +26,17 @@ public final class SoftPort {
     this.device = device;
     this.number = number;
     this.gids = List.copyOf(gids);
+    this.gidTableLength = device.profile.limit("gid_tbl_len", gids.size());
     this.firstAddress = device.fabric.isLinked() ? 0 : 1;
   }
 
   public boolean isActive() {
     return state == rdma_h.IBV_PORT_ACTIVE();
+  }
+
+  /** Whether packets leave the port and arrive there. */
+  public boolean carries() {
+    return isActive() && !device.isStopped() && !device.isRemoved();
   }
 
   /** The MAC address, as 48 bits. */

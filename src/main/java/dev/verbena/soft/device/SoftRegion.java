@@ -1,20 +1,21 @@
 package dev.verbena.soft.device;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /** A memory region. */
 public final class SoftRegion extends SoftObject {
   public SoftDomain domain;
 
   /** Null once the region was deregistered: a request that was posted before may refer to it. */
-  public MemoryKey local;
+  public @Nullable MemoryKey local;
 
-  public MemoryKey remote;
+  public @Nullable MemoryKey remote;
 
   /** Device memory or a buffer that the region is part of, or null. */
-  public final SoftObject backing;
+  public final @Nullable SoftObject backing;
 
-  public SoftRegion(SoftDomain domain, CStruct struct, SoftObject backing) {
+  public SoftRegion(SoftDomain domain, CStruct struct, @Nullable SoftObject backing) {
     super(domain.device, struct);
     this.domain = domain;
     this.backing = backing;

@@ -4,6 +4,7 @@ import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.rdma_h;
+import org.jspecify.annotations.Nullable;
 
 /** A shared receive queue (SRQ). */
 public final class SoftSharedQueue extends SoftObject {
@@ -16,13 +17,13 @@ public final class SoftSharedQueue extends SoftObject {
   public int number;
 
   /** The domain of an XRC shared receive queue, or null. */
-  public SoftXrcDomain xrcDomain;
+  public @Nullable SoftXrcDomain xrcDomain;
 
   /** The tags of a queue with tag matching, or null. */
-  public TagList tags;
+  public @Nullable TagList tags;
 
   /** The completion queue of a queue for XRC or with tag matching, or null. */
-  public SoftCompletionQueue completionQueue;
+  public @Nullable SoftCompletionQueue completionQueue;
 
   /** Below how many requests the limit event is due; 0 for none. */
   private int limit;
@@ -34,7 +35,7 @@ public final class SoftSharedQueue extends SoftObject {
   }
 
   /** The queue whose {@code ibv_srq} is at an address, or null. */
-  public static SoftSharedQueue at(long address) {
+  public static @Nullable SoftSharedQueue at(long address) {
     return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftSharedQueue queue
             && queue.address() == address
         ? queue

@@ -1,15 +1,17 @@
 package dev.verbena.soft.device;
 
+import org.jspecify.annotations.Nullable;
+
 /** A memory window. */
 public final class SoftWindow extends SoftObject {
   public final SoftDomain domain;
   public final int type;
 
   /** The region that it is bound to, or null. */
-  public SoftRegion region;
+  public @Nullable SoftRegion region;
 
   /** The key under which it is bound, or null. */
-  private MemoryKey bound;
+  private @Nullable MemoryKey bound;
 
   private boolean deallocated;
 

@@ -5,6 +5,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.wire.Packet;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The tagged buffers of a shared receive queue with tag matching (TM-SRQ). Used under the network's
@@ -92,7 +93,7 @@ public final class TagList {
     return find(packet) != null;
   }
 
-  private Tagged find(Packet packet) {
+  private @Nullable Tagged find(Packet packet) {
     for (int i = 0; i < tags.size() && operation(packet) == EAGER; i++) {
       Tagged tagged = tags.get(i);
       if (tagged.enabled && ((tagged.tag ^ tag(packet)) & tagged.mask) == 0) {
@@ -103,7 +104,7 @@ public final class TagList {
   }
 
   /** Takes the oldest buffer that matches a message; null if none does, and it is unexpected. */
-  public Tagged match(Packet packet) {
+  public @Nullable Tagged match(Packet packet) {
     Tagged found = find(packet);
     int operation = operation(packet);
     if (found != null) {

@@ -3,6 +3,7 @@ package dev.verbena.soft.device;
 import dev.verbena.soft.wire.Gids;
 import java.net.InetAddress;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The devices of a network, and what they reach. Used under the network's lock. */
 public interface Topology {
@@ -10,14 +11,14 @@ public interface Topology {
   List<SoftDevice> devices();
 
   /** Returns the port with a GID; null if there is none. */
-  SoftPort port(long gidHigh, long gidLow);
+  @Nullable SoftPort port(long gidHigh, long gidLow);
 
   /**
    * Whether packets get to a port.
    *
    * @param from the port that sends them; null if they come over the link
    */
-  boolean reaches(SoftPort from, SoftPort to);
+  boolean reaches(@Nullable SoftPort from, SoftPort to);
 
   /** Whether packets from one device to another leave the network. */
   boolean isLinked();

@@ -1,17 +1,18 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.soft.wire.IntMap;
+import org.jspecify.annotations.Nullable;
 
 /** The state that XRC domains share which were opened with one file. */
 public final class XrcRoot {
   /** What identifies the file, or null for a domain of its own. */
-  public final Object file;
+  public final @Nullable Object file;
 
   public int opened;
 
   private final IntMap<SoftSharedQueue> queues = new IntMap<>();
 
-  public XrcRoot(Object file) {
+  public XrcRoot(@Nullable Object file) {
     this.file = file;
   }
 
@@ -24,7 +25,7 @@ public final class XrcRoot {
   }
 
   /** The shared receive queue with a number, or null. */
-  public SoftSharedQueue queue(int number) {
+  public @Nullable SoftSharedQueue queue(int number) {
     return queues.get(number);
   }
 }

@@ -7,6 +7,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Does the work of a network in turns: receives packets, runs the tasks that were requested and the
@@ -26,12 +27,6 @@ public final class Engine implements Scheduler, AutoCloseable {
 
   /** The maximum number of turns with work before expired timers are called. */
   private static final int TURNS_WITHOUT_TIMERS = 64;
-
-  /** The number of consecutive turns after which a program is taken to poll without pause. */
-  private static final int TURNS_OF_POLLERS = 64;
-
-  /** A longer time between two turns is a pause. */
-  private static final long PAUSE_NANOS = 200_000;
 
   /**
    * How long the network's thread sleeps while programs poll, which is also the longest delay until
@@ -65,21 +60,15 @@ public final class Engine implements Scheduler, AutoCloseable {
 
   /** Tasks that other threads requested, the last one first. */
   @SuppressWarnings("unused") // Through REQUESTS.
-  private volatile Task requests;
+  private volatile @Nullable Task requests;
 
   /** Tasks to run, in order. */
-  private Task first;
+  private @Nullable Task first;
 
-  private Task last;
+  private @Nullable Task last;
   private int turnsWithoutTimers;
 
-  /** How many turns programs have run without pause, and when the last one was. */
-  private volatile int turnsOfPollers;
-
-  private volatile long lastTurnOfPollers = System.nanoTime() - REST_NANOS;
-
-  /** Whether programs poll without pause. */
-  private volatile boolean polled;
+  private final Pollers pollers = new Pollers(REST_NANOS);
 
   private volatile boolean asleep;
 
@@ -224,12 +213,7 @@ public final class Engine implements Scheduler, AutoCloseable {
       if (!closed) {
         turn();
         unfinished = first != null;
-        boolean paused = now - lastTurnOfPollers > PAUSE_NANOS;
-        lastTurnOfPollers = now;
-        turnsOfPollers = paused ? 0 : turnsOfPollers + 1;
-        if (turnsOfPollers >= TURNS_OF_POLLERS) {
-          polled = true;
-        }
+        pollers.turned(now);
       }
     } finally {
       release();
@@ -241,8 +225,7 @@ public final class Engine implements Scheduler, AutoCloseable {
 
   /** A program stops polling, and waits for an event. */
   public void pollerLeaves() {
-    polled = false;
-    turnsOfPollers = 0;
+    pollers.leave();
     if (resting) {
       resting = false;
       wake();
@@ -407,10 +390,7 @@ public final class Engine implements Scheduler, AutoCloseable {
     try {
       asleep = true;
       long time = System.nanoTime();
-      if (hasPaused(time)) {
-        polled = false;
-      }
-      resting = polled;
+      resting = pollers.arePolling(time);
       if (first != null) {
         wait = 0; // Another thread left it.
       } else if (!timers.isEmpty()) {
@@ -433,13 +413,9 @@ public final class Engine implements Scheduler, AutoCloseable {
    * for which a poller would have to wait until this thread is scheduled.
    */
   private void rest() {
-    while (resting && polled && !closed && !hasPaused(System.nanoTime())) {
+    while (resting && !closed && pollers.arePolling(System.nanoTime())) {
       link.rest(REST_NANOS);
     }
-  }
-
-  private boolean hasPaused(long time) {
-    return time - lastTurnOfPollers > REST_NANOS;
   }
 
   @Override

@@ -2,6 +2,7 @@ package dev.verbena.soft.engine;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /** Work that a network's engine does on request. */
 public abstract class Task {
@@ -19,10 +20,10 @@ public abstract class Task {
   private volatile boolean requested;
 
   /** The next one of the tasks that other threads requested. */
-  Task nextRequested;
+  @Nullable Task nextRequested;
 
   /** The next one of the tasks to run. */
-  Task next;
+  @Nullable Task next;
 
   /** Whether it is among the tasks to run. Used under the network's lock. */
   boolean isQueued;
@@ -30,7 +31,7 @@ public abstract class Task {
   /**
    * The error that ended a run and that {@link #failed} is still to be told; null if there is none.
    */
-  private Throwable failure;
+  private @Nullable Throwable failure;
 
   /** Marks it as requested by another thread; returns true if it was not marked before. */
   public final boolean request() {

@@ -5,7 +5,7 @@ public abstract class Timer {
   private final TimerQueue queue;
 
   /** When, in nanoseconds of the network's clock. */
-  public long deadline;
+  long deadline;
 
   /** Its place in the queue, or -1. */
   int index = -1;

@@ -29,6 +29,7 @@ final class AddressFunctions {
     AddressVector vector = AddressVector.read("ibv_create_ah", domain.device, attributes);
     return domain.device.engine.locked(
         () -> {
+          requireRoom(domain.device);
           CStruct struct =
               CStruct.allocate(ibv_ah.layout())
                   .putLong("context", domain.context.address())
@@ -38,11 +39,22 @@ final class AddressFunctions {
         });
   }
 
+  /** Throws if a device whose profile limits them has as many address handles already. */
+  private static void requireRoom(SoftDevice device) {
+    int most = device.profile.limit("max_ah", Integer.MAX_VALUE);
+    if (most < Integer.MAX_VALUE
+        && Registry.of(device).stream().filter(SoftAddressHandle.class::isInstance).count()
+            >= most) {
+      throw new VerbsException("ibv_create_ah", Errno.ENOMEM);
+    }
+  }
+
   public void ibv_destroy_ah(long address) {
     SoftAddressHandle handle = Registry.at("ibv_destroy_ah", address, SoftAddressHandle.class);
     handle.device.engine.locked(
         () -> {
           handle.domain.users--;
+          handle.domain.peers.remove(handle.vector.destination());
           Registry.removeWithHandle(handle);
         });
   }
@@ -58,7 +70,7 @@ final class AddressFunctions {
     Gids source = ipv6 ? Gids.read(grh + IPV6_SOURCE) : ipv4(grh + IPV4_SOURCE);
     Gids destination = ipv6 ? Gids.read(grh + IPV6_DESTINATION) : ipv4(grh + IPV4_DESTINATION);
     int index = destination.isMulticast() ? own.gids.size() - 1 : own.gids.indexOf(destination);
-    if (index < 0) {
+    if (index < 0 || index >= own.gidTableLength) {
       throw new VerbsException(function, Errno.EINVAL, "the port does not have the GID");
     }
     Memory.at(attributes, ibv_ah_attr.sizeof()).fill((byte) 0);

@@ -20,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Event channels of RDMA CM, and their events. */
 final class CmChannelFunctions {
@@ -127,7 +128,7 @@ final class CmChannelFunctions {
   }
 
   /** Processes an event as librdmacm does; returns null if the program does not receive it. */
-  private Taken process(CmEvent event) {
+  private @Nullable Taken process(CmEvent event) {
     CmHandle handle = event.id().handle;
     int type = event.type();
     int status = event.status();

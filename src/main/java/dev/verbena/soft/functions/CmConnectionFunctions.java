@@ -21,6 +21,7 @@ import dev.verbena.soft.device.SoftDevice;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
 
 /** Connections of RDMA CM: listening, connecting, accepting, rejecting, disconnecting. */
 final class CmConnectionFunctions {
@@ -101,7 +102,7 @@ final class CmConnectionFunctions {
   }
 
   /** The parameters, or null where C has NULL. */
-  private static CStruct parameters(String function, CmHandle handle, long address) {
+  private static @Nullable CStruct parameters(String function, CmHandle handle, long address) {
     boolean connects = handle.id.portSpace == rdma_h.RDMA_PS_TCP();
     if (address == 0) {
       if (connects && handle.queuePair() == 0) {

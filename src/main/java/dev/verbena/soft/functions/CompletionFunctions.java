@@ -11,6 +11,7 @@ import dev.verbena.raw.ibv_cq_init_attr_ex;
 import dev.verbena.raw.ibv_modify_cq_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftChannel;
 import dev.verbena.soft.device.SoftCompletionQueue;
@@ -37,7 +38,12 @@ public final class CompletionFunctions {
     SoftChannel channel = Registry.at("ibv_destroy_comp_channel", address, SoftChannel.class);
     channel.device.engine.locked(
         () -> {
-          channel.requireUnused("ibv_destroy_comp_channel");
+          // As libibverbs does: a queue that could not be destroyed still counts.
+          int queues = channel.struct.getInt("refcnt");
+          if (queues > 0) {
+            throw new VerbsException(
+                "ibv_destroy_comp_channel", Errno.EBUSY, queues + " completion queues use it");
+          }
           Registry.remove(channel);
           channel.context.users--;
         });
@@ -65,15 +71,15 @@ public final class CompletionFunctions {
   public long ibv_create_cq(long context, int entries, long cqContext, long channel, int vector) {
     String function = "ibv_create_cq";
     SoftContext owner = Registry.at(function, context, SoftContext.class);
-    check(function, entries, vector);
+    check(function, entries, vector, owner.device.profile);
     return create(function, owner, CStruct.allocate(ibv_cq.layout()), entries, cqContext, channel)
         .address();
   }
 
-  private static void check(String function, int entries, int vector) {
-    if (entries < 1 || entries > SoftDevice.MAX_CQE) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "cqe is 1 to " + SoftDevice.MAX_CQE + ", not " + entries);
+  private static void check(String function, int entries, int vector, Profile profile) {
+    int most = profile.limit("max_cqe", SoftDevice.MAX_CQE);
+    if (entries < 1 || entries > most) {
+      throw new VerbsException(function, Errno.EINVAL, "cqe is 1 to " + most + ", not " + entries);
     }
     if (vector < 0 || vector >= SoftDevice.VECTORS) {
       throw new VerbsException(
@@ -110,25 +116,28 @@ public final class CompletionFunctions {
 
   /** The pointer behind {@code ibv_create_cq_ex}. */
   public long create_cq_ex(long context, long attributes) {
-    String function = "ibv_create_cq_ex";
+    return createExtended("ibv_create_cq_ex", context, attributes).address();
+  }
+
+  /** Creates an extended completion queue. */
+  static SoftCompletionQueue createExtended(String function, long context, long attributes) {
     SoftContext owner = Registry.at(function, context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_cq_init_attr_ex.layout());
-    check(function, attr.getInt("cqe"), attr.getInt("comp_vector"));
+    check(function, attr.getInt("cqe"), attr.getInt("comp_vector"), owner.device.profile);
     CStruct struct = CStruct.allocate(ibv_cq_ex.layout());
     ExtendedPolling.fill(function, struct, attr.getLong("wc_flags"));
     return create(
-            function,
-            owner,
-            struct,
-            attr.getInt("cqe"),
-            attr.getLong("cq_context"),
-            attr.getLong("channel"))
-        .address();
+        function,
+        owner,
+        struct,
+        attr.getInt("cqe"),
+        attr.getLong("cq_context"),
+        attr.getLong("channel"));
   }
 
   public void ibv_resize_cq(long address, int entries) {
     SoftCompletionQueue queue = Registry.at("ibv_resize_cq", address, SoftCompletionQueue.class);
-    check("ibv_resize_cq", entries, 0);
+    check("ibv_resize_cq", entries, 0, queue.device.profile);
     if (!queue.resize(entries)) {
       throw new VerbsException("ibv_resize_cq", Errno.EINVAL, "more completions wait");
     }

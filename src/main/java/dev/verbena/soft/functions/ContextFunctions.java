@@ -18,12 +18,10 @@ import dev.verbena.soft.device.TagList;
 import dev.verbena.soft.transport.Spreading;
 import dev.verbena.soft.transport.TcpSegments;
 import dev.verbena.soft.wire.Gids;
-import java.util.concurrent.TimeUnit;
 
 /** Contexts: queries, asynchronous events, closing. */
 final class ContextFunctions {
   private static final int GID_TABLE = 16;
-  private static final long CLOCK_KILOHERTZ = 1_000_000;
 
   /** {@code IB_UVERBS_DEVICE_FLUSH_GLOBAL}, {@code _FLUSH_PERSISTENT}, {@code _ATOMIC_WRITE}. */
   private static final long EXTENDED_CAPABILITIES = 1L << 38 | 1L << 39 | 1L << 40;
@@ -57,8 +55,13 @@ final class ContextFunctions {
     SoftContext context = context("ibv_close_device", address);
     context.device.engine.locked(
         () -> {
-          context.requireUnused("ibv_close_device");
+          if (!context.device.isLost()) {
+            context.requireUnused("ibv_close_device");
+          }
           context.device.contexts.remove(context);
+          if (context.device.isLost() && context.device.contexts.isEmpty()) {
+            Registry.removeAll(context.device);
+          }
         });
     Registry.remove(context);
     context.events.close();
@@ -82,7 +85,8 @@ final class ContextFunctions {
   public void ibv_query_device(long address, long attributes) {
     SoftDevice device = context("ibv_query_device", address).device;
     Memory.at(attributes, ibv_device_attr.sizeof()).fill((byte) 0);
-    CStruct.at(attributes, ibv_device_attr.layout())
+    CStruct struct = CStruct.at(attributes, ibv_device_attr.layout());
+    struct
         .putString("fw_ver", "verbena soft")
         .putLong("node_guid", Long.reverseBytes(device.guid))
         .putLong("sys_image_guid", Long.reverseBytes(device.guid))
@@ -112,6 +116,7 @@ final class ContextFunctions {
         .putShort("max_pkeys", 1)
         .putByte("local_ca_ack_delay", 0)
         .putByte("phys_port_cnt", device.ports.size());
+    device.profile.limit(struct);
   }
 
   private static int capabilities() {
@@ -137,8 +142,8 @@ final class ContextFunctions {
     ibv_query_device(address, attributes + ibv_device_attr_ex.orig_attr$offset());
     SoftDevice device = context("ibv_query_device_ex", address).device;
     CStruct.at(attributes, ibv_device_attr_ex.layout())
-        .putLong("completion_timestamp_mask", -1)
-        .putLong("hca_core_clock", CLOCK_KILOHERTZ)
+        .putLong("completion_timestamp_mask", device.clockMask())
+        .putLong("hca_core_clock", device.clockKilohertz())
         .putLong(
             "device_cap_flags_ex", Integer.toUnsignedLong(capabilities()) | EXTENDED_CAPABILITIES)
         .putLong("odp_caps.general_caps", rdma_h.IBV_ODP_SUPPORT())
@@ -183,9 +188,11 @@ final class ContextFunctions {
         .putInt("state", port.state)
         .putInt("max_mtu", rdma_h.IBV_MTU_4096())
         .putInt("active_mtu", device.mtuCode())
-        .putInt("gid_tbl_len", GID_TABLE)
-        .putInt("port_cap_flags", rdma_h.IBV_PORT_CM_SUP() | rdma_h.IBV_PORT_IP_BASED_GIDS())
-        .putInt("max_msg_sz", (int) SoftDevice.MAX_MESSAGE)
+        .putInt("gid_tbl_len", device.profile.limit("gid_tbl_len", GID_TABLE))
+        .putInt(
+            "port_cap_flags",
+            device.profile.isEfa() ? 0 : rdma_h.IBV_PORT_CM_SUP() | rdma_h.IBV_PORT_IP_BASED_GIDS())
+        .putInt("max_msg_sz", device.profile.isEfa() ? device.mtu : (int) SoftDevice.MAX_MESSAGE)
         .putShort("pkey_tbl_len", 1)
         .putByte("active_width", 1)
         .putByte("active_speed", 4)
@@ -211,7 +218,7 @@ final class ContextFunctions {
   public void ibv_query_gid(long address, byte number, int index, long gid) {
     SoftPort port = port("ibv_query_gid", address, number);
     checkIndex("ibv_query_gid", index, GID_TABLE);
-    (index < port.gids.size() ? port.gids.get(index) : new Gids(0, 0)).write(gid);
+    (index < port.gidTableLength ? port.gids.get(index) : new Gids(0, 0)).write(gid);
   }
 
   public void _ibv_query_gid_ex(
@@ -221,7 +228,7 @@ final class ContextFunctions {
     if (flags != 0) {
       throw new VerbsException("_ibv_query_gid_ex", Errno.EOPNOTSUPP, "flags " + flags);
     }
-    if (index >= port.gids.size()) {
+    if (index >= port.gidTableLength) {
       throw new VerbsException("_ibv_query_gid_ex", Errno.ENODATA, "entry " + index + " is empty");
     }
     write(port, index, entry, size);
@@ -244,7 +251,7 @@ final class ContextFunctions {
     }
     long count = 0;
     for (SoftPort port : device.ports) {
-      for (int i = 0; i < port.gids.size(); i++) {
+      for (int i = 0; i < port.gidTableLength; i++) {
         if (count == max) {
           throw new VerbsException("_ibv_query_gid_table", Errno.EINVAL, "more than " + max);
         }
@@ -271,15 +278,15 @@ final class ContextFunctions {
 
   /** The pointer behind {@code ibv_query_rt_values_ex}. */
   public int query_rt_values(long address, long values) {
-    SoftContext _ = context("ibv_query_rt_values_ex", address);
+    SoftDevice device = context("ibv_query_rt_values_ex", address).device;
     CStruct struct = CStruct.at(values, ibv_values_ex.layout());
     if (struct.getInt("comp_mask") != rdma_h.IBV_VALUES_MASK_RAW_CLOCK()) {
       return Errno.EINVAL;
     }
-    long now = System.nanoTime();
+    // As mlx5: ticks, whatever the names of the fields say.
     struct
-        .putLong("raw_clock.tv_sec", TimeUnit.NANOSECONDS.toSeconds(now))
-        .putLong("raw_clock.tv_nsec", now % TimeUnit.SECONDS.toNanos(1));
+        .putLong("raw_clock.tv_sec", 0)
+        .putLong("raw_clock.tv_nsec", device.ticks(System.nanoTime()));
     return 0;
   }
 }

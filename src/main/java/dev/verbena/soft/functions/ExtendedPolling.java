@@ -82,7 +82,9 @@ final class ExtendedPolling {
       for (Method method : ExtendedPolling.class.getDeclaredMethods()) {
         if (Modifier.isPublic(method.getModifiers())) {
           try {
-            POINTERS.put(method.getName(), Upcalls.stub(MethodHandles.lookup().unreflect(method)));
+            POINTERS.put(
+                method.getName(),
+                Upcalls.rehearsed(Upcalls.stub(MethodHandles.lookup().unreflect(method))));
           } catch (IllegalAccessException e) {
             throw new AssertionError(e);
           }
@@ -95,6 +97,7 @@ final class ExtendedPolling {
   private static SoftCompletionQueue queue(long address) {
     SoftCompletionQueue queue = SoftCompletionQueue.at(address);
     if (queue == null) {
+      Upcalls.requireObject(address);
       throw new IllegalStateException("the completion queue was destroyed");
     }
     return queue;
@@ -161,7 +164,7 @@ final class ExtendedPolling {
   }
 
   public static int read_slid(long address) {
-    return 0;
+    return current(address).sourceLid;
   }
 
   public static byte read_sl(long address) {

@@ -21,6 +21,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The functions behind the pointers of {@code struct ibv_qp_ex}: {@code ibv_wr_start}, then the
@@ -90,6 +91,12 @@ final class ExtendedPosting {
     if (type == rdma_h.IBV_QPT_UD()) {
       return datagram;
     }
+    if (type == rdma_h.IBV_QPT_DRIVER()) {
+      return datagram
+          | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE()
+          | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM()
+          | rdma_h.IBV_QP_EX_WITH_RDMA_READ();
+    }
     long unreliable =
         datagram
             | rdma_h.IBV_QP_EX_WITH_SEND_WITH_INV()
@@ -115,10 +122,11 @@ final class ExtendedPosting {
             MethodHandle function = MethodHandles.lookup().unreflect(method);
             POINTERS.put(
                 method.getName(),
-                Upcalls.stub(
-                    method.getReturnType() == void.class
-                        ? MethodHandles.catchException(function, Throwable.class, failing())
-                        : function));
+                Upcalls.rehearsed(
+                    Upcalls.stub(
+                        method.getReturnType() == void.class
+                            ? MethodHandles.catchException(function, Throwable.class, failing())
+                            : function)));
           } catch (ReflectiveOperationException e) {
             throw new LinkageError(e.getMessage(), e);
           }
@@ -149,6 +157,7 @@ final class ExtendedPosting {
   private static SendQueue queue(long address) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     if (queuePair == null) {
+      Upcalls.requireObject(address);
       throw new IllegalStateException("the queue pair was destroyed");
     }
     return queuePair.sends;
@@ -198,6 +207,9 @@ final class ExtendedPosting {
     request.wrId = Memory.getLong(address + WR_ID);
     request.flags = Memory.getInt(address + WR_FLAGS) & ~rdma_h.IBV_SEND_INLINE();
     request.opcode = opcode;
+    if (!sends.takesFlags(request.flags)) {
+      fail(sends, Errno.EINVAL);
+    }
     return request;
   }
 
@@ -208,7 +220,7 @@ final class ExtendedPosting {
   }
 
   /** The request that is being built, or null if something failed before. */
-  private static SendRequest current(SendQueue sends) {
+  private static @Nullable SendRequest current(SendQueue sends) {
     if (sends.current == null) {
       fail(sends, Errno.EINVAL);
     }
@@ -315,7 +327,7 @@ final class ExtendedPosting {
     SendQueue sends = queue(address);
     SendRequest request = current(sends);
     if (request != null) {
-      if (count < 0 || count > request.elements.capacity()) {
+      if (!sends.takesElements(request, count)) {
         fail(sends, Errno.EINVAL);
       } else {
         request.elements.read(list, (int) count);
@@ -349,7 +361,9 @@ final class ExtendedPosting {
   }
 
   private static void appendInline(SendQueue sends, SendRequest request, long data, long length) {
-    if (length < 0 || request.inlineLength + length > sends.maxInline) {
+    if (length < 0
+        || request.inlineLength + length > sends.maxInline
+        || !sends.takesInline(request)) {
       fail(sends, Errno.EINVAL);
     } else {
       long _ = ScatterList.copy(data, request.inlineBuffer + request.inlineLength, (int) length);

@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The C functions that the software device implements, by name: each public method of a part is the
@@ -50,8 +51,13 @@ final class FunctionTable {
       Pattern.compile(
           "ibv_(destroy|dealloc|dereg|close|free|detach|ack|get_async_event|get_cq_event).*");
 
+  /** What makes no call of the kernel: possible on a device that was lost. */
+  private static final Pattern LOCAL =
+      Pattern.compile(
+          "ibv_(ack_.*|close_device|destroy_comp_channel|get_async_event|get_cq_event)");
+
   /** A name that a library exports; all others are those of pointers. */
-  private static final Pattern EXPORTED = Pattern.compile("(_?ibv|rdma)_.*");
+  private static final Pattern EXPORTED = Pattern.compile("(_?ibv|rdma|efadv)_.*");
 
   private static final Set<String> DATA_PATH =
       Set.of("post_send", "post_recv", "post_srq_recv", "post_wq_recv", "poll_cq", "req_notify_cq");
@@ -90,7 +96,7 @@ final class FunctionTable {
   }
 
   /** A function of this table or of the shared one, or null. */
-  MethodHandle find(String name) {
+  @Nullable MethodHandle find(String name) {
     MethodHandle own = functions.get(name);
     return own != null ? own : SHARED.functions.get(name);
   }
@@ -108,7 +114,7 @@ final class FunctionTable {
   /** Functions other than those on the data path can be made to fail. */
   private static MemorySegment stub(String name, MethodHandle function) {
     if (!DATA_PATH.contains(name)) {
-      return Upcalls.stub(guarded(name, function));
+      return Upcalls.rehearsed(Upcalls.stub(guarded(name, function)));
     }
     boolean counts = name.equals("poll_cq");
     return Upcalls.rehearsed(counts ? Upcalls.countingStub(function) : Upcalls.stub(function));
@@ -136,8 +142,12 @@ final class FunctionTable {
   /** Fails a function that was chosen to fail, called with an object of a network. */
   @SuppressWarnings("UnusedMethod") // Through a method handle.
   private static void check(String function, long object) {
+    Upcalls.requireObject(object);
     SoftDevice device = Registry.deviceOf(object);
     requirePresent(function, device);
+    if (device != null) {
+      device.profile.requireFunction(function);
+    }
     int errno = device == null ? 0 : device.failingCalls.failure(function);
     if (errno != 0) {
       throw new VerbsException(function, errno, "a fault that was asked for");
@@ -150,8 +160,11 @@ final class FunctionTable {
    * @throws VerbsException EIO
    */
   private static void requirePresent(String function, SoftDevice device) {
-    if (device != null && device.isRemoved() && !ENDING.matcher(function).matches()) {
-      throw new VerbsException(function, Errno.EIO, device.name + " was removed");
+    if (device != null && device.isRemoved()) {
+      Pattern possible = device.isLost() ? LOCAL : ENDING;
+      if (!possible.matcher(function).matches()) {
+        throw new VerbsException(function, Errno.EIO, device.name + " was removed");
+      }
     }
   }
 
@@ -162,7 +175,11 @@ final class FunctionTable {
       throw new VerbsException(name, Errno.EOPNOTSUPP, "the software device does not implement it");
     }
     if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
-      requirePresent(name, Registry.deviceOf(object));
+      SoftDevice device = Registry.deviceOf(object);
+      requirePresent(name, device);
+      if (device != null) {
+        device.profile.requireFunction(name);
+      }
     }
     int errno = failingCalls.failure(name);
     if (errno != 0) {

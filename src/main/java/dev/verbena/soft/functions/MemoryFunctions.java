@@ -9,6 +9,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.KeyTable;
 import dev.verbena.soft.device.MemoryKey;
+import dev.verbena.soft.device.MemoryKey.Use;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.device.SoftContext;
@@ -93,6 +94,7 @@ public final class MemoryFunctions {
       int access,
       SoftObject backing) {
     checkAccess(function, access);
+    domain.device.profile.requireAccess(function, access);
     if (length < 0) {
       throw new VerbsException(
           function, Errno.EINVAL, "the whole address space cannot be registered");
@@ -118,16 +120,34 @@ public final class MemoryFunctions {
   /** Gives a region new keys. */
   static void keys(
       SoftRegion region, long address, long length, long start, int access, boolean isNull) {
-    KeyTable table = region.device.keys;
-    region.local =
-        new MemoryKey(
-            table.reserve(), region.domain, start, length, address, access, null, null, isNull);
-    region.remote =
-        new MemoryKey(
-            table.reserve(), region.domain, start, length, address, access, null, null, isNull);
-    table.put(region.local);
-    table.put(region.remote);
+    region.local = key(Use.LOCAL, region, address, length, start, access, isNull);
+    region.remote = key(Use.REMOTE, region, address, length, start, access, isNull);
     region.struct.putInt("lkey", region.local.key).putInt("rkey", region.remote.key);
+  }
+
+  private static MemoryKey key(
+      Use use,
+      SoftRegion region,
+      long address,
+      long length,
+      long start,
+      int access,
+      boolean isNull) {
+    KeyTable table = region.device.keys;
+    MemoryKey key =
+        new MemoryKey(
+            use,
+            table.reserve(),
+            region.domain,
+            start,
+            length,
+            address,
+            access,
+            null,
+            null,
+            isNull);
+    table.put(key);
+    return key;
   }
 
   private static void checkAccess(String function, int access) {

@@ -1,10 +1,33 @@
 package dev.verbena.soft.functions;
 
+import static dev.verbena.internal.SendWorkRequest.ATOMIC_ADDRESS;
+import static dev.verbena.internal.SendWorkRequest.ATOMIC_KEY;
+import static dev.verbena.internal.SendWorkRequest.BIND_INFO;
+import static dev.verbena.internal.SendWorkRequest.BIND_KEY;
+import static dev.verbena.internal.SendWorkRequest.BIND_WINDOW;
+import static dev.verbena.internal.SendWorkRequest.COMPARE_ADD;
+import static dev.verbena.internal.SendWorkRequest.FLAGS;
+import static dev.verbena.internal.SendWorkRequest.IMMEDIATE;
+import static dev.verbena.internal.SendWorkRequest.NEXT;
+import static dev.verbena.internal.SendWorkRequest.NUM_SGE;
+import static dev.verbena.internal.SendWorkRequest.OPCODE;
+import static dev.verbena.internal.SendWorkRequest.RDMA_ADDRESS;
+import static dev.verbena.internal.SendWorkRequest.RDMA_KEY;
+import static dev.verbena.internal.SendWorkRequest.SG_LIST;
+import static dev.verbena.internal.SendWorkRequest.SWAP;
+import static dev.verbena.internal.SendWorkRequest.TSO_HEADER;
+import static dev.verbena.internal.SendWorkRequest.TSO_HEADER_SIZE;
+import static dev.verbena.internal.SendWorkRequest.TSO_SEGMENT_SIZE;
+import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
+import static dev.verbena.internal.SendWorkRequest.UD_KEY;
+import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
+import static dev.verbena.internal.SendWorkRequest.WR_ID;
+import static dev.verbena.internal.SendWorkRequest.XRC_NUMBER;
+
 import dev.verbena.Errno;
 import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_ah;
-import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
@@ -13,42 +36,10 @@ import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SendQueue;
 import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
+import org.jspecify.annotations.Nullable;
 
 /** {@code ibv_post_send}: takes lists of {@code struct ibv_send_wr} into send queues. */
 final class Posting {
-  private static final long WR_ID = ibv_send_wr.wr_id$offset();
-  private static final long NEXT = ibv_send_wr.next$offset();
-  private static final long SG_LIST = ibv_send_wr.sg_list$offset();
-  private static final long NUM_SGE = ibv_send_wr.num_sge$offset();
-  private static final long OPCODE = ibv_send_wr.opcode$offset();
-  private static final long FLAGS = ibv_send_wr.send_flags$offset();
-  private static final long IMMEDIATE = ibv_send_wr.imm_data$offset();
-  private static final long RDMA = ibv_send_wr.wr$offset() + ibv_send_wr.wr.rdma$offset();
-  private static final long RDMA_ADDRESS = RDMA + ibv_send_wr.wr.rdma.remote_addr$offset();
-  private static final long RDMA_KEY = RDMA + ibv_send_wr.wr.rdma.rkey$offset();
-  private static final long ATOMIC = ibv_send_wr.wr$offset() + ibv_send_wr.wr.atomic$offset();
-  private static final long ATOMIC_ADDRESS = ATOMIC + ibv_send_wr.wr.atomic.remote_addr$offset();
-  private static final long ATOMIC_KEY = ATOMIC + ibv_send_wr.wr.atomic.rkey$offset();
-  private static final long COMPARE_ADD = ATOMIC + ibv_send_wr.wr.atomic.compare_add$offset();
-  private static final long SWAP = ATOMIC + ibv_send_wr.wr.atomic.swap$offset();
-  private static final long UD = ibv_send_wr.wr$offset() + ibv_send_wr.wr.ud$offset();
-  private static final long UD_HANDLE = UD + ibv_send_wr.wr.ud.ah$offset();
-  private static final long UD_NUMBER = UD + ibv_send_wr.wr.ud.remote_qpn$offset();
-  private static final long UD_KEY = UD + ibv_send_wr.wr.ud.remote_qkey$offset();
-  private static final long XRC_QUEUE =
-      ibv_send_wr.qp_type$offset()
-          + ibv_send_wr.qp_type.xrc$offset()
-          + ibv_send_wr.qp_type.xrc.remote_srqn$offset();
-  private static final long BIND = ibv_send_wr.bind_mw$offset();
-  private static final long BIND_WINDOW = BIND + ibv_send_wr.bind_mw.mw$offset();
-  private static final long BIND_KEY = BIND + ibv_send_wr.bind_mw.rkey$offset();
-  private static final long BIND_INFO = BIND + ibv_send_wr.bind_mw.bind_info$offset();
-
-  private static final long TSO = ibv_send_wr.tso$offset();
-  private static final long TSO_HEADER = TSO + ibv_send_wr.tso.hdr$offset();
-  private static final long TSO_HEADER_SIZE = TSO + ibv_send_wr.tso.hdr_sz$offset();
-  private static final long TSO_SEGMENT = TSO + ibv_send_wr.tso.mss$offset();
-
   private static final long AH_HANDLE = Abi.current().offsetOf(ibv_ah.layout(), "handle");
 
   private Posting() {}
@@ -82,6 +73,9 @@ final class Posting {
     if (!queuePair.takesSends()) {
       return Errno.EINVAL;
     }
+    if (!queuePair.device.profile.posts(Memory.getInt(wr + OPCODE))) {
+      return Errno.EINVAL;
+    }
     if (sends.isFull(pending) || queuePair.device.queuesFull) {
       return Errno.ENOMEM;
     }
@@ -98,7 +92,10 @@ final class Posting {
     if (request.has(rdma_h.IBV_SEND_INLINE()) && !takeInline(sends, request)) {
       return Errno.EINVAL;
     }
-    if (queuePair.type == rdma_h.IBV_QPT_UD()) {
+    if (!sends.takesFlags(request.flags)) {
+      return Errno.EINVAL;
+    }
+    if (queuePair.type == rdma_h.IBV_QPT_UD() || queuePair.type == rdma_h.IBV_QPT_DRIVER()) {
       request.handle = addressHandle(Memory.getLong(wr + UD_HANDLE));
       request.remoteQueuePair = Memory.getInt(wr + UD_NUMBER);
       request.remoteQueueKey = Memory.getInt(wr + UD_KEY);
@@ -111,7 +108,7 @@ final class Posting {
               request,
               Memory.getLong(wr + TSO_HEADER),
               Memory.getShort(wr + TSO_HEADER_SIZE),
-              Memory.getShort(wr + TSO_SEGMENT))
+              Memory.getShort(wr + TSO_SEGMENT_SIZE))
           : 0;
     }
     if (request.isAtomic()) {
@@ -128,7 +125,7 @@ final class Posting {
       request.remoteKey = Memory.getInt(wr + RDMA_KEY);
     }
     if (queuePair.type == rdma_h.IBV_QPT_XRC_SEND()) {
-      request.sharedQueue = Memory.getInt(wr + XRC_QUEUE);
+      request.sharedQueue = Memory.getInt(wr + XRC_NUMBER);
     }
     return 0;
   }
@@ -156,7 +153,7 @@ final class Posting {
   }
 
   /** The address handle whose {@code ibv_ah} is at an address, or null. */
-  static SoftAddressHandle addressHandle(long address) {
+  static @Nullable SoftAddressHandle addressHandle(long address) {
     return address != 0
             && Registry.byHandle(Memory.getInt(address + AH_HANDLE))
                 instanceof SoftAddressHandle handle

@@ -12,6 +12,7 @@ import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
@@ -82,7 +83,18 @@ final class QueuePairFunctions {
   public long ibv_create_qp(long pd, long initAttr) {
     String function = "ibv_create_qp";
     SoftDomain domain = MemoryFunctions.domain(function, pd);
+    checkType(function, initAttr, domain, null);
     return create(function, domain.context, domain, null, initAttr, QueuePairChoices.NONE);
+  }
+
+  /** Creates an SRD queue pair. */
+  static long createSrd(
+      String function,
+      SoftContext owner,
+      SoftDomain domain,
+      long initAttr,
+      QueuePairChoices choices) {
+    return create(function, owner, domain, null, initAttr, choices);
   }
 
   /** The pointer behind {@code ibv_create_qp_ex}. */
@@ -103,7 +115,9 @@ final class QueuePairFunctions {
         (mask & rdma_h.IBV_QP_INIT_ATTR_XRCD()) == 0
             ? null
             : Registry.at(function, asked.getLong("xrcd"), SoftXrcDomain.class);
-    return create(function, owner, domain, xrcDomain, initAttr, choices(function, asked, mask));
+    QueuePairChoices choices = choices(function, asked, mask);
+    checkType(function, initAttr, domain, xrcDomain);
+    return create(function, owner, domain, xrcDomain, initAttr, choices);
   }
 
   private static QueuePairChoices choices(String function, CStruct asked, int mask) {
@@ -137,7 +151,9 @@ final class QueuePairFunctions {
             : Spreading.read(
                 function,
                 Registry.at(function, asked.getLong("rwq_ind_tbl"), SoftIndirectionTable.class),
-                asked.addressOf("rx_hash_conf")));
+                asked.addressOf("rx_hash_conf")),
+        false,
+        false);
   }
 
   private static long create(
@@ -149,8 +165,10 @@ final class QueuePairFunctions {
       QueuePairChoices choices) {
     CStruct init = CStruct.allocate(ibv_qp_init_attr.layout());
     init.segment().copyFrom(Memory.at(initAttr, init.size()));
-    checkType(function, init, domain, xrcDomain);
-    checkCapacity(function, init);
+    owner.device.profile.requireType(function, init.getInt("qp_type"));
+    if (init.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()) {
+      checkCapacity(function, init, owner.device.profile);
+    }
     boolean receiveOnly =
         init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_RECV() || choices.spreading() != null;
     SoftCompletionQueue sendQueue =
@@ -202,8 +220,8 @@ final class QueuePairFunctions {
   }
 
   private static void checkType(
-      String function, CStruct init, SoftDomain domain, SoftXrcDomain xrcDomain) {
-    int type = init.getInt("qp_type");
+      String function, long initAttr, SoftDomain domain, SoftXrcDomain xrcDomain) {
+    int type = CStruct.at(initAttr, ibv_qp_init_attr.layout()).getInt("qp_type");
     if (type == rdma_h.IBV_QPT_XRC_RECV() ? xrcDomain == null : domain == null) {
       throw new VerbsException(function, Errno.EINVAL, "no protection domain or XRC domain");
     }
@@ -217,15 +235,24 @@ final class QueuePairFunctions {
     }
   }
 
-  private static void checkCapacity(String function, CStruct init) {
-    check(function, init, "max_send_wr", SoftDevice.MAX_WR);
-    check(function, init, "max_recv_wr", SoftDevice.MAX_WR);
-    check(function, init, "max_send_sge", SoftDevice.MAX_SGE);
-    check(function, init, "max_recv_sge", SoftDevice.MAX_SGE);
-    check(function, init, "max_inline_data", SoftDevice.MAX_INLINE);
+  private static void checkCapacity(String function, CStruct init, Profile profile) {
+    int requests = profile.limit("max_qp_wr", SoftDevice.MAX_WR);
+    check(function, init, "max_send_wr", requests);
+    check(function, init, "max_recv_wr", requests);
+    check(function, init, "max_send_sge", elements(profile, "max_send_sge"));
+    check(function, init, "max_recv_sge", elements(profile, "max_recv_sge"));
+    check(
+        function, init, "max_inline_data", profile.limit("max_inline_data", SoftDevice.MAX_INLINE));
   }
 
-  private static void check(String function, CStruct init, String field, int limit) {
+  /** The maximum number of SGEs of a queue: {@code max_sge}, unless the two queues differ. */
+  private static int elements(Profile profile, String field) {
+    return profile.limit(
+        field,
+        profile.limits(field) ? SoftDevice.MAX_SGE : profile.limit("max_sge", SoftDevice.MAX_SGE));
+  }
+
+  static void check(String function, CStruct init, String field, int limit) {
     int value = init.getInt("cap." + field);
     if (value < 0 || value > limit) {
       throw new VerbsException(
@@ -302,6 +329,9 @@ final class QueuePairFunctions {
           "cur_qp_state is " + current + ", the state is " + queuePair.state);
     }
     StateTransitions.check(queuePair.type, current, next, mask);
+    if (next != current) {
+      queuePair.device.profile.requireConnection(function, next);
+    }
     checkValues(queuePair, attr, mask);
     AddressVector path = queuePair.path;
     if ((mask & rdma_h.IBV_QP_AV()) != 0) {

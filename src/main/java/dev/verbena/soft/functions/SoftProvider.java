@@ -1,6 +1,7 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.internal.Binding;
+import dev.verbena.internal.Libefa;
 import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
@@ -28,6 +29,7 @@ public final class SoftProvider implements Provider {
   private final FailingCalls failingCalls;
   private final Verbs verbs;
   private final Librdmacm rdmacm;
+  private final Libefa libefa;
   private final CmManager manager;
   private final Set<String> functions = new HashSet<>();
 
@@ -37,6 +39,7 @@ public final class SoftProvider implements Provider {
     this.failingCalls = failingCalls;
     verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network, engine)));
     manager = new CmManager(network, engine, verbs);
+    libefa = bind(Libefa.class, Libefa.class, List.of(new EfaFunctions()));
     rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
   }
 
@@ -87,6 +90,11 @@ public final class SoftProvider implements Provider {
   @Override
   public Librdmacm rdmacm() {
     return rdmacm;
+  }
+
+  @Override
+  public <T> T library(Class<T> library) {
+    return library == Libefa.class ? library.cast(libefa) : Provider.super.library(library);
   }
 
   @Override

@@ -65,6 +65,7 @@ abstract class FrameReceiver implements FrameTarget {
     completion.clear();
     completion.owner = owner;
     completion.wrId = request.wrId;
+    completion.slots = request.slots;
     completion.opcode = rdma_h.IBV_WC_RECV();
     completion.queuePair = number;
     if (length > request.elements.length()) {

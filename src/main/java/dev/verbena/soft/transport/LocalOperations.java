@@ -42,6 +42,7 @@ final class LocalOperations {
     boolean zeroBased = (request.bindAccess & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
     MemoryKey key =
         new MemoryKey(
+            MemoryKey.Use.REMOTE,
             request.bindKey,
             window.domain,
             zeroBased ? 0 : request.bindAddress,

@@ -1,6 +1,7 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.raw.rdma_h;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The options of a queue pair beyond {@code struct ibv_qp_init_attr}.
@@ -9,9 +10,17 @@ import dev.verbena.raw.rdma_h;
  * @param flags {@code IBV_QP_CREATE_*}
  * @param maxHeader the longest header of a TSO request
  * @param spreading spreads frames over work queues (RSS), or null
+ * @param inlineWrites whether RDMA writes of an SRD queue pair may have inline data
+ * @param unsolicitedWrites whether writes with immediate data consume no receive request (SRD)
  */
-public record QueuePairChoices(long operations, int flags, int maxHeader, Spreading spreading) {
-  public static final QueuePairChoices NONE = new QueuePairChoices(0, 0, 0, null);
+public record QueuePairChoices(
+    long operations,
+    int flags,
+    int maxHeader,
+    @Nullable Spreading spreading,
+    boolean inlineWrites,
+    boolean unsolicitedWrites) {
+  public static final QueuePairChoices NONE = new QueuePairChoices(0, 0, 0, null, false, false);
 
   private static final int OF_RAW_PACKETS =
       rdma_h.IBV_QP_CREATE_SCATTER_FCS()

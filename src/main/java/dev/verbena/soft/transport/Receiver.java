@@ -1,12 +1,14 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.LateData;
 import dev.verbena.soft.device.ReceiveRequest;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftSharedQueue;
 import dev.verbena.soft.device.TagList;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
+import org.jspecify.annotations.Nullable;
 
 /** Fills a receive request with an arriving message. */
 final class Receiver {
@@ -16,7 +18,7 @@ final class Receiver {
   private long filled;
 
   /** The shared receive queue that the request is from (XRC, tag matching), or null. */
-  private SoftSharedQueue from;
+  private @Nullable SoftSharedQueue from;
 
   /** Tag matching: whether a tag matched, and whether that was completed already. */
   private boolean matched;
@@ -57,6 +59,7 @@ final class Receiver {
     }
     filled = 0;
     matched = false;
+    request.late = null;
     open = queuePair.takeReceive(from, request);
     return open;
   }
@@ -108,15 +111,27 @@ final class Receiver {
     if (filled + length > request.elements.length()) {
       return rdma_h.IBV_WC_LOC_LEN_ERR();
     }
-    if (!request.elements.scatter(domain(), filled, buffer, length)) {
+    boolean written =
+        queuePair.device.delays.isOn()
+            ? lateData().add(domain(), filled, buffer, length)
+            : request.elements.scatter(domain(), filled, buffer, length);
+    if (!written) {
       return rdma_h.IBV_WC_LOC_PROT_ERR();
     }
     filled += length;
     return 0;
   }
 
+  private LateData lateData() {
+    if (request.late == null) {
+      request.late = new LateData(request.elements);
+    }
+    return request.late;
+  }
+
   /** Fills the same request from its beginning. */
   void restart() {
+    request.late = null;
     filled = 0;
   }
 
@@ -147,9 +162,9 @@ final class Receiver {
     if (from != null && from.tags != null) {
       queuePair.tagged(tag, tagData);
       queuePair.completeReceive(
-          from, request.wrId, 0, opcode, (int) length, packet, flags | from.tags.flags());
+          from, request, 0, opcode, (int) length, packet, flags | from.tags.flags());
     } else {
-      queuePair.completeReceive(from, request.wrId, 0, opcode, (int) length, packet, flags);
+      queuePair.completeReceive(from, request, 0, opcode, (int) length, packet, flags);
     }
   }
 
@@ -161,7 +176,7 @@ final class Receiver {
   /** Fails the receive. */
   void fail(int status) {
     close();
-    queuePair.completeReceive(from, request.wrId, status, rdma_h.IBV_WC_RECV(), 0, null, 0);
+    queuePair.completeReceive(from, request, status, rdma_h.IBV_WC_RECV(), 0, null, 0);
   }
 
   /** Fails the receive because the queue pair leaves its state. */

@@ -3,6 +3,7 @@ package dev.verbena.soft.transport;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.engine.Scheduler;
@@ -12,6 +13,7 @@ import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.Psn;
 import dev.verbena.soft.wire.Syndrome;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The requester of a reliable connection: sends the packets of the send queue, and completes send
@@ -202,6 +204,11 @@ final class Requester {
       return false;
     }
     request.firstPsn = nextPsn;
+    if (request.isRead() && queuePair.device.delays.isOn()) {
+      Packet scratch = packets.take();
+      request.elements.fill(queuePair.domain, Delays.PATTERN, scratch);
+      packets.release(scratch);
+    }
     if (request.isLocal()) {
       request.packets = 0;
       request.finished = true;
@@ -354,7 +361,7 @@ final class Requester {
   }
 
   /** The oldest request whose response is not complete, or null. */
-  private SendRequest firstWaiting() {
+  private @Nullable SendRequest firstWaiting() {
     if (outstandingReads == 0) {
       return null;
     }
@@ -491,7 +498,9 @@ final class Requester {
   }
 
   private void timedOut() {
-    if (queuePair.canSend() && unacknowledged != nextPsn) {
+    if (queuePair.device.isStopped()) {
+      retransmission.start(scheduler.now() + timeoutNanos);
+    } else if (queuePair.canSend() && unacknowledged != nextPsn) {
       askedAgain = false;
       retry();
       scheduler.request(queuePair.task);

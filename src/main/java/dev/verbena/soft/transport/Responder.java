@@ -22,7 +22,7 @@ import dev.verbena.soft.wire.Syndrome;
  * nakSent}, the requester was told to send again from {@code expected} on, and packets after it get
  * no answer until the one with that PSN arrives.
  */
-public final class Responder {
+final class Responder {
   private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
 
   /** The message that is under way. */
@@ -41,6 +41,7 @@ public final class Responder {
   private final Receiver receiver;
   private final ResponderResources resources = new ResponderResources();
   private final WaitingRequests waiting;
+  private final LateWrites lateWrites;
 
   private int expected;
   private int messages;
@@ -87,6 +88,7 @@ public final class Responder {
     packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
     waiting = new WaitingRequests(packets, resources);
+    lateWrites = new LateWrites(scheduler);
   }
 
   void modified(int mask) {
@@ -115,6 +117,7 @@ public final class Responder {
       receiver.flush();
     }
     waiting.clear();
+    lateWrites.finish();
     resources.clear();
     message = Message.NONE;
     reading = false;
@@ -227,6 +230,9 @@ public final class Responder {
     if (begins ? message != Message.NONE : message == Message.NONE || message != kind) {
       refuseRequest(packet.psn);
       return;
+    }
+    if (kind != Message.WRITE) {
+      lateWrites.finish();
     }
     switch (kind) {
       case SEND -> send(packet, operation);
@@ -343,6 +349,7 @@ public final class Responder {
       messages++;
       queuePair.count(REMOTE_WRITE, false, writeLength);
       if (immediate) {
+        lateWrites.finish();
         receiver.complete(
             rdma_h.IBV_WC_RECV_RDMA_WITH_IMM(), writeLength, packet, rdma_h.IBV_WC_WITH_IMM());
       }
@@ -357,6 +364,11 @@ public final class Responder {
         || !key.covers(writeAddress, writeLength)) {
       return false;
     }
+    long delay = packet.from == null ? queuePair.device.delays.placement() : 0;
+    if (delay > 0) {
+      return lateWrites.add(packet, key, writeAddress + written, delay);
+    }
+    lateWrites.finish();
     return key.write(packet, writeAddress + written);
   }
 

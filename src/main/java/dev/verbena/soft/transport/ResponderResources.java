@@ -7,7 +7,7 @@ import dev.verbena.soft.wire.Psn;
  * The responder resources of a queue pair: the last READ and atomic requests, so that duplicates of
  * them are answered again and not executed again.
  */
-public final class ResponderResources {
+final class ResponderResources {
   private int[] psns = new int[0];
   private int[] packets = new int[0];
   private int[] operations = new int[0];

@@ -1,19 +1,27 @@
 package dev.verbena.soft.transport;
 
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.Slots;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A send queue: a ring of requests. Positions count all requests that the queue ever held, so that
- * {@code retired <= started <= posted}.
+ * {@code freed <= retired <= started <= posted}.
  */
-public final class SendQueue {
+public final class SendQueue implements Slots {
   private final SendRequest[] ring;
   private final int capacity;
   private final int maxElements;
   public final int maxInline;
   public final int maxHeader;
+
+  /** Whether it is that of an SRD queue pair: RDMA operations have at most one SGE. */
+  private final boolean srd;
+
+  private final boolean inlineWrites;
 
   /** For each slot inline data, and the header of a TSO request. */
   private final MemorySegment buffers;
@@ -25,7 +33,7 @@ public final class SendQueue {
   public int pending;
 
   public int pendingError;
-  public SendRequest current;
+  public @Nullable SendRequest current;
 
   /** The number of requests that were posted; changed under the lock. */
   private volatile long posted;
@@ -33,15 +41,26 @@ public final class SendQueue {
   /** Requests that are done. */
   private volatile long retired;
 
+  /** Requests whose slots are free: a completion of them or of a later request was polled. */
+  private volatile long freed;
+
   /** Requests that the requester has begun. */
   long started;
 
-  SendQueue(int capacity, int maxElements, int maxInline, int maxHeader) {
+  SendQueue(
+      int capacity,
+      int maxElements,
+      int maxInline,
+      int maxHeader,
+      boolean srd,
+      boolean inlineWrites) {
     ring = new SendRequest[Math.max(1, capacity)];
     this.capacity = capacity;
     this.maxElements = maxElements;
     this.maxInline = maxInline;
     this.maxHeader = maxHeader;
+    this.srd = srd;
+    this.inlineWrites = inlineWrites;
     buffers =
         maxInline + maxHeader == 0
             ? MemorySegment.NULL
@@ -52,12 +71,29 @@ public final class SendQueue {
     return maxElements;
   }
 
+  /** Whether a request may have a number of SGEs. */
+  public boolean takesElements(SendRequest request, long count) {
+    return count >= 0
+        && count <= request.elements.capacity()
+        && (!srd || request.isSend() || count <= 1);
+  }
+
+  /** Whether a request may have inline data. */
+  public boolean takesInline(SendRequest request) {
+    return !srd || request.isSend() || (inlineWrites && request.isWrite());
+  }
+
+  /** Whether requests may have some flags. */
+  public boolean takesFlags(int flags) {
+    return !srd || (flags & ~(rdma_h.IBV_SEND_SIGNALED() | rdma_h.IBV_SEND_INLINE())) == 0;
+  }
+
   int capacity() {
     return capacity;
   }
 
   public boolean isFull(int pending) {
-    return posted + pending - retired >= capacity;
+    return posted + pending - freed >= capacity;
   }
 
   /** The slot of the next request, or of one of several that are to be posted at once. */
@@ -93,8 +129,21 @@ public final class SendQueue {
     return retired;
   }
 
-  boolean isEmpty() {
+  /** Whether all requests that were posted are done. */
+  public boolean isEmpty() {
     return retired == posted;
+  }
+
+  /**
+   * Lets a request that was begun change places with the oldest one that is not done, so that it
+   * can be retired before it.
+   */
+  void toFront(SendRequest request) {
+    SendRequest oldest = at(retired);
+    ring[(int) (request.position % ring.length)] = oldest;
+    ring[(int) (retired % ring.length)] = request;
+    oldest.position = request.position;
+    request.position = retired;
   }
 
   @SuppressWarnings("NonAtomicVolatileUpdate")
@@ -102,9 +151,15 @@ public final class SendQueue {
     retired++; // Only the network's lock holder writes it.
   }
 
+  @Override
+  public void free(long position) {
+    freed = Math.max(freed, position + 1); // Under the lock of the completion queue.
+  }
+
   /** Discards all requests. */
   void reset() {
     retired = posted;
     started = posted;
+    freed = posted;
   }
 }

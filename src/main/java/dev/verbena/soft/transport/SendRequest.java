@@ -9,6 +9,7 @@ import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.wire.Psn;
+import org.jspecify.annotations.Nullable;
 
 /** A send request in a send queue, and how far it was carried out. Slots of the queue reuse it. */
 public final class SendRequest {
@@ -41,7 +42,7 @@ public final class SendRequest {
   public long swap;
 
   // UD
-  public SoftAddressHandle handle;
+  public @Nullable SoftAddressHandle handle;
   public int remoteQueuePair;
   public int remoteQueueKey;
 
@@ -49,8 +50,8 @@ public final class SendRequest {
   public int sharedQueue;
 
   // Memory windows
-  public SoftWindow window;
-  public SoftRegion region;
+  public @Nullable SoftWindow window;
+  public @Nullable SoftRegion region;
   public long bindAddress;
   public long bindLength;
   public int bindAccess;
@@ -66,6 +67,9 @@ public final class SendRequest {
   public long atomicValue;
 
   public boolean hasAtomicValue;
+
+  /** On SRD its position in the send queue, which changes when others are done before. */
+  long position;
 
   // Progress
   int firstPsn;
@@ -162,6 +166,11 @@ public final class SendRequest {
       return rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE();
     }
     return isRead() ? rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ() : 0;
+  }
+
+  /** Whether it is a write with immediate data. */
+  boolean isWriteWithImmediate() {
+    return opcode == rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM();
   }
 
   /** The opcode of its work completion. */

@@ -9,6 +9,7 @@ import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.wire.EthernetFrame;
 import dev.verbena.soft.wire.Packet;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A flow rule: the frames that it matches, and its actions. */
 public final class SoftFlow extends SoftObject implements FlowEntry {
@@ -31,7 +32,7 @@ public final class SoftFlow extends SoftObject implements FlowEntry {
    * @param drops whether they are discarded
    * @param counters count them, or null
    */
-  public record Actions(int tag, boolean drops, SoftFlowCounters counters) {}
+  public record Actions(int tag, boolean drops, @Nullable SoftFlowCounters counters) {}
 
   public SoftFlow(
       SoftQueuePair queuePair,
@@ -67,7 +68,7 @@ public final class SoftFlow extends SoftObject implements FlowEntry {
     return traps;
   }
 
-  public SoftFlowCounters counters() {
+  public @Nullable SoftFlowCounters counters() {
     return actions.counters;
   }
 

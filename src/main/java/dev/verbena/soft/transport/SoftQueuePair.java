@@ -24,12 +24,14 @@ import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.device.SoftSharedQueue;
 import dev.verbena.soft.device.SoftXrcDomain;
 import dev.verbena.soft.engine.Task;
+import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketQueue;
 import java.util.HashSet;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** A queue pair: its state, its queues, and the transport that serves them. */
 public final class SoftQueuePair extends SoftObject implements PacketTarget {
@@ -38,6 +40,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
 
   public static final int CONNECTION_OPTIONS = 0x3;
 
+  /** The longest RDMA operation of an SRD queue pair. */
+  public static final long MAX_RDMA = 1L << 30;
+
   /** How many packets wait for a turn: many more than a turn of the device delivers. */
   private static final int MAX_INBOX = 8192;
 
@@ -45,18 +50,21 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   public final SoftDomain domain;
   public final int type;
   public final int number;
-  public final SoftCompletionQueue sendCompletions;
-  public final SoftCompletionQueue receiveCompletions;
+
+  /** Null where it only receives or spreads frames, and where it only sends. */
+  public final @Nullable SoftCompletionQueue sendCompletions;
+
+  public final @Nullable SoftCompletionQueue receiveCompletions;
   public final SendQueue sends;
 
   /** Receives of its own, or null. */
-  public final ReceiveQueue receives;
+  public final @Nullable ReceiveQueue receives;
 
   /** The shared receive queue, or null. */
-  public final SoftSharedQueue sharedQueue;
+  public final @Nullable SoftSharedQueue sharedQueue;
 
   /** The XRC domain, or null. */
-  public final SoftXrcDomain xrcDomain;
+  public final @Nullable SoftXrcDomain xrcDomain;
 
   public final QueuePairChoices choices;
 
@@ -85,18 +93,25 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** The options of enhanced connection establishment (ECE). */
   public int connectionOptions = CONNECTION_OPTIONS;
 
-  public AddressVector path;
-  public AddressVector alternatePath;
+  public @Nullable AddressVector path;
+  public @Nullable AddressVector alternatePath;
 
   private final PacketQueue inbox = new PacketQueue();
   private final Completion completion = new Completion();
   private final boolean allSignaled;
   private final Transport transport;
-  private SoftCompletionCounter[] counters;
+  private @Nullable SoftCompletionCounter @Nullable [] counters;
   private long nextTag;
   private int nextTagData;
+  private int nextSourceLid;
   private boolean established;
   private boolean draining;
+
+  /** While it runs, requests that were posted are not begun. */
+  private final Timer start;
+
+  /** The number of posted requests for which it was decided whether they begin late. */
+  private long decided;
 
   public SoftQueuePair(
       SoftContext context,
@@ -104,10 +119,10 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       CStruct struct,
       CStruct init,
       int number,
-      SoftCompletionQueue sendCompletions,
-      SoftCompletionQueue receiveCompletions,
-      SoftSharedQueue sharedQueue,
-      SoftXrcDomain xrcDomain,
+      @Nullable SoftCompletionQueue sendCompletions,
+      @Nullable SoftCompletionQueue receiveCompletions,
+      @Nullable SoftSharedQueue sharedQueue,
+      @Nullable SoftXrcDomain xrcDomain,
       QueuePairChoices choices) {
     super(context.device, struct);
     this.context = context;
@@ -128,18 +143,28 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
             receiveOnly || choices.spreading() != null ? 0 : init.getInt("cap.max_send_wr"),
             init.getInt("cap.max_send_sge"),
             init.getInt("cap.max_inline_data"),
-            choices.maxHeader());
+            choices.maxHeader(),
+            type == rdma_h.IBV_QPT_DRIVER(),
+            choices.inlineWrites());
     receives =
         sharedQueue != null || receiveOnly || sendOnly || choices.spreading() != null
             ? null
             : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
     task = new Turn();
+    start =
+        new Timer(device.engine.timers()) {
+          @Override
+          public void expired() {
+            device.engine.request(task);
+          }
+        };
     transportBits = transportBits(type);
     transport =
         switch (transportBits) {
           case Opcode.UC -> new UnreliableConnection(this);
           case Opcode.UD -> new DatagramTransport(this);
           case Opcode.RAW -> new RawTransport(this);
+          case Opcode.SRD -> new SrdTransport(this);
           default -> new ConnectedTransport(this);
         };
   }
@@ -151,12 +176,14 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       return Opcode.UC;
     } else if (type == rdma_h.IBV_QPT_UD()) {
       return Opcode.UD;
+    } else if (type == rdma_h.IBV_QPT_DRIVER()) {
+      return Opcode.SRD;
     }
     return type == rdma_h.IBV_QPT_RAW_PACKET() ? Opcode.RAW : Opcode.RC;
   }
 
   /** The queue pair whose {@code ibv_qp} is at an address, or null. */
-  public static SoftQueuePair at(long address) {
+  public static @Nullable SoftQueuePair at(long address) {
     return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftQueuePair queuePair
             && queuePair.address() == address
         ? queuePair
@@ -167,6 +194,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   private final class Turn extends Task {
     @Override
     public boolean run() {
+      if (device.isStopped() && !device.isRemoved()) {
+        return false;
+      }
       Packet packet;
       while ((packet = inbox.poll()) != null) {
         if (canReceive()) {
@@ -178,7 +208,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
         flush();
         return false;
       }
-      return transport.send();
+      return !beginsLate() && transport.send();
     }
 
     @Override
@@ -186,6 +216,18 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       fail();
       context.events.add(rdma_h.IBV_EVENT_DEVICE_FATAL(), 0);
     }
+  }
+
+  /** Whether the requests that were posted are to be begun later. */
+  private boolean beginsLate() {
+    if (!start.isRunning() && sends.posted() != decided) {
+      decided = sends.posted();
+      long delay = device.delays.start();
+      if (delay > 0) {
+        start.start(device.engine.now() + delay);
+      }
+    }
+    return start.isRunning();
   }
 
   @Override
@@ -250,6 +292,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   private void reset() {
+    start.stop();
     sends.reset();
     transport.stop();
     inbox.clear(device.packets);
@@ -286,6 +329,11 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     }
   }
 
+  @Override
+  public void resume() {
+    device.engine.request(task);
+  }
+
   private void enterError() {
     draining = false;
     transport.stop();
@@ -317,7 +365,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
         receiveCompletions.reserve();
         boolean _ = receives.take(request);
         completeReceive(
-            null, request.wrId, rdma_h.IBV_WC_WR_FLUSH_ERR(), rdma_h.IBV_WC_RECV(), 0, null, 0);
+            null, request, rdma_h.IBV_WC_WR_FLUSH_ERR(), rdma_h.IBV_WC_RECV(), 0, null, 0);
       }
     }
   }
@@ -383,9 +431,14 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     if (!canReceive() || Opcode.transport(packet.opcode) != transportBits) {
       return false;
     }
-    return transportBits == Opcode.UD
+    return isDatagram()
         || (path != null && path.leadsTo(packet))
         || (alternatePath != null && alternatePath.leadsTo(packet));
+  }
+
+  /** Whether requests have a destination, and packets from all queue pairs are accepted. */
+  private boolean isDatagram() {
+    return transportBits == Opcode.UD || transportBits == Opcode.SRD;
   }
 
   /** Sends a packet to the peer. */
@@ -421,7 +474,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   /** The protection domain of a request, or null if it names no shared receive queue (XRC). */
-  SoftDomain domainFor(int sharedQueueNumber) {
+  @Nullable SoftDomain domainFor(int sharedQueueNumber) {
     if (domain != null) {
       return domain;
     }
@@ -429,13 +482,13 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     return queue == null ? null : queue.domain;
   }
 
-  int maxReceiveElements(SoftSharedQueue from) {
+  int maxReceiveElements(@Nullable SoftSharedQueue from) {
     return from != null
         ? from.requests.maxElements()
         : receives == null ? 0 : receives.maxElements();
   }
 
-  boolean takeReceive(SoftSharedQueue from, ReceiveRequest into) {
+  boolean takeReceive(@Nullable SoftSharedQueue from, ReceiveRequest into) {
     return from != null ? from.take(into) : receives != null && receives.take(into);
   }
 
@@ -482,10 +535,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     }
   }
 
-  /**
-   * Retires the oldest send request, and completes it if it is signaled or failed. Its slot is free
-   * before the completion can be polled: who polls may post at once.
-   */
+  /** Retires the oldest send request, and completes it if it is signaled or failed. */
   void retire(SendRequest request, int status) {
     sendCompletions.reserve();
     boolean failed = status != rdma_h.IBV_WC_SUCCESS();
@@ -498,9 +548,14 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     completion.owner = this;
     completion.wrId = request.wrId;
     completion.status = status;
-    completion.opcode = request.completionOpcode();
+    completion.opcode = // libefa does not tell reads and sends apart.
+        transportBits == Opcode.SRD && request.isRead()
+            ? rdma_h.IBV_WC_SEND()
+            : request.completionOpcode();
     completion.queuePair = number;
     completion.length = failed ? 0 : (int) request.length();
+    completion.slots = sends;
+    completion.position = sends.retired();
     sends.retire();
     sendCompletions.add(completion, false);
   }
@@ -513,25 +568,26 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
 
   /** Completes a receive request. */
   void completeReceive(
-      SoftSharedQueue from,
-      long wrId,
+      @Nullable SoftSharedQueue from,
+      ReceiveRequest request,
       int status,
       int opcode,
       int length,
-      Packet packet,
+      @Nullable Packet packet,
       int flags) {
     completion.clear();
     completion.owner = this;
-    completion.wrId = wrId;
+    completion.wrId = request.wrId;
+    completion.slots = request.slots;
+    completion.late = request.late;
+    request.late = null;
     completion.status = status;
     completion.opcode = opcode;
     completion.length = length;
     completion.flags = flags;
     completion.queuePair = number;
     if (packet != null) {
-      completion.immediate = packet.immediate;
-      completion.serviceLevel = packet.serviceLevel;
-      completion.sourceQueuePair = transportBits == Opcode.UD ? packet.sourceNumber : remoteNumber;
+      source(packet);
     }
     completion.tag = nextTag;
     completion.tagData = nextTagData;
@@ -540,8 +596,36 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     receiveCompletionsOf(from).add(completion, packet != null && packet.solicited);
   }
 
+  /** Completes an RDMA write with immediate data that consumes no receive request. */
+  void completeUnsolicited(Packet packet, int length) {
+    receiveCompletions.reserve();
+    completion.clear();
+    completion.owner = this;
+    completion.opcode = rdma_h.IBV_WC_RECV_RDMA_WITH_IMM();
+    completion.length = length;
+    completion.flags = rdma_h.IBV_WC_WITH_IMM();
+    completion.queuePair = number;
+    completion.unsolicited = true;
+    source(packet);
+    receiveCompletions.add(completion, false);
+  }
+
+  /** Sets the number of the address handle for the sender of the next receive completion. */
+  void sourced(int lid) {
+    nextSourceLid = lid;
+  }
+
+  private void source(Packet packet) {
+    completion.immediate = packet.immediate;
+    completion.serviceLevel = packet.serviceLevel;
+    completion.sourceQueuePair = isDatagram() ? packet.sourceNumber : remoteNumber;
+    completion.sourceLid = nextSourceLid;
+    completion.sourceGidHigh = packet.sourceGidHigh;
+    completion.sourceGidLow = packet.sourceGidLow;
+  }
+
   /** The completion queue of the receives from a shared receive queue, or null for its own. */
-  SoftCompletionQueue receiveCompletionsOf(SoftSharedQueue from) {
+  SoftCompletionQueue receiveCompletionsOf(@Nullable SoftSharedQueue from) {
     return from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
   }
 

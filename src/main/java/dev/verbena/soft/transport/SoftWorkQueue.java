@@ -12,6 +12,7 @@ import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftObject;
+import org.jspecify.annotations.Nullable;
 
 /** A work queue: receive requests that no queue pair has of its own. */
 public final class SoftWorkQueue extends SoftObject {
@@ -63,7 +64,7 @@ public final class SoftWorkQueue extends SoftObject {
   }
 
   /** The queue whose {@code ibv_wq} is at an address, or null. */
-  public static SoftWorkQueue at(long address) {
+  public static @Nullable SoftWorkQueue at(long address) {
     return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftWorkQueue queue
             && queue.address() == address
         ? queue
@@ -103,6 +104,7 @@ public final class SoftWorkQueue extends SoftObject {
       completion.clear();
       completion.owner = this;
       completion.wrId = request.wrId;
+      completion.slots = request.slots;
       completion.status = rdma_h.IBV_WC_WR_FLUSH_ERR();
       completion.opcode = rdma_h.IBV_WC_RECV();
       completion.queuePair = number;

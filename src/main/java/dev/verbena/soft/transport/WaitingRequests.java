@@ -6,6 +6,7 @@ import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.PacketQueue;
 import dev.verbena.soft.wire.Psn;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The requests of a queue pair that wait until the responses to a READ are sent. Of what arrives in
@@ -88,7 +89,7 @@ final class WaitingRequests {
   }
 
   /** Takes the oldest request, to be given back to {@link PacketPool#releaseWaiting}; or null. */
-  Packet poll() {
+  @Nullable Packet poll() {
     return queue.poll();
   }
 

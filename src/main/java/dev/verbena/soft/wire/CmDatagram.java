@@ -14,6 +14,7 @@ import dev.verbena.soft.wire.CmMessage.SidrRep;
 import dev.verbena.soft.wire.CmMessage.SidrReq;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A management datagram (MAD) of the communication manager: a transaction, the attribute modifier,
@@ -141,7 +142,7 @@ public record CmDatagram(long transaction, int modifier, CmMessage message) {
   }
 
   /** Reads what was received; null if it is not a message of the communication manager. */
-  public static CmDatagram read(long address) {
+  public static @Nullable CmDatagram read(long address) {
     ByteBuffer datagram = ByteBuffer.allocate(ManagementDatagram.LENGTH);
     MemorySegment.ofArray(datagram.array()).copyFrom(Memory.at(address, ManagementDatagram.LENGTH));
     if (datagram.get(0) != VERSION

@@ -8,6 +8,7 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The header that the kernel's {@code rdma_cm} puts before the private data of a REQ or a SIDR REQ
@@ -54,7 +55,7 @@ public record CmHeader(InetSocketAddress source, InetAddress destination) {
   }
 
   /** Reads the header; null if it is of no known version. */
-  public static CmHeader read(byte[] data) {
+  public static @Nullable CmHeader read(byte[] data) {
     ByteBuffer bytes = ByteBuffer.wrap(data);
     int length =
         switch (bytes.get(1) >>> 4 & 0xf) {

@@ -1,6 +1,7 @@
 package dev.verbena.soft.wire;
 
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** A hash map with int keys, whose look-up does not allocate. */
 public final class IntMap<V> {
@@ -27,7 +28,7 @@ public final class IntMap<V> {
 
   /** The value of a key, or null. */
   @SuppressWarnings("unchecked")
-  public V get(int key) {
+  public @Nullable V get(int key) {
     return (V) values[slot(key)];
   }
 
@@ -81,12 +82,12 @@ public final class IntMap<V> {
     }
   }
 
-  public int size() {
+  int size() {
     return size;
   }
 
   @SuppressWarnings("unchecked")
-  public void forEach(Consumer<V> action) {
+  void forEach(Consumer<V> action) {
     for (Object value : values.clone()) {
       if (value != null) {
         action.accept((V) value);

@@ -10,6 +10,12 @@ public final class Opcode {
   public static final int UD = 0x60;
   public static final int XRC = 0xa0;
 
+  /**
+   * SRD between software devices, in the range that the specification leaves to manufacturers: not
+   * what Amazon's EFA sends.
+   */
+  public static final int SRD = 0xc0;
+
   /** Not an opcode of the specification: an Ethernet frame of a raw packet queue pair. */
   public static final int RAW = 0xe0;
 

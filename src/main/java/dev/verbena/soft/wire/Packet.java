@@ -3,6 +3,7 @@ package dev.verbena.soft.wire;
 import dev.verbena.internal.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A packet: the fields of the base transport header (BTH) and of all extension headers, and the
@@ -36,6 +37,13 @@ public final class Packet {
   public int queueKey;
   public int sourceNumber;
 
+  // SRD
+  /** Which requester's numbering the PSN belongs to: that of the queue pair, until it is reset. */
+  public int session;
+
+  /** Where in the message the payload is, or the data that is to be read. */
+  public int offset;
+
   // XRCETH
   public int sharedQueue;
 
@@ -66,12 +74,12 @@ public final class Packet {
   public int length;
 
   /** The memory of the sender that the payload is still in, at an address; null if it is not. */
-  public HeldMemory from;
+  public @Nullable HeldMemory from;
 
   public long fromAddress;
 
   /** The next packet of the list that it is in. */
-  Packet next;
+  @Nullable Packet next;
 
   @SuppressWarnings("unused") // Keeps the memory.
   private final MemorySegment memory;
@@ -113,6 +121,8 @@ public final class Packet {
     corrupt = other.corrupt;
     queueKey = other.queueKey;
     sourceNumber = other.sourceNumber;
+    session = other.session;
+    offset = other.offset;
     sharedQueue = other.sharedQueue;
     address = other.address;
     remoteKey = other.remoteKey;

@@ -1,5 +1,7 @@
 package dev.verbena.soft.wire;
 
+import org.jspecify.annotations.Nullable;
+
 /** Packets that are not in use, so that none is allocated in steady state. */
 public final class PacketPool {
   private static final int KEPT = 1024;
@@ -23,7 +25,7 @@ public final class PacketPool {
   }
 
   /** Takes a packet; null if there is no memory for it. */
-  Packet takeIfPossible() {
+  @Nullable Packet takeIfPossible() {
     try {
       return take();
     } catch (OutOfMemoryError e) {
@@ -36,7 +38,7 @@ public final class PacketPool {
    *
    * @return the copy; null if there is no memory for it
    */
-  public Packet copyToWait(Packet packet) {
+  public @Nullable Packet copyToWait(Packet packet) {
     Packet copy = waiting == MAX_WAITING ? null : takeIfPossible();
     if (copy != null) {
       waiting++;

@@ -1,9 +1,11 @@
 package dev.verbena.soft.wire;
 
+import org.jspecify.annotations.Nullable;
+
 /** Packets in the order of their arrival. */
 public final class PacketQueue {
-  private Packet first;
-  private Packet last;
+  private @Nullable Packet first;
+  private @Nullable Packet last;
   private int size;
 
   public boolean isEmpty() {
@@ -15,7 +17,7 @@ public final class PacketQueue {
   }
 
   /** The packet that was added last; null if there is none. */
-  public Packet last() {
+  public @Nullable Packet last() {
     return first == null ? null : last;
   }
 
@@ -31,7 +33,7 @@ public final class PacketQueue {
   }
 
   /** Takes the oldest packet, or null. */
-  public Packet poll() {
+  public @Nullable Packet poll() {
     Packet packet = first;
     if (packet != null) {
       first = packet.next;

@@ -1,5 +1,7 @@
 package dev.verbena.soft.wire;
 
+import org.jspecify.annotations.Nullable;
+
 /** Packets as one line of text each, with the names that {@code IBV_OPCODE_...} has in C. */
 public final class PacketText {
   private static final String[] OPERATIONS = {
@@ -84,6 +86,7 @@ public final class PacketText {
           case Opcode.UC -> "UC_";
           case Opcode.UD -> "UD_";
           case Opcode.XRC -> "XRC_";
+          case Opcode.SRD -> "SRD_";
           default -> null;
         };
     int operation = Opcode.operation(opcode);
@@ -119,10 +122,7 @@ public final class PacketText {
           Opcode.READ_RESPONSE_ONLY,
           Opcode.ACKNOWLEDGE,
           Opcode.ATOMIC_ACKNOWLEDGE ->
-          text.append(' ')
-              .append(syndrome(packet.syndrome))
-              .append(" msn=")
-              .append(packet.messageNumber);
+          text.append(' ').append(answer(packet));
       default -> {}
     }
     if (operation == Opcode.ATOMIC_ACKNOWLEDGE) {
@@ -133,9 +133,17 @@ public final class PacketText {
     } else if (Opcode.invalidates(operation)) {
       text.append(" invalidate=0x%08x".formatted(packet.immediate));
     }
-    if (Opcode.transport(packet.opcode) == Opcode.UD) {
+    int transport = Opcode.transport(packet.opcode);
+    if (transport == Opcode.UD || transport == Opcode.SRD) {
       text.append(" qkey=0x%08x from=0x%06x".formatted(packet.queueKey, packet.sourceNumber));
     }
+  }
+
+  /** The AETH: on SRD it has the status of a work completion. */
+  private static String answer(Packet packet) {
+    return Opcode.transport(packet.opcode) == Opcode.SRD
+        ? "status=" + packet.syndrome
+        : syndrome(packet.syndrome) + " msn=" + packet.messageNumber;
   }
 
   private static String syndrome(int syndrome) {
@@ -154,7 +162,7 @@ public final class PacketText {
     };
   }
 
-  private static CmDatagram datagram(Packet packet) {
+  private static @Nullable CmDatagram datagram(Packet packet) {
     boolean isManagement =
         Opcode.transport(packet.opcode) == Opcode.UD
             && packet.destination == 1

@@ -11,7 +11,7 @@ public final class RoceCodec {
   public static final int BTH = 12;
 
   /** The longest headers of a packet, XRCETH and AtomicETH among them, and the padding. */
-  static final int MAX_OVERHEAD = BTH + 32 + 3;
+  static final int MAX_OVERHEAD = BTH + 36 + 3;
 
   /** Where the fields are that the ICRC does not cover: FECN, BECN and reserved bits. */
   static final int MASKED = 4;
@@ -21,6 +21,7 @@ public final class RoceCodec {
   private static final int ATOMIC_ETH = 28;
   private static final int ATOMIC_ACK_ETH = 8;
   private static final int DETH = 8;
+  private static final int SRD_ETH = 16;
   private static final int WORD = 4;
 
   private static final int SOLICITED = 0x80;
@@ -64,6 +65,18 @@ public final class RoceCodec {
           switch (operation) {
             case Opcode.SEND_ONLY -> DETH;
             case Opcode.SEND_ONLY_IMM -> DETH + WORD;
+            default -> -1;
+          };
+      case Opcode.SRD ->
+          switch (operation) {
+            case Opcode.SEND_ONLY,
+                Opcode.SEND_ONLY_IMM,
+                Opcode.WRITE_ONLY,
+                Opcode.WRITE_ONLY_IMM,
+                Opcode.READ_REQUEST,
+                Opcode.READ_RESPONSE_ONLY,
+                Opcode.ACKNOWLEDGE ->
+                SRD_ETH + extensionsOf(operation);
             default -> -1;
           };
       default -> -1;
@@ -140,6 +153,12 @@ public final class RoceCodec {
       putInt(at, packet.queueKey);
       putInt(at + 4, packet.sourceNumber & Psn.MASK);
       at += DETH;
+    } else if (transport == Opcode.SRD) {
+      putInt(at, packet.queueKey);
+      putInt(at + 4, packet.sourceNumber & Psn.MASK);
+      putInt(at + 8, packet.session);
+      putInt(at + 12, packet.offset);
+      at += SRD_ETH;
     } else if (transport == Opcode.XRC && !Opcode.isResponse(operation)) {
       putInt(at, packet.sharedQueue & Psn.MASK);
       at += WORD;
@@ -249,6 +268,12 @@ public final class RoceCodec {
       packet.queueKey = getInt(at);
       packet.sourceNumber = getInt(at + 4) & Psn.MASK;
       at += DETH;
+    } else if (transport == Opcode.SRD) {
+      packet.queueKey = getInt(at);
+      packet.sourceNumber = getInt(at + 4) & Psn.MASK;
+      packet.session = getInt(at + 8);
+      packet.offset = getInt(at + 12);
+      at += SRD_ETH;
     } else if (transport == Opcode.XRC && !Opcode.isResponse(operation)) {
       packet.sharedQueue = getInt(at) & Psn.MASK;
       at += WORD;

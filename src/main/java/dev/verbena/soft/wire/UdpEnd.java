@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** A local address of a link over UDP: its socket, and those of the multicast groups it joined. */
 final class UdpEnd implements AutoCloseable {
@@ -149,7 +150,8 @@ final class UdpEnd implements AutoCloseable {
    *
    * @param from the address to send from, or null for any
    */
-  private static InetAddress sourceToward(InetAddress peer, InetSocketAddress from) {
+  private static @Nullable InetAddress sourceToward(
+      InetAddress peer, @Nullable InetSocketAddress from) {
     try (DatagramSocket socket = from == null ? new DatagramSocket() : new DatagramSocket(from)) {
       socket.connect(new InetSocketAddress(peer, UdpLink.PORT)); // Nothing is sent.
       return socket.getLocalAddress();

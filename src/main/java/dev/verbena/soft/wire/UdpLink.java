@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The link of a network to an IP network: RoCE v2, packets in UDP datagrams. Each device of the
@@ -53,7 +54,7 @@ public final class UdpLink implements Link {
   }
 
   /** The end with a GID, or null. */
-  private UdpEnd end(long gidHigh, long gidLow) {
+  private @Nullable UdpEnd end(long gidHigh, long gidLow) {
     for (UdpEnd end : ends) {
       if (end.gid.low() == gidLow && end.gid.high() == gidHigh) {
         return end;
@@ -124,7 +125,7 @@ public final class UdpLink implements Link {
   }
 
   /** Takes a packet; null if there is no memory for it. */
-  Packet takePacket() {
+  @Nullable Packet takePacket() {
     return packets.takeIfPossible();
   }
 

@@ -12,6 +12,7 @@ import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventType;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AsyncEvent;
@@ -171,7 +172,7 @@ class FlightEventsTest {
                 FlightEvents.failedCompletion("queue", 1, i, "WR_FLUSH_ERR", 0);
               }
               seconds[0] = Duration.ofNanos(System.nanoTime() - start).toSeconds();
-              Thread.sleep(1100);
+              Await.pass(Duration.ofMillis(1100), "a second with further events begins");
               FlightEvents.failedCompletion("queue", 1, many, "WR_FLUSH_ERR", 0);
             });
     assertTrue(
@@ -241,12 +242,8 @@ class FlightEventsTest {
                 Connection server = hosts.server();
                 hosts.client().close();
                 assertNull(server.receive());
-                while (server
-                    .endpoint()
-                    .end()
-                    .isEmpty()) { // The event may follow the last message.
-                  Thread.sleep(1);
-                }
+                // The event may follow the last message.
+                Await.until("the end", () -> server.endpoint().end().isPresent());
               }
             });
     assertTrue(

@@ -148,6 +148,8 @@ public class RoceCodecTest {
     packet.original = random.nextLong();
     packet.queueKey = random.nextInt();
     packet.sourceNumber = random.nextInt() & Psn.MASK;
+    packet.session = random.nextInt();
+    packet.offset = random.nextInt();
     packet.sharedQueue = random.nextInt() & Psn.MASK;
     packet.length = payload;
     for (int i = 0; i < payload; i++) {
@@ -191,8 +193,8 @@ public class RoceCodecTest {
         }
       }
     }
-    // RC: 25, and as many of XRC; UC: 12; UD: 2.
-    assertEquals(2 * 25 + 12 + 2, opcodes);
+    // RC: 25, and as many of XRC; UC: 12; UD: 2; SRD: 7.
+    assertEquals(2 * 25 + 12 + 2 + 7, opcodes);
   }
 
   /** Bytes as the specification has them, without payload. */

@@ -1,0 +1,45 @@
+import dev.verbena.RdmaException;
+import dev.verbena.cm.Connection;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+
+/**
+ * Sends numbers to a server that returns each, and connects again when the connection fails: the
+ * server was restarted, or the device of this host was reset, or unplugged and plugged in.
+ *
+ * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar LostDevice.java 10.9.0.2 1000}
+ */
+public class LostDevice {
+  private static final Duration FIRST = Duration.ofMillis(100);
+  private static final Duration LONGEST = Duration.ofSeconds(10);
+
+  public static void main(String[] args) throws InterruptedException {
+    InetSocketAddress server = new InetSocketAddress(args[0], 7473);
+    int count = Integer.parseInt(args[1]);
+    int next = 0;
+    Duration pause = FIRST;
+    while (next < count) {
+      // Closing the connection releases its objects, also those of a device that was lost. The next
+      // one uses the device that the system then has.
+      try (Connection connection = Connection.connect(server)) {
+        while (next < count) {
+          connection.send(ByteBuffer.allocate(4).putInt(next).array());
+          if (connection.receive() == null) {
+            break; // The server has closed the connection.
+          }
+          next++;
+          pause = FIRST;
+        }
+      } catch (RdmaException e) {
+        System.out.println("after " + next + " numbers: " + e.getMessage());
+      }
+      if (next < count) {
+        Thread.sleep(pause);
+        Duration twice = pause.multipliedBy(2);
+        pause = twice.compareTo(LONGEST) < 0 ? twice : LONGEST;
+      }
+    }
+    System.out.println(count + " numbers");
+  }
+}

@@ -1,0 +1,56 @@
+package dev.verbena.cm;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** The number of a listener's connection requests and connections that are open. */
+final class OpenConnections {
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition noneLeft = lock.newCondition();
+
+  /** Guarded by the lock. */
+  private int count;
+
+  void opened() {
+    change(1);
+  }
+
+  void closed() {
+    change(-1);
+  }
+
+  private void change(int by) {
+    lock.lock();
+    try {
+      count += by;
+      if (count == 0) {
+        noneLeft.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  int count() {
+    lock.lock();
+    try {
+      return count;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits until none is open; returns false if the deadline passes before. */
+  boolean awaitNone(Deadline deadline) throws InterruptedException {
+    lock.lockInterruptibly();
+    try {
+      while (count > 0 && !deadline.isOver()) {
+        long _ = noneLeft.awaitNanos(Math.min(deadline.remainingNanos(), TimeUnit.DAYS.toNanos(1)));
+      }
+      return count == 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+}

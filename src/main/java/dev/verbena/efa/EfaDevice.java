@@ -1,0 +1,417 @@
+package dev.verbena.efa;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.efa.EfaStructs.AhAttr;
+import dev.verbena.efa.EfaStructs.CqInitAttr;
+import dev.verbena.efa.EfaStructs.DeviceAttr;
+import dev.verbena.efa.EfaStructs.MrAttr;
+import dev.verbena.efa.EfaStructs.QpInitAttr;
+import dev.verbena.efa.EfaStructs.RqDepthAttr;
+import dev.verbena.efa.EfaStructs.SqDepthAttr;
+import dev.verbena.internal.Libefa;
+import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.CompletionField;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.Resource;
+import dev.verbena.verbs.SendOperation;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.function.LongUnaryOperator;
+
+/**
+ * An Elastic Fabric Adapter: its limits, and its queue pairs of SRD.
+ *
+ * {@snippet :
+ * EfaDevice efa = EfaDevice.of(context);
+ * QueuePair queuePair = efa.queuePair(pd).completions(queue).capacity(capacity).create();
+ * queuePair.activate();
+ * QueuePairAddress remote = exchange(queuePair.localAddress()); // by other means
+ * AddressHandle handle = pd.createAddressHandle(queuePair.pathTo(remote));
+ * sends.write(0).local(region, 0, 64).remote(address, rkey)
+ *     .to(handle, remote.number(), remote.queueKey());
+ * int posted = queuePair.post(sends);
+ * }
+ *
+ * <p>It has no C object and need not be closed. Several threads may use it. See {@code efadv(7)}.
+ */
+public final class EfaDevice {
+  private static final VerbsAccess VERBS = VerbsAccess.get();
+
+  private final Context context;
+  private final Libefa libefa;
+  private final int maxSendRequests;
+  private final int maxReceiveRequests;
+  private final int maxSendSges;
+  private final int maxReceiveSges;
+  private final int maxInlineData;
+  private final Set<EfaCapability> capabilities;
+  private final long maxRdmaSize;
+
+  private EfaDevice(Context context, Libefa libefa, MemorySegment attr) {
+    this.context = context;
+    this.libefa = libefa;
+    this.maxSendRequests = EfaStructs.getInt(attr, DeviceAttr.MAX_SQ_WR);
+    this.maxReceiveRequests = EfaStructs.getInt(attr, DeviceAttr.MAX_RQ_WR);
+    this.maxSendSges = EfaStructs.getShort(attr, DeviceAttr.MAX_SQ_SGE);
+    this.maxReceiveSges = EfaStructs.getShort(attr, DeviceAttr.MAX_RQ_SGE);
+    this.maxInlineData =
+        Math.max( // libefa before rdma-core 63 has the first only.
+            EfaStructs.getShort(attr, DeviceAttr.INLINE_BUF_SIZE),
+            EfaStructs.getShort(attr, DeviceAttr.INLINE_BUF_SIZE_EX));
+    this.capabilities = EfaCapability.of(EfaStructs.getInt(attr, DeviceAttr.DEVICE_CAPS));
+    this.maxRdmaSize = Integer.toUnsignedLong(EfaStructs.getInt(attr, DeviceAttr.MAX_RDMA_SIZE));
+  }
+
+  /**
+   * Returns the EFA of a context: {@code efadv_query_device}.
+   *
+   * @param context a context of an EFA
+   * @return the device
+   * @throws VerbsException EOPNOTSUPP if the device is no EFA, ENOENT if libefa is not installed
+   */
+  public static EfaDevice of(Context context) {
+    try (Arena arena = Arena.ofConfined()) {
+      Libefa libefa = VERBS.provider(context).library(Libefa.class);
+      MemorySegment attr = EfaStructs.allocate(arena, DeviceAttr.SIZE);
+      VERBS.whileOpen(
+          context,
+          () -> libefa.efadv_query_device(address(context), attr.address(), DeviceAttr.SIZE));
+      return new EfaDevice(context, libefa, attr);
+    } catch (VerbsException e) {
+      throw e.isUnsupported() ? e.explained(context.device() + " is no EFA") : e;
+    }
+  }
+
+  private static long address(Resource resource) {
+    return resource.segment().address();
+  }
+
+  /**
+   * Returns the context.
+   *
+   * @return the context
+   */
+  public Context context() {
+    return context;
+  }
+
+  /**
+   * Returns the maximum number of send requests of a queue pair.
+   *
+   * @return {@code max_sq_wr}
+   */
+  public int maxSendRequests() {
+    return maxSendRequests;
+  }
+
+  /**
+   * Returns the maximum number of receive requests of a queue pair, if each has one SGE.
+   *
+   * @return {@code max_rq_wr}
+   */
+  public int maxReceiveRequests() {
+    return maxReceiveRequests;
+  }
+
+  /**
+   * Returns the maximum number of SGEs of a send; an RDMA operation has one.
+   *
+   * @return {@code max_sq_sge}
+   */
+  public int maxSendSges() {
+    return maxSendSges;
+  }
+
+  /**
+   * Returns the maximum number of SGEs of a receive request.
+   *
+   * @return {@code max_rq_sge}
+   */
+  public int maxReceiveSges() {
+    return maxReceiveSges;
+  }
+
+  /**
+   * Returns the maximum size of inline data.
+   *
+   * @return {@code inline_buf_size_ex} in bytes
+   */
+  public int maxInlineData() {
+    return maxInlineData;
+  }
+
+  /**
+   * Returns the capabilities.
+   *
+   * @return {@code device_caps}
+   */
+  public Set<EfaCapability> capabilities() {
+    return capabilities;
+  }
+
+  /**
+   * Returns the maximum size of an RDMA operation.
+   *
+   * @return {@code max_rdma_size} in bytes
+   */
+  public long maxRdmaSize() {
+    return maxRdmaSize;
+  }
+
+  /**
+   * Returns the number of send requests that a queue pair can have with these settings: {@code
+   * efadv_get_max_sq_depth}.
+   *
+   * @param sges the SGEs of a send
+   * @param inlineData the size of the inline data of each request, in bytes
+   * @param flags the options of the queue pair
+   * @return the number
+   * @throws VerbsException EINVAL if a value exceeds the limits of the device, EOPNOTSUPP before
+   *     rdma-core 63
+   */
+  public int maxSendRequests(int sges, int inlineData, EfaQueuePairFlag... flags) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = EfaStructs.allocate(arena, SqDepthAttr.SIZE);
+      boolean inlineWrite = Set.of(flags).contains(EfaQueuePairFlag.INLINE_WRITE);
+      EfaStructs.putInt(attr, SqDepthAttr.FLAGS, inlineWrite ? 1 : 0);
+      EfaStructs.putInt(attr, SqDepthAttr.MAX_SEND_SGE, notNegative(sges));
+      EfaStructs.putInt(attr, SqDepthAttr.MAX_RDMA_SGE, 1);
+      EfaStructs.putInt(attr, SqDepthAttr.MAX_INLINE_DATA, notNegative(inlineData));
+      int[] depth = {0};
+      VERBS.whileOpen(
+          context,
+          () ->
+              depth[0] =
+                  libefa.efadv_get_max_sq_depth(
+                      address(context), attr.address(), SqDepthAttr.SIZE));
+      return depth("efadv_get_max_sq_depth", depth[0]);
+    }
+  }
+
+  /**
+   * Returns the number of receive requests that a queue pair can have: {@code
+   * efadv_get_max_rq_depth}.
+   *
+   * @param sges the SGEs of each receive request, at least 1
+   * @return the number
+   * @throws VerbsException EINVAL if there are more SGEs than the device supports, EOPNOTSUPP
+   *     before rdma-core 63
+   */
+  public int maxReceiveRequests(int sges) {
+    if (sges < 1) {
+      throw new IllegalArgumentException(
+          "number of SGEs must be positive: " + sges); // libefa divides by it.
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = EfaStructs.allocate(arena, RqDepthAttr.SIZE);
+      EfaStructs.putInt(attr, RqDepthAttr.MAX_RECV_SGE, sges);
+      int[] depth = {0};
+      VERBS.whileOpen(
+          context,
+          () ->
+              depth[0] =
+                  libefa.efadv_get_max_rq_depth(
+                      address(context), attr.address(), RqDepthAttr.SIZE));
+      return depth("efadv_get_max_rq_depth", depth[0]);
+    }
+  }
+
+  private static int depth(String function, int result) {
+    if (result < 0) {
+      throw new VerbsException(
+          function,
+          -result,
+          "a number of SGEs or the inline data exceeds the limits of the device");
+    }
+    return result;
+  }
+
+  private static int notNegative(int value) {
+    if (value < 0) {
+      throw new IllegalArgumentException("value must not be negative: " + value);
+    }
+    return value;
+  }
+
+  /**
+   * Returns a builder of an SRD queue pair, which calls {@code efadv_create_qp_ex}. All its send
+   * requests are signaled. It can post sends, and the RDMA operations of the device.
+   *
+   * @param domain a protection domain of this context
+   * @param flags options
+   * @return the builder
+   */
+  public QueuePairBuilder queuePair(ProtectionDomain domain, EfaQueuePairFlag... flags) {
+    return queuePair(domain, 0, flags);
+  }
+
+  /**
+   * Returns a builder of an SRD queue pair with a service level.
+   *
+   * @param domain a protection domain of this context
+   * @param serviceLevel 0 for the default, up to 255
+   * @param flags options
+   * @return the builder
+   */
+  public QueuePairBuilder queuePair(
+      ProtectionDomain domain, int serviceLevel, EfaQueuePairFlag... flags) {
+    VERBS.requireOwn(context, domain, domain.context());
+    if (serviceLevel < 0 || serviceLevel > 255) {
+      throw new IllegalArgumentException("service level must be 0 to 255: " + serviceLevel);
+    }
+    int mask = 0;
+    for (EfaQueuePairFlag flag : flags) {
+      mask |= flag.bit();
+    }
+    int flagMask = mask;
+    LongUnaryOperator creation =
+        attributes -> {
+          try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = EfaStructs.allocate(arena, QpInitAttr.SIZE);
+            EfaStructs.putInt(attr, QpInitAttr.DRIVER_QP_TYPE, QpInitAttr.SRD);
+            attr.set(ValueLayout.JAVA_SHORT, QpInitAttr.FLAGS, (short) flagMask);
+            attr.set(ValueLayout.JAVA_BYTE, QpInitAttr.SL, (byte) serviceLevel);
+            return libefa.efadv_create_qp_ex(
+                address(context), attributes, attr.address(), QpInitAttr.SIZE);
+          } catch (VerbsException e) {
+            throw explained(e, flags);
+          }
+        };
+    return VERBS
+        .builder(domain, QueuePairType.SRD, creation)
+        .signalAll()
+        .sendOperations(operations());
+  }
+
+  private SendOperation[] operations() {
+    List<SendOperation> operations =
+        new ArrayList<>(List.of(SendOperation.SEND, SendOperation.SEND_WITH_IMM));
+    if (capabilities.contains(EfaCapability.RDMA_READ)) {
+      operations.add(SendOperation.RDMA_READ);
+    }
+    if (capabilities.contains(EfaCapability.RDMA_WRITE)) {
+      operations.add(SendOperation.RDMA_WRITE);
+      operations.add(SendOperation.RDMA_WRITE_WITH_IMM);
+    }
+    return operations.toArray(SendOperation[]::new);
+  }
+
+  private VerbsException explained(VerbsException e, EfaQueuePairFlag... flags) {
+    return switch (e.errno()) {
+      case Errno.EINVAL ->
+          e.explained(
+              "an SRD queue pair of "
+                  + context.device()
+                  + " has at most "
+                  + maxSendRequests
+                  + " send requests with "
+                  + maxSendSges
+                  + " SGEs and "
+                  + maxInlineData
+                  + " bytes of inline data, "
+                  + maxReceiveRequests
+                  + " receive requests with "
+                  + maxReceiveSges
+                  + " SGEs, and no shared receive queue");
+      case Errno.EOPNOTSUPP ->
+          e.explained(
+              context.device()
+                  + " has "
+                  + capabilities
+                  + ", which does not suit the flags "
+                  + List.of(flags)
+                  + " or the send operations");
+      default -> e;
+    };
+  }
+
+  /**
+   * Creates a completion queue that tells the source of messages, and whether they were solicited:
+   * {@code efadv_create_cq}.
+   *
+   * @param builder the settings, of this context
+   * @param fields further fields of its completions
+   * @return the queue
+   */
+  public EfaCompletionQueue createCompletionQueue(
+      CompletionQueue.Builder builder, CompletionField... fields) {
+    long mask =
+        (capabilities.contains(EfaCapability.CQ_WITH_SGID) ? CqInitAttr.WITH_SGID : 0)
+            | (capabilities.contains(EfaCapability.UNSOLICITED_WRITE_RECV)
+                ? CqInitAttr.WITH_IS_UNSOLICITED
+                : 0);
+    ExtendedCompletionQueue queue =
+        VERBS.create(
+            builder,
+            attributes -> {
+              try (Arena arena = Arena.ofConfined()) {
+                MemorySegment attr = EfaStructs.allocate(arena, CqInitAttr.SIZE);
+                attr.set(ValueLayout.JAVA_LONG, CqInitAttr.WC_FLAGS, mask);
+                return libefa.efadv_create_cq(
+                    address(context), attributes, attr.address(), CqInitAttr.SIZE);
+              }
+            },
+            fields);
+    return new EfaCompletionQueue(libefa, queue);
+  }
+
+  /**
+   * Returns the number of an address handle in the device: {@code efadv_query_ah}. Completions of
+   * receive requests report it as {@linkplain dev.verbena.verbs.Completions#sourceLid source LID}.
+   *
+   * @param handle an address handle of this context
+   * @return {@code ahn}
+   */
+  public int number(AddressHandle handle) {
+    VERBS.requireOwn(context, handle, handle.domain().context());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = EfaStructs.allocate(arena, AhAttr.SIZE);
+      VERBS.whileOpen(
+          handle, () -> libefa.efadv_query_ah(address(handle), attr.address(), AhAttr.SIZE));
+      return EfaStructs.getShort(attr, AhAttr.AHN);
+    }
+  }
+
+  /**
+   * Returns by which interconnects the device reaches a memory region: {@code efadv_query_mr}.
+   *
+   * @param region a memory region of this context
+   * @return the interconnects
+   * @throws VerbsException EOPNOTSUPP before rdma-core 50 or Linux 6.8
+   */
+  public EfaInterconnects interconnects(MemoryRegion region) {
+    VERBS.requireOwn(context, region, region.domain().context());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = EfaStructs.allocate(arena, MrAttr.SIZE);
+      VERBS.whileOpen(
+          region, () -> libefa.efadv_query_mr(address(region), attr.address(), MrAttr.SIZE));
+      int valid = EfaStructs.getShort(attr, MrAttr.IC_ID_VALIDITY);
+      return new EfaInterconnects(
+          value(attr, valid & 1, MrAttr.RECV_IC_ID),
+          value(attr, valid & 2, MrAttr.RDMA_READ_IC_ID),
+          value(attr, valid & 4, MrAttr.RDMA_RECV_IC_ID));
+    }
+  }
+
+  private static OptionalInt value(MemorySegment attr, int valid, int offset) {
+    return valid == 0 ? OptionalInt.empty() : OptionalInt.of(EfaStructs.getShort(attr, offset));
+  }
+
+  @Override
+  public String toString() {
+    return "EFA " + context.device();
+  }
+}

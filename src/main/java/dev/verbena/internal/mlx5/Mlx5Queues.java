@@ -1,0 +1,103 @@
+package dev.verbena.internal.mlx5;
+
+import dev.verbena.internal.CompletionQueueCalls;
+import dev.verbena.internal.DirectQueues;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Mlx5dv;
+import dev.verbena.internal.QueuePairCalls;
+import dev.verbena.internal.SharedReceiveQueueCalls;
+import dev.verbena.raw.ibv_qp;
+import org.jspecify.annotations.Nullable;
+
+/** The queues of one context. */
+final class Mlx5Queues implements DirectQueues {
+  private static final int BLOCK = 64;
+  private static final long RECEIVE_RECORD = 0;
+  private static final long SEND_RECORD = 4;
+
+  private final Mlx5dv functions;
+  private final boolean hasAtomics;
+  private final AddressVectors vectors;
+
+  Mlx5Queues(Mlx5dv functions, boolean hasAtomics) {
+    this.functions = functions;
+    this.hasAtomics = hasAtomics;
+    this.vectors = new AddressVectors(functions);
+  }
+
+  @Override
+  public CompletionQueueCalls completionQueue(long cq) {
+    QueueMemory.OfCompletionQueue memory = QueueMemory.completionQueue(functions, cq);
+    require(
+        memory.entrySize() == CompletionQueue.ENTRY_SIZE,
+        "completion queue entries of %d bytes are not supported, only those of 64 bytes",
+        memory.entrySize());
+    requirePowerOfTwo(memory.count(), "entries of a completion queue");
+    return new CompletionQueue(memory);
+  }
+
+  @Override
+  public SharedReceiveQueueCalls sharedReceiveQueue(long srq, int maxSges) {
+    QueueMemory.OfSharedReceiveQueue memory = QueueMemory.sharedReceiveQueue(functions, srq);
+    requirePowerOfTwo(memory.stride(), "bytes of an entry of a shared receive queue");
+    return new SharedReceiveQueue(memory, maxSges);
+  }
+
+  @Override
+  public QueuePairCalls queuePair(
+      long qp,
+      Shape shape,
+      CompletionQueueCalls sends,
+      CompletionQueueCalls receives,
+      @Nullable SharedReceiveQueueCalls shared) {
+    QueueMemory.OfQueuePair memory = QueueMemory.queuePair(functions, qp);
+    require(
+        memory.sendStride() == BLOCK,
+        "blocks of %d bytes in a send queue are not supported, only those of 64 bytes",
+        memory.sendStride());
+    requirePowerOfTwo(memory.sendBlocks(), "blocks of a send queue");
+    SendQueue sendQueue =
+        new SendQueue(
+            Memory.getInt(qp + ibv_qp.qp_num$offset()),
+            shape,
+            hasAtomics,
+            memory.sends(),
+            memory.sendBlocks(),
+            memory.record() + SEND_RECORD,
+            memory.register(),
+            vectors);
+    QueuePair queuePair =
+        new QueuePair(
+            qp,
+            sendQueue,
+            shared == null ? receiveQueue(memory) : null,
+            (SharedReceiveQueue) shared,
+            (CompletionQueue) sends,
+            (CompletionQueue) receives);
+    queuePair.attach();
+    return queuePair;
+  }
+
+  private static @Nullable ReceiveQueue receiveQueue(QueueMemory.OfQueuePair memory) {
+    if (memory.receiveEntries() == 0) {
+      return null;
+    }
+    requirePowerOfTwo(memory.receiveEntries(), "entries of a receive queue");
+    requirePowerOfTwo(memory.receiveStride(), "bytes of an entry of a receive queue");
+    return new ReceiveQueue(
+        memory.receives(),
+        memory.receiveEntries(),
+        memory.receiveStride(),
+        memory.record() + RECEIVE_RECORD);
+  }
+
+  private static void requirePowerOfTwo(int number, String what) {
+    require(Integer.bitCount(number) == 1, "%d " + what + ": not a power of two", number);
+  }
+
+  private static void require(boolean condition, String format, int number) {
+    if (!condition) {
+      throw Mlx5DataPath.refusal(format.formatted(number));
+    }
+  }
+}

@@ -1,0 +1,116 @@
+package dev.verbena.internal.mlx5;
+
+import dev.verbena.internal.Block;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Mlx5dv;
+
+/**
+ * Where the parts of libmlx5's objects are in memory: {@code mlx5dv_init_obj}, whose structs of
+ * {@code <infiniband/mlx5dv.h>} are read here.
+ */
+final class QueueMemory {
+  /** {@code enum mlx5dv_obj_type}, and the offset of the pair of pointers in mlx5dv_obj. */
+  private enum Kind {
+    QP(1, 0),
+    CQ(1 << 1, 16),
+    SRQ(1 << 2, 32),
+    AH(1 << 5, 80);
+
+    private final long type;
+    private final long offset;
+
+    Kind(long type, long offset) {
+      this.type = type;
+      this.offset = offset;
+    }
+  }
+
+  /** The size of {@code struct mlx5dv_obj}, and more than that of any struct it points to. */
+  private static final int OBJ_SIZE = 128;
+
+  private static final int OUT_SIZE = 128;
+
+  private QueueMemory() {}
+
+  /** {@code struct mlx5dv_qp}. */
+  record OfQueuePair(
+      long record,
+      long sends,
+      int sendBlocks,
+      int sendStride,
+      long receives,
+      int receiveEntries,
+      int receiveStride,
+      long register) {}
+
+  /** {@code struct mlx5dv_cq}. */
+  record OfCompletionQueue(
+      long entries, long record, int count, int entrySize, long registers, int number) {}
+
+  /** {@code struct mlx5dv_srq}. */
+  record OfSharedReceiveQueue(long entries, long record, int stride, int head, int tail) {}
+
+  static OfQueuePair queuePair(Mlx5dv functions, long qp) {
+    Block out = read(functions, Kind.QP, qp);
+    long at = out.address(OBJ_SIZE);
+    OfQueuePair memory =
+        new OfQueuePair(
+            Memory.getLong(at),
+            Memory.getLong(at + 8),
+            Memory.getInt(at + 16),
+            Memory.getInt(at + 20),
+            Memory.getLong(at + 24),
+            Memory.getInt(at + 32),
+            Memory.getInt(at + 36),
+            Memory.getLong(at + 40));
+    out.keep();
+    return memory;
+  }
+
+  /** From then on, libmlx5 leaves the queue alone when a queue pair is reset or destroyed. */
+  static OfCompletionQueue completionQueue(Mlx5dv functions, long cq) {
+    Block out = read(functions, Kind.CQ, cq);
+    long at = out.address(OBJ_SIZE);
+    OfCompletionQueue memory =
+        new OfCompletionQueue(
+            Memory.getLong(at),
+            Memory.getLong(at + 8),
+            Memory.getInt(at + 16),
+            Memory.getInt(at + 20),
+            Memory.getLong(at + 24),
+            Memory.getInt(at + 32));
+    out.keep();
+    return memory;
+  }
+
+  static OfSharedReceiveQueue sharedReceiveQueue(Mlx5dv functions, long srq) {
+    Block out = read(functions, Kind.SRQ, srq);
+    long at = out.address(OBJ_SIZE);
+    OfSharedReceiveQueue memory =
+        new OfSharedReceiveQueue(
+            Memory.getLong(at),
+            Memory.getLong(at + 8),
+            Memory.getInt(at + 16),
+            Memory.getInt(at + 20),
+            Memory.getInt(at + 24));
+    out.keep();
+    return memory;
+  }
+
+  /** Returns the {@code struct mlx5_wqe_av} of an address handle. */
+  static long addressVector(Mlx5dv functions, long ah) {
+    Block out = read(functions, Kind.AH, ah);
+    long vector = Memory.getLong(out.address(OBJ_SIZE));
+    out.keep();
+    return vector;
+  }
+
+  /** Calls {@code mlx5dv_init_obj}; the struct that it fills comes after the mlx5dv_obj. */
+  private static Block read(Mlx5dv functions, Kind kind, long object) {
+    Block block = new Block(OBJ_SIZE + OUT_SIZE);
+    Memory.putLong(block.address(kind.offset), object);
+    Memory.putLong(block.address(kind.offset + Long.BYTES), block.address(OBJ_SIZE));
+    functions.mlx5dv_init_obj(block.address(0), kind.type);
+    return block;
+  }
+}

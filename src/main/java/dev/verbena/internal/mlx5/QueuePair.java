@@ -1,0 +1,163 @@
+package dev.verbena.internal.mlx5;
+
+import dev.verbena.Errno;
+import dev.verbena.internal.Block;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.QueuePairCalls;
+import dev.verbena.raw.ibv_mw;
+import dev.verbena.raw.ibv_mw_bind;
+import dev.verbena.raw.ibv_mw_bind_info;
+import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_send_wr;
+import dev.verbena.raw.rdma_h;
+import org.jspecify.annotations.Nullable;
+
+/** A queue pair: its send queue, and its receive queue or a shared one. */
+final class QueuePair implements QueuePairCalls {
+  private static final long STATE = ibv_qp.state$offset();
+  private static final int INIT = rdma_h.IBV_QPS_INIT();
+  private static final int RTS = rdma_h.IBV_QPS_RTS();
+
+  private final long qp;
+  private final int number;
+  private final SendQueue sends;
+  private final @Nullable ReceiveEntries receives;
+  private final @Nullable ReceiveQueue ownReceives;
+  private final CompletionQueue sendCompletions;
+  private final CompletionQueue receiveCompletions;
+
+  /**
+   * A queue pair in state RESET.
+   *
+   * @param qp the {@code ibv_qp}
+   * @param shared the shared receive queue; null if it has one of its own
+   */
+  QueuePair(
+      long qp,
+      SendQueue sends,
+      @Nullable ReceiveQueue ownReceives,
+      @Nullable SharedReceiveQueue shared,
+      CompletionQueue sendCompletions,
+      CompletionQueue receiveCompletions) {
+    this.qp = qp;
+    this.number = sends.number();
+    this.sends = sends;
+    this.ownReceives = ownReceives;
+    this.receives = shared == null ? ownReceives : shared;
+    this.sendCompletions = sendCompletions;
+    this.receiveCompletions = receiveCompletions;
+  }
+
+  /** Makes its completions known to its completion queues. */
+  void attach() {
+    sendCompletions.add(this);
+    if (receiveCompletions != sendCompletions) {
+      receiveCompletions.add(this);
+    }
+  }
+
+  int number() {
+    return number;
+  }
+
+  SendQueue sends() {
+    return sends;
+  }
+
+  @Nullable ReceiveEntries receives() {
+    return receives;
+  }
+
+  /** Frees an entry of the shared receive queue, whose completion is removed. */
+  void releaseShared(int counter) {
+    if (receives != null && receives != ownReceives) {
+      receives.complete(counter);
+    }
+  }
+
+  @Override
+  public boolean isDirect() {
+    return true;
+  }
+
+  /** Returns the state that {@code ibv_modify_qp} stored. */
+  private int state() {
+    return Memory.getInt(qp + STATE);
+  }
+
+  @Override
+  public int ibv_post_send(long wr, long badWr) {
+    if (state() < RTS) {
+      Memory.putLong(badWr, wr);
+      return Errno.ENOMEM; // As libmlx5.
+    }
+    return sends.post(wr, badWr);
+  }
+
+  @Override
+  public int ibv_post_recv(long wr, long badWr) {
+    if (ownReceives == null || state() < INIT) {
+      Memory.putLong(badWr, wr);
+      return Errno.EINVAL;
+    }
+    return ownReceives.post(wr, badWr);
+  }
+
+  @Override
+  public void wasReset() {
+    receiveCompletions.clean(this);
+    if (sendCompletions != receiveCompletions) {
+      sendCompletions.clean(this);
+    }
+    sends.reset();
+    if (ownReceives != null) {
+      ownReceives.reset();
+    }
+  }
+
+  @Override
+  public void destroy(Runnable destruction) {
+    CompletionQueue first = sendCompletions;
+    CompletionQueue second = receiveCompletions;
+    if (first == second) {
+      first.remove(this, destruction);
+    } else if (first.number() < second.number()) { // Everyone locks in this order.
+      first.remove(this, () -> second.remove(this, destruction));
+    } else {
+      second.remove(this, () -> first.remove(this, destruction));
+    }
+  }
+
+  @Override
+  public int ibv_bind_mw(long mw, long mwBind) {
+    long info = mwBind + ibv_mw_bind.bind_info$offset();
+    if ((Memory.getInt(info + ibv_mw_bind_info.mw_access_flags$offset())
+            & rdma_h.IBV_ACCESS_ZERO_BASED())
+        != 0) {
+      return Errno.EINVAL;
+    }
+    Block wr = new Block(ibv_send_wr.sizeof() + Long.BYTES);
+    long at = wr.address(0);
+    int key = nextKey(Memory.getInt(mw + ibv_mw.rkey$offset()));
+    Memory.putLong(at + ibv_send_wr.wr_id$offset(), Memory.getLong(mwBind));
+    Memory.putInt(at + ibv_send_wr.opcode$offset(), Opcodes.WR_BIND_MW);
+    Memory.putInt(
+        at + ibv_send_wr.send_flags$offset(),
+        Memory.getInt(mwBind + ibv_mw_bind.send_flags$offset()));
+    long bind = at + ibv_send_wr.bind_mw$offset();
+    Memory.putLong(bind + ibv_send_wr.bind_mw.mw$offset(), mw);
+    Memory.putInt(bind + ibv_send_wr.bind_mw.rkey$offset(), key);
+    Memory.copy(info, bind + ibv_send_wr.bind_mw.bind_info$offset(), ibv_mw_bind_info.sizeof());
+    int errno = ibv_post_send(at, at + ibv_send_wr.sizeof());
+    wr.keep();
+    if (errno == 0) {
+      Memory.putInt(mw + ibv_mw.rkey$offset(), key);
+    }
+    return errno;
+  }
+
+  /** As {@code ibv_inc_rkey}: the low eight bits count. */
+  private static int nextKey(int key) {
+    return (key & ~0xff) | ((key + 1) & 0xff);
+  }
+}

@@ -1,0 +1,132 @@
+package dev.verbena.internal.mlx5;
+
+import dev.verbena.Errno;
+import dev.verbena.internal.Block;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_recv_wr;
+
+/** The receive queue of a queue pair: a ring of entries of data segments. */
+final class ReceiveQueue implements ReceiveEntries {
+  static final long ID = ibv_recv_wr.wr_id$offset();
+  static final long NEXT = ibv_recv_wr.next$offset();
+  private static final long SGES = ibv_recv_wr.sg_list$offset();
+  static final long SGE_COUNT = ibv_recv_wr.num_sge$offset();
+
+  private final SpinLock lock = new SpinLock();
+  private final long buffer;
+  private final int shift;
+  private final int mask;
+  private final int maxSges;
+  private final long record;
+
+  /** The {@code wr_id} of the request of each entry. */
+  private final long[] ids;
+
+  /** The number of requests that were posted. */
+  private int posted;
+
+  /** The number of requests that were completed; the thread that polls writes it. */
+  private int completed;
+
+  /**
+   * A new receive queue.
+   *
+   * @param entries the number of entries, a power of two
+   * @param stride the size of an entry in bytes, a power of two
+   * @param record the address of its doorbell record
+   */
+  ReceiveQueue(long buffer, int entries, int stride, long record) {
+    this.buffer = buffer;
+    this.shift = Integer.numberOfTrailingZeros(stride);
+    this.mask = entries - 1;
+    this.maxSges = stride / Segments.SIZE;
+    this.record = record;
+    this.ids = new long[entries];
+  }
+
+  /**
+   * Posts a list of requests.
+   *
+   * @return an errno; the address of the request that failed is stored in {@code badWr}
+   */
+  int post(long first, long badWr) {
+    lock.lock();
+    try {
+      int errno = 0;
+      int now = posted;
+      long request = first;
+      do {
+        if (now - completed >= ids.length) {
+          errno = Errno.ENOMEM;
+          break;
+        }
+        if (Memory.getInt(request + SGE_COUNT) > maxSges) {
+          errno = Errno.EINVAL;
+          break;
+        }
+        write(request, Block.known(buffer + ((long) (now & mask) << shift)), maxSges);
+        ids[now & mask] = Memory.getLong(request + ID);
+        now++;
+        request = Memory.getLong(request + NEXT);
+      } while (request != 0);
+      if (errno != 0) {
+        Memory.putLong(badWr, request);
+      }
+      if (now != posted) {
+        posted = now;
+        Doorbell.record(record, now & 0xffff);
+      }
+      return errno;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Writes the data segments of a request. An SGE of length 0 has none: the device would take it
+   * for 2 GB.
+   */
+  static void write(long request, long entry, int maxSges) {
+    long sge = Block.known(Memory.getLong(request + SGES));
+    int segments = 0;
+    for (int i = Memory.getInt(request + SGE_COUNT); i > 0; i--, sge += Segments.SIZE) {
+      if (Segments.length(sge) != 0) {
+        Segments.data(entry + (long) segments++ * Segments.SIZE, sge);
+      }
+    }
+    if (segments < maxSges) {
+      Segments.end(entry + (long) segments * Segments.SIZE);
+    }
+  }
+
+  /** Copies bytes to the memory that the data segments of an entry name. */
+  static boolean scatter(long entry, int maxSges, long from, int length) {
+    int done = 0;
+    for (int i = 0; done < length && i < maxSges; i++) {
+      done += Segments.scatter(entry + (long) i * Segments.SIZE, from + done, length - done);
+    }
+    return done == length;
+  }
+
+  @Override
+  public long complete(int counter) {
+    completed++;
+    return ids[counter & mask];
+  }
+
+  @Override
+  public boolean scatter(int counter, long from, int length) {
+    return scatter(buffer + ((long) (counter & mask) << shift), maxSges, from, length);
+  }
+
+  /** Makes the queue empty, as a transition to RESET does. */
+  void reset() {
+    lock.lock();
+    try {
+      posted = 0;
+      completed = 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,112 @@
+package dev.verbena.internal.mlx5;
+
+import dev.verbena.Errno;
+import dev.verbena.internal.Block;
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.SharedReceiveQueueCalls;
+
+/**
+ * A shared receive queue: a list of entries, each of which contains the index of the next one
+ * before its data segments. Completions free them in any order, at the end of the list.
+ */
+final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntries {
+  private final SpinLock lock = new SpinLock();
+  private final long buffer;
+  private final int shift;
+  private final int maxSges;
+  private final long record;
+
+  /** The {@code wr_id} of the request of each entry. */
+  private final long[] ids;
+
+  /** The entry of the next request. */
+  private int head;
+
+  /** The last free entry, which is not used: a device reads the index of the next one in it. */
+  private int tail;
+
+  /** The number of requests that were posted. */
+  private int posted;
+
+  /**
+   * A new shared receive queue.
+   *
+   * @param maxSges the maximum number of SGEs of a request
+   */
+  SharedReceiveQueue(QueueMemory.OfSharedReceiveQueue memory, int maxSges) {
+    this.buffer = memory.entries();
+    this.shift = Integer.numberOfTrailingZeros(memory.stride());
+    this.maxSges = maxSges;
+    this.record = memory.record();
+    this.head = memory.head();
+    this.tail = memory.tail();
+    this.ids = new long[tail + 1];
+  }
+
+  private long at(int index) {
+    return Block.known(buffer + ((long) index << shift));
+  }
+
+  /** Returns the index that follows an entry: 16 bits, big-endian, at offset 2. */
+  private int next(int index) {
+    return Short.toUnsignedInt(Short.reverseBytes(Memory.getShort(at(index) + 2)));
+  }
+
+  @Override
+  public int ibv_post_srq_recv(long first, long badWr) {
+    lock.lock();
+    try {
+      int errno = 0;
+      int now = posted;
+      long request = first;
+      do {
+        if (Memory.getInt(request + ReceiveQueue.SGE_COUNT) > maxSges) {
+          errno = Errno.EINVAL;
+          break;
+        }
+        if (head == tail) {
+          errno = Errno.ENOMEM;
+          break;
+        }
+        ids[head] = Memory.getLong(request + ReceiveQueue.ID);
+        ReceiveQueue.write(request, at(head) + Segments.SIZE, maxSges);
+        head = next(head);
+        now++;
+        request = Memory.getLong(request + ReceiveQueue.NEXT);
+      } while (request != 0);
+      if (errno != 0) {
+        Memory.putLong(badWr, request);
+      }
+      if (now != posted) {
+        posted = now;
+        Doorbell.record(record, now & 0xffff);
+      }
+      return errno;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public long complete(int counter) {
+    lock.lock();
+    try {
+      final long id = ids[counter];
+      Memory.putShort(at(tail) + 2, Short.reverseBytes((short) counter));
+      tail = counter;
+      return id;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public boolean scatter(int counter, long from, int length) {
+    return ReceiveQueue.scatter(at(counter) + Segments.SIZE, maxSges, from, length);
+  }
+
+  @Override
+  public boolean isDirect() {
+    return true;
+  }
+}

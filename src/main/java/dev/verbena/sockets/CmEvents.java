@@ -1,0 +1,87 @@
+package dev.verbena.sockets;
+
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.internal.CurrentProvider;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Readiness;
+import dev.verbena.internal.ServiceLoop;
+import java.util.function.Consumer;
+
+/**
+ * The RDMA CM events of a connection or a listener: an event channel of its own, so that calls on
+ * one connection do not wait for those on another. A virtual thread receives each event when there
+ * is one; no thread waits.
+ */
+final class CmEvents implements AutoCloseable {
+  private final EventChannel channel;
+  private final Readiness readiness;
+  private final Consumer<ConnectionEvent> receiver;
+
+  private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
+    this.channel = channel;
+    this.receiver = receiver;
+    this.readiness = Readiness.of(channel.descriptor());
+  }
+
+  /** Opens a channel of a provider, whose events the receiver gets one after the other. */
+  static CmEvents open(Provider provider, Consumer<ConnectionEvent> receiver) {
+    CmEvents events;
+    try {
+      events = new CmEvents(CurrentProvider.call(provider, EventChannel::open), receiver);
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+    events.receiveNext();
+    return events;
+  }
+
+  /** Creates an identifier whose events the receiver gets. */
+  ConnectionId createId() {
+    return channel.createId(PortSpace.TCP);
+  }
+
+  /** Makes the receiver get the events of an identifier of another channel. */
+  void add(ConnectionId id) {
+    id.migrate(channel);
+  }
+
+  private void receiveNext() {
+    readiness.whenReadable(this::receive);
+  }
+
+  private void receive() {
+    boolean _ = ServiceLoop.attempt(this::receiveAll);
+    receiveNext();
+  }
+
+  private void receiveAll() {
+    ConnectionEvent event = poll();
+    while (event != null) {
+      receiver.accept(event);
+      event = poll();
+    }
+  }
+
+  private ConnectionEvent poll() {
+    try {
+      return channel.poll();
+    } catch (IllegalStateException e) {
+      if (channel.isOpen()) {
+        throw e;
+      }
+      return null;
+    }
+  }
+
+  /** Closes the channel with its identifiers. No event is received any more. */
+  @Override
+  public void close() {
+    readiness.close();
+    channel.close();
+  }
+}

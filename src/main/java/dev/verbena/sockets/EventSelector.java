@@ -1,0 +1,361 @@
+package dev.verbena.sockets;
+
+import dev.verbena.VerbsException;
+import dev.verbena.internal.EpollSet;
+import java.io.IOException;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.IllegalSelectorException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.spi.AbstractSelectableChannel;
+import java.nio.channels.spi.AbstractSelectionKey;
+import java.nio.channels.spi.AbstractSelector;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.AbstractSet;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A selector by events: it waits in {@code epoll_wait} for the descriptors of the channels. A
+ * selection examines the channels that have an event, those that were ready in the last selection,
+ * and those that were changed; not the others, however many they are.
+ */
+final class EventSelector extends AbstractSelector {
+  /** Without a limit of time. */
+  static final long FOREVER = Long.MAX_VALUE;
+
+  private final Map<Integer, EventKey> byNumber = new ConcurrentHashMap<>();
+  private final AtomicInteger numbers = new AtomicInteger();
+  private final Set<SelectionKey> keys = ConcurrentHashMap.newKeySet();
+  private final Set<SelectionKey> publicKeys = Collections.unmodifiableSet(keys);
+
+  /** Guarded by the selector and by the public set, as Selector specifies. */
+  private final Set<SelectionKey> selected = new HashSet<>();
+
+  private final Set<SelectionKey> publicSelected = new WithoutAdd(selected);
+
+  /** The keys whose channels other threads have changed. */
+  private final Queue<EventKey> changed = new ConcurrentLinkedQueue<>();
+
+  // Of the thread that selects.
+  private final List<EventKey> examined = new ArrayList<>();
+  private final List<EventKey> ready = new ArrayList<>();
+  private long selection;
+
+  /** Whether the last selection found a channel that is ready. */
+  private boolean isReady;
+
+  private final EpollSet descriptors;
+
+  /** Whether a thread was woken that has not noticed it. */
+  private final AtomicBoolean isSignalled = new AtomicBoolean();
+
+  /** Whether {@link #wakeup} was called since the last selection. */
+  private final AtomicBoolean isWoken = new AtomicBoolean();
+
+  private final Object wakeLock = new Object();
+
+  /** Whether the descriptors are closed; guarded by the wake lock. */
+  private boolean isReleased;
+
+  private volatile @Nullable Thread selecting;
+
+  EventSelector(SelectorProvider provider) throws IOException {
+    super(provider);
+    descriptors = Failures.or(EpollSet::open);
+  }
+
+  private void requireOpen() {
+    if (!isOpen()) {
+      throw new ClosedSelectorException();
+    }
+  }
+
+  EpollSet descriptors() {
+    return descriptors;
+  }
+
+  @Override
+  protected SelectionKey register(
+      AbstractSelectableChannel channel, int operations, @Nullable Object attachment) {
+    PolledChannel polled = polled(channel);
+    requireOpen();
+    EventKey key =
+        new EventKey((SelectableChannel) channel, polled, this, numbers.getAndIncrement());
+    key.attach(attachment);
+    byNumber.put(key.number(), key);
+    keys.add(key);
+    polled.keys().add(key);
+    key.interestOps(operations);
+    if (!isOpen()) {
+      remove(key);
+      throw new ClosedSelectorException();
+    }
+    return key;
+  }
+
+  private static PolledChannel polled(SelectableChannel channel) {
+    if (channel instanceof PolledChannel own) {
+      return own;
+    } else if (JdkChannels.has(channel)) {
+      return new JdkChannel(channel);
+    }
+    throw new IllegalSelectorException();
+  }
+
+  private void remove(EventKey key) {
+    keys.remove(key);
+    selected.remove(key);
+    ready.remove(key);
+    byNumber.remove(key.number());
+    key.polled().keys().remove(key);
+    deregister((AbstractSelectionKey) key); // The key is invalid from here on.
+    key.attach();
+    key.polled().deregistered();
+  }
+
+  @Override
+  public Set<SelectionKey> keys() {
+    requireOpen();
+    return publicKeys;
+  }
+
+  @Override
+  public Set<SelectionKey> selectedKeys() {
+    requireOpen();
+    return publicSelected;
+  }
+
+  @Override
+  public int selectNow() throws IOException {
+    return selectKeys(0);
+  }
+
+  @Override
+  public int select() throws IOException {
+    return selectKeys(FOREVER);
+  }
+
+  @Override
+  public int select(long milliseconds) throws IOException {
+    if (milliseconds < 0) {
+      throw new IllegalArgumentException("Negative timeout: " + milliseconds);
+    }
+    return selectKeys(milliseconds == 0 ? FOREVER : TimeUnit.MILLISECONDS.toNanos(milliseconds));
+  }
+
+  private int selectKeys(long nanos) throws IOException {
+    synchronized (this) {
+      requireOpen();
+      synchronized (publicSelected) {
+        selecting = Thread.currentThread();
+        removeCancelled();
+        try {
+          return poll(nanos);
+        } catch (VerbsException e) {
+          throw Failures.of(e);
+        } finally {
+          selecting = null;
+          removeCancelled();
+        }
+      }
+    }
+  }
+
+  private void removeCancelled() {
+    Set<SelectionKey> cancelled = cancelledKeys();
+    synchronized (cancelled) {
+      for (SelectionKey key : cancelled) {
+        remove((EventKey) key);
+      }
+      cancelled.clear();
+    }
+  }
+
+  /** Polls until a channel is ready, the time has passed, or the selector is woken. */
+  private int poll(long nanos) {
+    long start = System.nanoTime();
+    try {
+      if (nanos != 0) {
+        begin();
+      }
+      long left = nanos;
+      while (true) {
+        int updated = pollOnce(left);
+        boolean woken = isWoken.getAndSet(false);
+        if (nanos != FOREVER) {
+          left = nanos - (System.nanoTime() - start);
+        }
+        // A channel that was ready also ends a selection if its key is selected already: as in the
+        // JDK, so that a program that left keys in the set finds them.
+        if (isReady || woken || left <= 0 || !isOpen()) {
+          return updated;
+        }
+        removeCancelled();
+      }
+    } finally {
+      if (nanos != 0) {
+        end();
+      }
+    }
+  }
+
+  private int pollOnce(long nanos) {
+    selection++;
+    examined.clear();
+    isReady = false;
+    for (EventKey key : ready) {
+      examine(key, 0);
+    }
+    ready.clear();
+    examineChanged();
+    int count = descriptors.await(isReady || isWoken.get() ? 0 : nanos);
+    isSignalled.set(false);
+    for (int i = 0; i < count; i++) {
+      EventKey key = byNumber.get(descriptors.number(i));
+      if (key != null) {
+        key.polled().readEvents(key);
+        examine(key, descriptors.events(i));
+      }
+    }
+    examineChanged();
+    int updated = 0;
+    for (EventKey key : examined) {
+      if (key.found() != 0) {
+        if (!key.polled().isReportedWhileReady()) {
+          ready.add(key);
+        }
+        updated += update(key, key.found()) ? 1 : 0;
+      }
+    }
+    return updated;
+  }
+
+  private void examineChanged() {
+    EventKey key = changed.poll();
+    while (key != null) {
+      key.dequeued();
+      examine(key, 0);
+      key = changed.poll();
+    }
+  }
+
+  /** Examines a channel, after events of its descriptor or without. */
+  private void examine(EventKey key, int events) {
+    int operations = 0;
+    if (key.isValid()) {
+      key.attach();
+      operations = key.polled().readyOperations(key.interest(), events);
+    }
+    isReady |= operations != 0;
+    if (key.found(operations, selection)) {
+      examined.add(key);
+    }
+  }
+
+  /** Updates the ready set of a key; returns whether it has changed. */
+  private boolean update(EventKey key, int operations) {
+    if (selected.add(key)) {
+      key.ready(operations);
+      return true;
+    }
+    int before = key.ready();
+    key.ready(before | operations);
+    return (operations & ~before) != 0;
+  }
+
+  @Override
+  public Selector wakeup() {
+    isWoken.set(true);
+    interrupt();
+    return this;
+  }
+
+  /** Makes a selection examine a channel, also one that waits now. */
+  void examine(EventKey key) {
+    examineNext(key);
+    if (selecting != null) {
+      interrupt();
+    }
+  }
+
+  /** Makes the next selection examine a channel. */
+  void examineNext(EventKey key) {
+    if (key.enqueue()) {
+      changed.add(key);
+    }
+  }
+
+  private void interrupt() {
+    if (isSignalled.compareAndSet(false, true)) {
+      synchronized (wakeLock) {
+        if (!isReleased) {
+          descriptors.wake();
+        }
+      }
+    }
+  }
+
+  @Override
+  protected void implCloseSelector() {
+    wakeup();
+    synchronized (this) {
+      synchronized (publicSelected) {
+        for (SelectionKey key : keys) {
+          remove((EventKey) key);
+        }
+        synchronized (wakeLock) {
+          isReleased = true;
+          descriptors.close();
+        }
+      }
+    }
+  }
+
+  /** A set from which elements can be removed, and to which none can be added. */
+  private static final class WithoutAdd extends AbstractSet<SelectionKey> {
+    private final Set<SelectionKey> set;
+
+    WithoutAdd(Set<SelectionKey> set) {
+      this.set = set;
+    }
+
+    @Override
+    public int size() {
+      return set.size();
+    }
+
+    @Override
+    public boolean contains(@Nullable Object key) {
+      return set.contains(key);
+    }
+
+    @Override
+    public boolean remove(@Nullable Object key) {
+      return set.remove(key);
+    }
+
+    @Override
+    public void clear() {
+      set.clear();
+    }
+
+    @Override
+    public Iterator<SelectionKey> iterator() {
+      return set.iterator();
+    }
+  }
+}

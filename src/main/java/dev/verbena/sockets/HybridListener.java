@@ -1,0 +1,369 @@
+package dev.verbena.sockets;
+
+import dev.verbena.internal.EpollSet;
+import dev.verbena.internal.Providers;
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.ProtocolFamily;
+import java.net.ServerSocket;
+import java.net.SocketAddress;
+import java.net.SocketOption;
+import java.net.SocketTimeoutException;
+import java.nio.channels.AlreadyBoundException;
+import java.nio.channels.AsynchronousCloseException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.NotYetBoundException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A server socket channel that accepts connections of RDMA, of TCP, or of both, which it decides
+ * when it is bound. It has a listener of each.
+ */
+final class HybridListener extends ServerSocketChannel implements PolledChannel, ListenerCalls {
+  /** How many ports of RDMA are tried until one is free for TCP, too. */
+  private static final int ATTEMPTS = 16;
+
+  private final SelectorProvider provider;
+  private final ServerSocketChannel tcp;
+  private final ListeningChannel rdma;
+  private final @Nullable ProtocolFamily family;
+  private final List<EventKey> keys = new CopyOnWriteArrayList<>();
+  private final JdkChannel polledTcp;
+  private final ServerSocket socket;
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** The listeners that are used. Both until one is bound; then those that are. */
+  private volatile List<ServerSocketChannel> used;
+
+  private volatile boolean isBound;
+
+  /** Held to accept. */
+  private final ReentrantLock acceptLock = new ReentrantLock();
+
+  /** In which a blocking accept waits for both listeners; guarded by the lock. */
+  private @Nullable Selector waiting;
+
+  HybridListener(
+      SelectorProvider provider, ServerSocketChannel tcp, @Nullable ProtocolFamily family) {
+    super(provider);
+    this.provider = provider;
+    this.tcp = tcp;
+    this.family = family;
+    rdma = new ListeningChannel(provider, family, keys);
+    polledTcp = new JdkChannel(tcp, keys);
+    used = List.of(tcp, rdma);
+    socket = ChannelServerSocket.of(this, this);
+  }
+
+  private void requireOpen() throws ClosedChannelException {
+    if (!isOpen()) {
+      throw new ClosedChannelException();
+    }
+  }
+
+  // Binding
+
+  @Override
+  public ServerSocketChannel bind(@Nullable SocketAddress address, int backlog) throws IOException {
+    lock.lock();
+    try {
+      requireOpen();
+      if (isBound) {
+        throw new AlreadyBoundException();
+      }
+      bindDecided(
+          address == null ? Addresses.wildcard() : Addresses.validated(address, family), backlog);
+      isBound = true;
+    } finally {
+      lock.unlock();
+    }
+    keys.forEach(EventKey::changed);
+    return this;
+  }
+
+  private void bindDecided(InetSocketAddress address, int backlog) throws IOException {
+    Rule rule = Rules.configured().of(address);
+    IOException failure = null;
+    switch (rule.transport()) {
+      case RDMA, RDMA_ONLY -> use(rdma.bind(address, backlog));
+      case TCP -> use(tcp.bind(address, backlog));
+      case BOTH -> failure = bindBoth(address, backlog);
+    }
+    String transports =
+        used.size() == 2 ? "RDMA and TCP" : used.getFirst().equals(rdma) ? "RDMA" : "TCP";
+    TransportLog.report("listener at", getLocalAddress(), transports, rule, failure);
+  }
+
+  /** Uses one listener; closes the other one. */
+  private void use(ServerSocketChannel only) throws IOException {
+    used = List.of(only);
+    (only.equals(tcp) ? rdma : tcp).close();
+  }
+
+  /** Binds those listeners that have the address; returns why it is not the one of RDMA. */
+  private @Nullable IOException bindBoth(InetSocketAddress address, int backlog)
+      throws IOException {
+    if (!Providers.mayReach(address)) {
+      use(tcp.bind(address, backlog));
+      return null;
+    }
+    try {
+      rdma.bind(address, backlog);
+    } catch (IOException e) {
+      if (Failures.isOfPort(e)) {
+        throw e;
+      }
+      use(tcp.bind(address, backlog));
+      return e;
+    }
+    if (Addresses.isOfThisHost(address.getAddress())) {
+      bindTcpToo(address, backlog);
+      for (ServerSocketChannel listener : used) {
+        listener.configureBlocking(false); // An accept waits for both.
+      }
+    } else {
+      use(rdma);
+    }
+    return null;
+  }
+
+  private void bindTcpToo(InetSocketAddress address, int backlog) throws IOException {
+    for (int attempt = 1; ; attempt++) {
+      int port = rdma.socket().getLocalPort();
+      try {
+        tcp.bind(new InetSocketAddress(address.getAddress(), port), backlog);
+        return;
+      } catch (BindException e) {
+        rdma.unbind();
+        if (address.getPort() != 0 || attempt == ATTEMPTS) {
+          throw e;
+        }
+      }
+      rdma.bind(address, backlog);
+    }
+  }
+
+  @Override
+  public @Nullable SocketAddress getLocalAddress() throws IOException {
+    requireOpen();
+    return used.getFirst().getLocalAddress();
+  }
+
+  @Override
+  public @Nullable InetSocketAddress localAddress() {
+    return (InetSocketAddress) used.getFirst().socket().getLocalSocketAddress();
+  }
+
+  // Accepting
+
+  @Override
+  public @Nullable SocketChannel accept() throws IOException {
+    return accept(SocketCalls.FOREVER);
+  }
+
+  @Override
+  public @Nullable SocketChannel accept(long nanos) throws IOException {
+    acceptLock.lock();
+    try {
+      requireOpen();
+      if (!isBound) {
+        throw new NotYetBoundException();
+      }
+      if (used.size() == 2) {
+        return isBlocking() ? awaitEither(nanos) : acceptEither();
+      }
+      return acceptOnly(nanos);
+    } finally {
+      acceptLock.unlock();
+    }
+  }
+
+  private @Nullable SocketChannel acceptOnly(long nanos) throws IOException {
+    ServerSocketChannel only = used.getFirst();
+    try {
+      if (only.equals(rdma)) {
+        return rdma.accept(nanos);
+      } else if (nanos == SocketCalls.FOREVER) {
+        return tcp.accept();
+      }
+      tcp.socket().setSoTimeout(SocketCalls.milliseconds(nanos));
+      return tcp.socket().accept().getChannel();
+    } finally {
+      if (!only.isOpen()) {
+        close();
+      }
+    }
+  }
+
+  private @Nullable SocketChannel acceptEither() throws IOException {
+    SocketChannel accepted = rdma.accept();
+    return accepted == null ? tcp.accept() : accepted;
+  }
+
+  private SocketChannel awaitEither(long nanos) throws IOException {
+    long start = System.nanoTime();
+    Selector selector = waiting();
+    while (true) {
+      if (Thread.currentThread().isInterrupted()) {
+        close();
+        throw new ClosedByInterruptException();
+      }
+      SocketChannel accepted = acceptUnlessClosed();
+      if (accepted != null) {
+        return accepted;
+      }
+      long left = nanos == SocketCalls.FOREVER ? nanos : nanos - (System.nanoTime() - start);
+      if (left <= 0) {
+        throw new SocketTimeoutException("Accept timed out");
+      }
+      try {
+        int _ =
+            nanos == SocketCalls.FOREVER
+                ? selector.select()
+                : selector.select(Math.max(1, TimeUnit.NANOSECONDS.toMillis(left)));
+        selector.selectedKeys().clear();
+      } catch (ClosedSelectorException e) {
+        throw closedMeanwhile(e);
+      }
+    }
+  }
+
+  private @Nullable SocketChannel acceptUnlessClosed() throws IOException {
+    try {
+      return acceptEither();
+    } catch (ClosedChannelException e) {
+      throw closedMeanwhile(e);
+    }
+  }
+
+  private static AsynchronousCloseException closedMeanwhile(Exception cause) {
+    AsynchronousCloseException closed = new AsynchronousCloseException();
+    closed.initCause(cause);
+    return closed;
+  }
+
+  /** Returns the selector in which to wait for both listeners, opened at the first wait. */
+  private Selector waiting() throws IOException {
+    lock.lock();
+    try {
+      requireOpen();
+      if (waiting == null) {
+        waiting = new EventSelector(provider);
+        for (ServerSocketChannel listener : used) {
+          listener.register(waiting, SelectionKey.OP_ACCEPT);
+        }
+      }
+      return waiting;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // State
+
+  @Override
+  protected void implCloseSelectableChannel() throws IOException {
+    keys.forEach(EventKey::attach); // Without the descriptor, before it is closed.
+    Selector selector;
+    lock.lock();
+    try {
+      selector = waiting;
+    } finally {
+      lock.unlock();
+    }
+    try (tcp;
+        rdma;
+        selector) {
+      // Closes the selector first, so that the descriptors of the others are closed.
+    }
+  }
+
+  @Override
+  protected void implConfigureBlocking(boolean block) throws IOException {
+    acceptLock.lock(); // An accept in progress ends first.
+    try {
+      requireOpen();
+      if (!isBound || used.size() == 1) {
+        for (ServerSocketChannel listener : used) {
+          listener.configureBlocking(block);
+        }
+      }
+    } finally {
+      acceptLock.unlock();
+    }
+  }
+
+  @Override
+  public <T> ServerSocketChannel setOption(SocketOption<T> name, T value) throws IOException {
+    EitherOptions.set(used, name, value);
+    return this;
+  }
+
+  @Override
+  public <T> T getOption(SocketOption<T> name) throws IOException {
+    return EitherOptions.get(used, name);
+  }
+
+  @Override
+  public Set<SocketOption<?>> supportedOptions() {
+    return EitherOptions.names(used);
+  }
+
+  @Override
+  public ServerSocket socket() {
+    return socket;
+  }
+
+  // Selection
+
+  @Override
+  public List<EventKey> keys() {
+    return keys;
+  }
+
+  @Override
+  public int descriptor() {
+    return isOpen() && isBound && used.contains(tcp) ? polledTcp.descriptor() : -1;
+  }
+
+  @Override
+  public int events(int operations) {
+    return (operations & SelectionKey.OP_ACCEPT) != 0 ? EpollSet.READABLE : 0;
+  }
+
+  @Override
+  public void readEvents(EventKey key) {}
+
+  @Override
+  public boolean isReportedWhileReady() {
+    return !used.contains(rdma);
+  }
+
+  @Override
+  public int readyOperations(int operations, int events) {
+    return (used.contains(rdma) ? rdma.readyOperations(operations, events) : 0)
+        | (used.contains(tcp) ? polledTcp.readyOperations(operations, events) : 0);
+  }
+
+  @Override
+  public void deregistered() {}
+
+  @Override
+  public String toString() {
+    String name = RdmaSelectorProvider.class.getPackageName() + ".HybridListener";
+    return isOpen() ? name + used : name + "[closed]";
+  }
+}

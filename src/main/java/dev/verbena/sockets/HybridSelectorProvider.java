@@ -1,0 +1,163 @@
+package dev.verbena.sockets;
+
+import java.io.IOException;
+import java.net.ProtocolFamily;
+import java.net.StandardProtocolFamily;
+import java.nio.channels.Channel;
+import java.nio.channels.DatagramChannel;
+import java.nio.channels.Pipe;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.AbstractSelector;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The selector provider for a whole JVM: each socket channel decides when it is bound or connected
+ * whether it is one over RDMA, as those of {@link RdmaSelectorProvider}, or one of the JDK over
+ * TCP. All other channels are those of the JDK, and a selector is for channels of all kinds.
+ *
+ * <pre>{@code
+ * java -Djava.nio.channels.spi.SelectorProvider=dev.verbena.sockets.HybridSelectorProvider
+ *     --add-exports java.base/sun.nio.ch=ALL-UNNAMED --enable-native-access=ALL-UNNAMED ...
+ * }</pre>
+ *
+ * <p>A connection is tried over RDMA if an RDMA device may reach the peer, and made over TCP if
+ * that fails: nobody listens there by RDMA, or the peer does not answer within the milliseconds of
+ * the property {@code dev.verbena.sockets.fallback} (5,000). A listener accepts connections of
+ * both, as far as its address has both. Rules change that: the property {@code
+ * dev.verbena.sockets.rules} has rules that are separated by semicolons, or {@code @} and the name
+ * of a file with a rule in each line. The first rule that matches the address and the port of the
+ * peer, or of the listener, counts:
+ *
+ * <pre>
+ * tcp *:5432
+ * rdma 10.0.0.0/8:9000-9999
+ * rdma-only [2001:db8::]/32
+ * both *
+ * </pre>
+ *
+ * <p>{@code rdma} is RDMA for listeners, and for connections as without a rule; {@code rdma-only}
+ * is never TCP. Each decision is logged at DEBUG by the logger {@code dev.verbena.sockets}, and is
+ * an event {@code dev.verbena.SocketTransport} of Flight Recorder.
+ *
+ * <p>Without {@code --add-exports}, opening a channel throws {@code UnsupportedOperationException}:
+ * the JDK does not publish its own provider and the descriptors of its channels.
+ *
+ * <p>Thread-safe. See rsocket(7).
+ */
+public final class HybridSelectorProvider extends SelectorProvider {
+  /** Creates a provider: for the system property {@code java.nio.channels.spi.SelectorProvider}. */
+  public HybridSelectorProvider() {}
+
+  private static SelectorProvider jdk() {
+    JdkChannels.requireDescriptors();
+    return JdkChannels.provider();
+  }
+
+  /**
+   * Opens a socket channel, which decides later.
+   *
+   * @throws IOException if the process has no more file descriptors
+   * @throws UnsupportedOperationException if the JVM was started without {@code --add-exports}
+   */
+  @Override
+  public SocketChannel openSocketChannel() throws IOException {
+    return new HybridChannel(this, jdk().openSocketChannel(), null);
+  }
+
+  /**
+   * Opens a socket channel of a protocol family. One of UNIX is the JDK's.
+   *
+   * @param family the protocol family
+   * @throws IOException if the process has no more file descriptors
+   * @throws UnsupportedOperationException if the JDK does not have the family; or as {@link
+   *     #openSocketChannel()}
+   */
+  @Override
+  public SocketChannel openSocketChannel(ProtocolFamily family) throws IOException {
+    SocketChannel tcp = jdk().openSocketChannel(Objects.requireNonNull(family, "family"));
+    return family == StandardProtocolFamily.UNIX ? tcp : new HybridChannel(this, tcp, family);
+  }
+
+  /**
+   * Opens a channel for listening, which decides when it is bound.
+   *
+   * @throws IOException if the process has no more file descriptors
+   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
+   */
+  @Override
+  public ServerSocketChannel openServerSocketChannel() throws IOException {
+    return new HybridListener(this, jdk().openServerSocketChannel(), null);
+  }
+
+  /**
+   * Opens a channel for listening of a protocol family. One of UNIX is the JDK's.
+   *
+   * @param family the protocol family
+   * @throws IOException if the process has no more file descriptors
+   * @throws UnsupportedOperationException if the JDK does not have the family; or as {@link
+   *     #openSocketChannel()}
+   */
+  @Override
+  public ServerSocketChannel openServerSocketChannel(ProtocolFamily family) throws IOException {
+    ServerSocketChannel tcp =
+        jdk().openServerSocketChannel(Objects.requireNonNull(family, "family"));
+    return family == StandardProtocolFamily.UNIX ? tcp : new HybridListener(this, tcp, family);
+  }
+
+  /**
+   * Opens a selector for channels of this provider and of the JDK: {@link
+   * RdmaSelectorProvider#openSelector}.
+   *
+   * @throws IOException if the process has no more file descriptors
+   */
+  @Override
+  public AbstractSelector openSelector() throws IOException {
+    return new EventSelector(this);
+  }
+
+  /**
+   * Opens a datagram channel of the JDK.
+   *
+   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
+   */
+  @Override
+  public DatagramChannel openDatagramChannel() throws IOException {
+    return jdk().openDatagramChannel();
+  }
+
+  /**
+   * Opens a datagram channel of the JDK, of a protocol family.
+   *
+   * @param family the protocol family
+   * @throws UnsupportedOperationException if the JDK does not have the family; or as {@link
+   *     #openSocketChannel()}
+   */
+  @Override
+  public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
+    return jdk().openDatagramChannel(Objects.requireNonNull(family, "family"));
+  }
+
+  /**
+   * Opens a pipe of the JDK.
+   *
+   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
+   */
+  @Override
+  public Pipe openPipe() throws IOException {
+    return jdk().openPipe();
+  }
+
+  /**
+   * Returns the channel that this JVM was started with, one of the JDK.
+   *
+   * @return the channel, or null if there is none
+   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
+   */
+  @Override
+  public @Nullable Channel inheritedChannel() throws IOException {
+    return jdk().inheritedChannel();
+  }
+}

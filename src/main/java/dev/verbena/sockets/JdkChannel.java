@@ -1,0 +1,74 @@
+package dev.verbena.sockets;
+
+import dev.verbena.internal.EpollSet;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A channel of the JDK, as selectors of this package wait for it: by its descriptor. */
+final class JdkChannel implements PolledChannel {
+  private static final int READS = SelectionKey.OP_READ | SelectionKey.OP_ACCEPT;
+  private static final int WRITES = SelectionKey.OP_WRITE | SelectionKey.OP_CONNECT;
+
+  private final SelectableChannel channel;
+  private final List<EventKey> keys;
+
+  JdkChannel(SelectableChannel channel) {
+    this(channel, new ArrayList<>(1));
+  }
+
+  /** Makes one whose keys are those of another channel. */
+  JdkChannel(SelectableChannel channel, List<EventKey> keys) {
+    this.channel = channel;
+    this.keys = keys;
+  }
+
+  @Override
+  public List<EventKey> keys() {
+    return keys;
+  }
+
+  @Override
+  public int descriptor() {
+    return JdkChannels.descriptor(channel);
+  }
+
+  @Override
+  public int events(int operations) {
+    return ((operations & READS) != 0 ? EpollSet.READABLE : 0)
+        | ((operations & WRITES) != 0 ? EpollSet.WRITABLE : 0);
+  }
+
+  @Override
+  public void readEvents(EventKey key) {
+    // The kernel reports the descriptor as long as it is ready.
+  }
+
+  @Override
+  public boolean isReportedWhileReady() {
+    return true;
+  }
+
+  @Override
+  public int readyOperations(int operations, int events) {
+    int possible = operations;
+    if (channel instanceof SocketChannel socket) {
+      possible &= socket.isConnected() ? ~SelectionKey.OP_CONNECT : SelectionKey.OP_CONNECT;
+    }
+    if ((events & ~(EpollSet.READABLE | EpollSet.WRITABLE)) != 0) {
+      return possible; // Each of them returns or throws at once.
+    }
+    return possible
+        & (((events & EpollSet.READABLE) != 0 ? READS : 0)
+            | ((events & EpollSet.WRITABLE) != 0 ? WRITES : 0));
+  }
+
+  @Override
+  public void deregistered() {
+    if (!channel.isOpen() && !channel.isRegistered()) {
+      JdkChannels.kill(channel);
+    }
+  }
+}

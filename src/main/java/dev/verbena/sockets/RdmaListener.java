@@ -1,0 +1,198 @@
+package dev.verbena.sockets;
+
+import dev.verbena.RdmaException;
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.EventType;
+import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.Provider;
+import dev.verbena.internal.Providers;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/** A listener of RDMA CM: accepts the requests of rsockets. */
+final class RdmaListener {
+  private static final System.Logger LOG = System.getLogger("dev.verbena.sockets");
+
+  /** More requests than these are rejected. */
+  private static final int MOST_WAITING = 1024;
+
+  private final Provider provider;
+  private final CmEvents events;
+  private final ConnectionId id;
+  private final int backlog;
+  private final Sizes sizes;
+
+  /** Told when a connection can be accepted. */
+  private final Runnable changed;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition change = lock.newCondition();
+
+  // Guarded by the lock.
+  private final Set<RdmaConnection> pending = new HashSet<>();
+  private final Queue<RdmaConnection> established = new ArrayDeque<>();
+
+  /** The requests beyond the backlog, whose peers wait, as those of TCP do. */
+  private final Queue<ConnectionEvent> waiting = new ArrayDeque<>();
+
+  private boolean isClosed;
+
+  private RdmaListener(InetSocketAddress local, int backlog, Sizes sizes, Runnable changed) {
+    this.provider = Providers.reaching(local);
+    this.backlog = backlog;
+    this.sizes = sizes;
+    this.changed = changed;
+    events = CmEvents.open(provider, this::receive);
+    ConnectionId created = null;
+    try {
+      created = events.createId();
+      created.bind(local);
+      created.listen(MOST_WAITING); // The kernel rejects what exceeds its backlog.
+    } catch (Throwable t) {
+      AfterFailure.close(t, events::close);
+      throw t;
+    }
+    id = created;
+  }
+
+  /** Listens at a local address. */
+  static RdmaListener open(InetSocketAddress local, int backlog, Sizes sizes, Runnable changed)
+      throws IOException {
+    try {
+      return new RdmaListener(local, backlog, sizes, changed);
+    } catch (RdmaException e) {
+      throw Failures.ofBind(e, local);
+    }
+  }
+
+  InetSocketAddress localAddress() {
+    return id.localAddress().orElseThrow();
+  }
+
+  private void receive(ConnectionEvent event) {
+    if (event.type() != EventType.CONNECT_REQUEST) {
+      return;
+    }
+    lock.lock();
+    try {
+      if (isClosed || waiting.size() == MOST_WAITING) {
+        reject(event);
+      } else {
+        waiting.add(event);
+        acceptWaiting();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Accepts requests until there are as many connections as the backlog. */
+  private void acceptWaiting() {
+    while (!waiting.isEmpty() && pending.size() + established.size() < backlog) {
+      ConnectionEvent event = waiting.remove();
+      try {
+        pending.add(RdmaConnection.accept(provider, event, sizes, this::finished));
+      } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        LOG.log(System.Logger.Level.DEBUG, "a connection request was rejected", e);
+        reject(event);
+      }
+    }
+  }
+
+  private static void reject(ConnectionEvent event) {
+    ConnectionId request = event.id();
+    if (request.isOpen()) {
+      try {
+        request.reject();
+      } finally {
+        request.close();
+      }
+    }
+  }
+
+  private void finished(RdmaConnection connection) {
+    boolean isNew;
+    lock.lock();
+    try {
+      isNew = pending.remove(connection);
+      if (isNew && connection.isEstablished() && !isClosed) {
+        established.add(connection);
+        change.signal();
+      } else if (isNew) {
+        var _ = connection.close(0);
+        acceptWaiting();
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (isNew) {
+      changed.run();
+    }
+  }
+
+  /** Returns the next connection, or null. */
+  @Nullable RdmaConnection accept() {
+    lock.lock();
+    try {
+      RdmaConnection next = established.poll();
+      if (next != null && !isClosed) {
+        acceptWaiting();
+      }
+      return next;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  boolean isAcceptable() {
+    lock.lock();
+    try {
+      return !established.isEmpty();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits until there is a connection, the time is over, for the close or an interrupt. */
+  void await(long nanos) {
+    long left = nanos;
+    lock.lock();
+    try {
+      while (established.isEmpty() && !isClosed && left > 0) {
+        left = change.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends the listening; connections that nobody has accepted are closed. */
+  void close() {
+    lock.lock();
+    try {
+      isClosed = true;
+      change.signalAll();
+      established.addAll(pending);
+      for (RdmaConnection connection : established) {
+        var _ = connection.close(0);
+      }
+      pending.clear();
+      waiting.forEach(RdmaListener::reject);
+      waiting.clear();
+      established.clear();
+    } finally {
+      lock.unlock();
+    }
+    events.close();
+  }
+}

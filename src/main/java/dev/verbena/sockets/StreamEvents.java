@@ -1,0 +1,141 @@
+package dev.verbena.sockets;
+
+import dev.verbena.internal.Readiness;
+import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionQueue;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The completion events of a stream, and the threads that wait for them. One thread waits for the
+ * descriptor, the others for that thread. All methods are called with the lock of the stream held
+ * once, but for {@link #wake} and {@link #stop}.
+ */
+final class StreamEvents implements AutoCloseable {
+  private final CompletionChannel channel;
+  private final CompletionQueue sends;
+  private final CompletionQueue receives;
+  private final int descriptor;
+  private final ReentrantLock lock;
+  private final Condition changed;
+  private Readiness readiness;
+  private boolean isReceiveArmed;
+  private boolean isSendArmed;
+  private boolean isDescriptorAwaited;
+  private boolean isStopped;
+
+  StreamEvents(
+      CompletionChannel channel,
+      CompletionQueue sends,
+      CompletionQueue receives,
+      ReentrantLock lock) {
+    this.channel = channel;
+    this.sends = sends;
+    this.receives = receives;
+    this.lock = lock;
+    changed = lock.newCondition();
+    descriptor = channel.descriptor();
+    readiness = Readiness.of(descriptor);
+  }
+
+  /** Returns the descriptor that is readable when a queue has an event. */
+  int descriptor() {
+    return descriptor;
+  }
+
+  /**
+   * Requests an event of the receives, and one of the sends if that is wanted.
+   *
+   * @return whether a queue was not armed before, and must be polled again
+   */
+  boolean arm(boolean withSends) {
+    boolean isNew = false;
+    if (!isReceiveArmed) {
+      receives.requestNotification();
+      isReceiveArmed = true;
+      isNew = true;
+    }
+    if (withSends && !isSendArmed) {
+      sends.requestNotification();
+      isSendArmed = true;
+      isNew = true;
+    }
+    return isNew;
+  }
+
+  /** Reads the events that are there. */
+  void read() {
+    CompletionQueue queue = channel.poll();
+    while (queue != null) {
+      isReceiveArmed &= !queue.equals(receives);
+      isSendArmed &= !queue.equals(sends);
+      queue = channel.poll();
+    }
+  }
+
+  /** Waits once for an event, a signal of another thread, or a time. */
+  @SuppressWarnings("WaitNotInLoop") // The caller examines the stream again.
+  void await(long nanos) throws InterruptedException {
+    if (isDescriptorAwaited) {
+      long _ = changed.awaitNanos(nanos);
+      return;
+    }
+    isDescriptorAwaited = true;
+    Readiness file = readiness;
+    lock.unlock();
+    try {
+      boolean _ = file.await(nanos);
+    } finally {
+      lock.lock();
+      isDescriptorAwaited = false;
+      signal();
+      if (!isStopped) {
+        read();
+      }
+    }
+  }
+
+  /** Runs an action once, in a thread of its own, when a queue has an event. */
+  void whenReadable(Runnable action) {
+    readiness.whenReadable(action);
+  }
+
+  /** Makes the threads that wait for another thread examine the stream again. */
+  void signal() {
+    changed.signalAll();
+  }
+
+  /** Makes all threads that wait examine the stream again. The lock is not held. */
+  void wake() {
+    Readiness old;
+    lock.lock();
+    try {
+      signal();
+      if (!isDescriptorAwaited || isStopped) {
+        return;
+      }
+      old = readiness;
+      readiness = Readiness.of(descriptor);
+    } finally {
+      lock.unlock();
+    }
+    old.close();
+  }
+
+  /** Ends all waits, before the queues are destroyed. The lock is not held. */
+  void stop() {
+    lock.lock();
+    try {
+      isStopped = true;
+      signal();
+    } finally {
+      lock.unlock();
+    }
+    readiness.close();
+  }
+
+  @Override
+  public void close() {
+    channel.close();
+  }
+}

@@ -1,0 +1,85 @@
+package dev.verbena.soft.device;
+
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.engine.Timer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * The completions that wait before they are in their queue, by {@link Delays}. Those of a send
+ * queue or of a receive queue keep their order; others pass them. Those that are due at the same
+ * time arrive together, with one event.
+ */
+final class LateCompletions extends Timer {
+  private record Late(Completion completion, boolean solicited, long due) {
+    boolean isOfStream(Completion other) {
+      return Objects.equals(completion.owner, other.owner)
+          && isReceive(completion) == isReceive(other);
+    }
+  }
+
+  private final SoftCompletionQueue queue;
+  private final Delays delays;
+  private final List<Late> waiting = new ArrayList<>();
+
+  LateCompletions(SoftCompletionQueue queue, Delays delays) {
+    super(queue.device.engine.timers());
+    this.queue = queue;
+    this.delays = delays;
+  }
+
+  private static boolean isReceive(Completion completion) {
+    return (completion.opcode & rdma_h.IBV_WC_RECV()) != 0;
+  }
+
+  /** Keeps a copy of a completion for some time; false if it is to be added to the queue now. */
+  boolean keep(Completion completion, boolean solicited) {
+    if (waiting.isEmpty() && !delays.isOn()) {
+      return false;
+    }
+    long now = queue.device.engine.now();
+    long due = now + delays.completion();
+    boolean follows = false; // Also one that is due, and which the timer has not added yet.
+    for (Late late : waiting) {
+      if (late.isOfStream(completion)) {
+        follows = true;
+        due = Math.max(due, late.due);
+      }
+    }
+    if (due == now && !follows) {
+      return false;
+    }
+    Completion copy = new Completion();
+    copy.copyOf(completion);
+    waiting.add(new Late(copy, solicited, due));
+    if (!isRunning()) {
+      start(due);
+    }
+    return true;
+  }
+
+  /** Adds all that wait: the first is due, the others come early rather than late. */
+  @Override
+  public void expired() {
+    List<Late> due = List.copyOf(waiting);
+    waiting.clear();
+    boolean event = false;
+    for (Late late : due) {
+      event |= queue.enqueue(late.completion, late.solicited);
+    }
+    if (event) {
+      queue.announce();
+    }
+  }
+
+  /** Discards those of a queue pair that is reset or destroyed. */
+  void forget(Object owner) {
+    for (Late late : waiting) {
+      if (owner.equals(late.completion.owner)) {
+        late.completion.freeSlot();
+      }
+    }
+    waiting.removeIf(late -> owner.equals(late.completion.owner));
+  }
+}

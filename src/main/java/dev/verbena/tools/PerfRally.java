@@ -1,0 +1,148 @@
+package dev.verbena.tools;
+
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.IntConsumer;
+import org.HdrHistogram.Histogram;
+
+/**
+ * Single operations of an end, of all sizes of its task. The time of an operation is what
+ * perftest's programs report: half of a round trip for send, and for write if both ends poll their
+ * memory; until the completion for the others.
+ */
+final class PerfRally {
+  private final PerfEnd end;
+  private final PerfTask task;
+  private int completed;
+
+  PerfRally(PerfEnd end) {
+    this.end = end;
+    task = end.task();
+  }
+
+  /** The end with the last completion notifies the other: the server if it answers. */
+  void serve() throws IOException, InterruptedException {
+    if (!task.isAnswered()) {
+      end.awaitLeave();
+      return;
+    }
+    if (task.plan().polled()) {
+      answerWrites();
+    } else {
+      answerSends();
+    }
+    end.leave();
+  }
+
+  private void answerWrites() throws InterruptedException {
+    for (int size : task.sizes()) {
+      PolledWrites writes = new PolledWrites(end, size);
+      for (int i = 0; i < task.total(); i++) {
+        writes.await(completed);
+        writes.post(completed);
+        end.await(1);
+        completed++;
+        end.completed(completed);
+      }
+    }
+  }
+
+  private void answerSends() throws InterruptedException {
+    ReceiveList receive = end.receives(1);
+    int left = task.total() * task.sizes().size();
+    end.await(1);
+    for (int size : task.sizes()) {
+      SendList answer = end.requests(1, size, 0);
+      for (int i = 0; i < task.total(); i++) {
+        end.link().post(receive);
+        end.link().post(answer);
+        left--;
+        end.await(left > 0 ? 2 : 1);
+        completed++;
+        end.completed(completed);
+      }
+    }
+  }
+
+  /**
+   * Measures.
+   *
+   * @param pace when operations begin
+   * @param progress is told how many operations have completed
+   * @return the times in nanoseconds, by size
+   */
+  Map<Integer, Histogram> measure(Pace pace, IntConsumer progress)
+      throws IOException, InterruptedException {
+    Map<Integer, Histogram> bySize = new LinkedHashMap<>();
+    for (int size : task.sizes()) {
+      bySize.put(size, measure(size, pace, progress));
+    }
+    if (task.isAnswered()) {
+      end.awaitLeave();
+    } else {
+      end.leave();
+    }
+    return bySize;
+  }
+
+  /** Whether the time is that of half a round trip: at a fixed rate it contains a delay, too. */
+  static boolean isHalved(PerfTask task, Pace pace) {
+    return task.isAnswered() && !pace.isFixed();
+  }
+
+  private Histogram measure(int size, Pace pace, IntConsumer progress) throws InterruptedException {
+    Histogram times = new Histogram(3);
+    Timed operation = task.plan().polled() ? writes(size) : requests(size);
+    int parts = isHalved(task, pace) ? 2 : 1;
+    for (int i = 0; i < task.total(); i++) {
+      if (i == task.warmUp()) {
+        pace.begin();
+      }
+      long start = i < task.warmUp() ? 0 : pace.next();
+      long nanos = operation.run() - start;
+      if (i >= task.warmUp()) {
+        times.recordValue(nanos / parts);
+      }
+      completed++;
+      end.completed(completed);
+      progress.accept(completed);
+    }
+    return times;
+  }
+
+  /** Performs an operation, and returns the time at which it ended. */
+  private interface Timed {
+    long run() throws InterruptedException;
+  }
+
+  private Timed writes(int size) {
+    PolledWrites writes = new PolledWrites(end, size);
+    return () -> {
+      writes.post(completed);
+      writes.await(completed);
+      long now = System.nanoTime();
+      // The server may disconnect after its last write, and flush what is not acknowledged yet.
+      if (completed + 1 < task.total() * task.sizes().size()) {
+        end.await(1);
+      }
+      return now;
+    };
+  }
+
+  private Timed requests(int size) {
+    SendList request = end.requests(1, size, 0);
+    ReceiveList receive = end.receives(1);
+    return () -> {
+      end.link().post(request);
+      end.await(task.isAnswered() ? 2 : 1);
+      long now = System.nanoTime();
+      if (task.isAnswered()) {
+        end.link().post(receive);
+      }
+      return now;
+    };
+  }
+}

@@ -1,0 +1,133 @@
+package dev.verbena.tools.output;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+
+/**
+ * Lines over two axes, as SVG.
+ *
+ * @param title the title
+ * @param across the horizontal axis
+ * @param up the vertical axis
+ * @param lines the lines
+ */
+public record Chart(String title, Axis across, Axis up, List<Line> lines) {
+  private static final int WIDTH = 720;
+  private static final int HEIGHT = 400;
+  private static final int MARGIN = 70;
+  private static final List<String> COLORS =
+      List.of("#0a6", "#c60", "#26c", "#a2a", "#666", "#b00", "#088");
+
+  /**
+   * A line.
+   *
+   * @param name its name; empty if it is the only one
+   * @param points pairs of numbers, by rising first number
+   */
+  public record Line(String name, List<double[]> points) {}
+
+  /** Returns a chart of one line, with axes that fit it. */
+  public static Chart of(String title, String across, String up, List<double[]> points) {
+    return new Chart(
+        title,
+        Axis.of(across, points.stream().mapToDouble(point -> point[0]).toArray()),
+        Axis.of(up, points.stream().mapToDouble(point -> point[1]).toArray()),
+        List.of(new Line("", points)));
+  }
+
+  /** Returns a chart of lines over sizes of messages. */
+  public static Chart bySize(String title, String up, List<Line> lines) {
+    double[] sizes = numbers(lines, 0);
+    double[] values = numbers(lines, 1);
+    return new Chart(
+        title,
+        Axis.ofSizes(
+            "size of a message",
+            Arrays.stream(sizes).min().orElse(1),
+            Arrays.stream(sizes).max().orElse(1)),
+        Axis.of(up, values),
+        lines);
+  }
+
+  private static double[] numbers(List<Line> lines, int index) {
+    return lines.stream()
+        .flatMap(line -> line.points().stream())
+        .mapToDouble(point -> point[index])
+        .toArray();
+  }
+
+  public String svg() {
+    StringBuilder svg = new StringBuilder();
+    svg.append(
+        """
+        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
+        <rect width="100%%" height="100%%" fill="white"/>
+        """
+            .formatted(WIDTH, HEIGHT));
+    text(svg, WIDTH / 2.0, 24, "middle", title);
+    text(svg, WIDTH / 2.0, HEIGHT - 12, "middle", across.name());
+    text(svg, 10, MARGIN - 16, "start", up.name());
+    for (double mark : up.marks()) {
+      svg.append(
+          String.format(
+              Locale.ROOT,
+              "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>%n",
+              MARGIN,
+              y(mark),
+              WIDTH - MARGIN / 2));
+      text(svg, MARGIN - 8, y(mark) + 4, "end", up.label(mark));
+    }
+    for (double mark : across.marks()) {
+      text(svg, x(mark), HEIGHT - MARGIN + 20, "middle", across.label(mark));
+    }
+    for (int i = 0; i < lines.size(); i++) {
+      line(svg, lines.get(i), COLORS.get(i % COLORS.size()), i);
+    }
+    return svg.append("</svg>\n").toString();
+  }
+
+  private void line(StringBuilder svg, Line line, String color, int number) {
+    svg.append("<polyline fill=\"none\" stroke=\"")
+        .append(color)
+        .append("\" stroke-width=\"2\" points=\"")
+        .append(
+            line.points().stream()
+                .map(p -> String.format(Locale.ROOT, "%.1f,%.1f", x(p[0]), y(p[1])))
+                .collect(Collectors.joining(" ")))
+        .append("\"/>\n");
+    if (!line.name().isEmpty()) {
+      double top = MARGIN - 16;
+      double left = MARGIN + 130 + 95.0 * number;
+      svg.append(
+          String.format(
+              Locale.ROOT,
+              "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"3\"/>%n",
+              left,
+              top - 4,
+              color));
+      text(svg, left + 24, top, "start", line.name());
+    }
+  }
+
+  private double x(double value) {
+    return MARGIN + across.fraction(value) * (WIDTH - 1.5 * MARGIN);
+  }
+
+  private double y(double value) {
+    return HEIGHT - MARGIN - up.fraction(value) * (HEIGHT - 2 * MARGIN);
+  }
+
+  private static void text(StringBuilder svg, double x, double y, String anchor, String text) {
+    String escaped = text.replace("&", "&amp;").replace("<", "&lt;");
+    svg.append(
+        String.format(
+            Locale.ROOT,
+            "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>%n",
+            x,
+            y,
+            anchor,
+            escaped));
+  }
+}

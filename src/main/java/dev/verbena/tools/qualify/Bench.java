@@ -1,0 +1,182 @@
+package dev.verbena.tools.qualify;
+
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AckTimeout;
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.AddressVector;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.GidChoice;
+import dev.verbena.verbs.GlobalRoute;
+import dev.verbena.verbs.LinkLayer;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.Port;
+import dev.verbena.verbs.PortState;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.ReceiveQueue;
+import dev.verbena.verbs.SendList;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.TimeoutException;
+
+/** What a trial uses: a device, opened, with memory, and two queue pairs of it that it connects. */
+final class Bench implements AutoCloseable {
+  /** The bytes of the memory; the second half is the peer's. */
+  static final int SIZE = 8192;
+
+  static final int HALF = SIZE / 2;
+
+  private static final Duration LIMIT = Duration.ofSeconds(5);
+  private static final AckTimeout ACK_TIMEOUT = AckTimeout.atLeast(Duration.ofMillis(200));
+
+  final Context context;
+  final ProtectionDomain domain;
+  final CompletionQueue completions;
+  final CompletionQueue peerCompletions;
+  final MemoryRegion memory;
+  final Port port;
+  private final Arena arena = Arena.ofShared();
+
+  Bench(Device device) {
+    context = device.open();
+    try {
+      domain = context.allocateProtectionDomain();
+      completions = context.createCompletionQueue(64);
+      peerCompletions = context.createCompletionQueue(64);
+      memory =
+          domain.registerMemory(
+              page(SIZE),
+              AccessFlag.LOCAL_WRITE,
+              AccessFlag.REMOTE_WRITE,
+              AccessFlag.REMOTE_READ,
+              AccessFlag.REMOTE_ATOMIC);
+      port =
+          context.ports().stream()
+              .filter(candidate -> candidate.attributes().state() == PortState.ACTIVE)
+              .findFirst()
+              .orElseGet(() -> context.port(1));
+    } catch (Throwable t) {
+      context.close();
+      throw t;
+    }
+  }
+
+  MemorySegment page(long size) {
+    return arena.allocate(size, 4096);
+  }
+
+  QueuePairBuilder builder(QueuePairType type) {
+    return domain.queuePair(type).completions(completions).capacity(QueuePairCapacity.of(16));
+  }
+
+  QueuePairBuilder peerBuilder(QueuePairType type) {
+    return builder(type).completions(peerCompletions);
+  }
+
+  /** Connects two queue pairs; the first sends only a few times to a peer that does not answer. */
+  void connect(QueuePair queuePair, QueuePair peer) {
+    queuePair.setup().port(port.number()).ackTimeout(ACK_TIMEOUT).retryCount(3).rnrRetryCount(1);
+    peer.setup().port(port.number()).ackTimeout(ACK_TIMEOUT);
+    var address = peer.localAddress();
+    peer.connect(queuePair.localAddress());
+    queuePair.connect(address);
+  }
+
+  /** Two connected queue pairs. */
+  record Pair(QueuePair queuePair, QueuePair peer) {}
+
+  Pair pair(QueuePairType type) {
+    return connected(builder(type).create(), peerBuilder(type).create());
+  }
+
+  Pair connected(QueuePair queuePair, QueuePair peer) {
+    connect(queuePair, peer);
+    return new Pair(queuePair, peer);
+  }
+
+  QueuePair datagramQueuePair(CompletionQueue queue) {
+    QueuePair queuePair = builder(QueuePairType.UD).completions(queue).create();
+    queuePair.setup().port(port.number());
+    queuePair.activate();
+    return queuePair;
+  }
+
+  /** Returns an address handle for this port. */
+  AddressHandle toItself() {
+    if (port.attributes().linkLayer() == LinkLayer.INFINIBAND) {
+      return domain.createAddressHandle(
+          AddressVector.local(port.number(), port.attributes().lid()));
+    }
+    GidChoice gid = port.chooseGid();
+    return domain.createAddressHandle(
+        AddressVector.global(port.number(), new GlobalRoute(gid.gid(), gid.index())));
+  }
+
+  void receive(ReceiveQueue queue, long length) {
+    ReceiveList list = new ReceiveList(1, 1);
+    list.local(0, memory, HALF, length);
+    require(queue.post(list) == 1, "the receive queue is full");
+  }
+
+  void post(QueuePair queuePair, SendList list) {
+    require(queuePair.post(list) == list.size(), "the send queue is full");
+  }
+
+  /** Posts requests of which the last is signaled, and waits for its completion. */
+  Completions run(QueuePair queuePair, SendList list) throws Exception {
+    post(queuePair, list);
+    return success(completions);
+  }
+
+  Completions success(CompletionQueue queue) throws Exception {
+    return completion(queue, CompletionStatus.SUCCESS);
+  }
+
+  /** Waits for one completion, which must have this status. */
+  Completions completion(CompletionQueue queue, CompletionStatus expected) throws Exception {
+    Completions one = new Completions(1);
+    long start = System.nanoTime();
+    while (queue.poll(one) == 0) {
+      if (System.nanoTime() - start > LIMIT.toNanos()) {
+        throw new TimeoutException("no completion within " + LIMIT.toSeconds() + " s");
+      }
+      Thread.onSpinWait();
+    }
+    require(one.status(0) == expected, "status " + one.status(0) + " in place of " + expected);
+    return one;
+  }
+
+  /** Fills both halves of the memory with different bytes. */
+  void fill() {
+    memory.memory().asSlice(0, HALF).fill((byte) 0x5a);
+    memory.memory().asSlice(HALF).fill((byte) 0);
+  }
+
+  /** Requires that bytes of the first half have arrived in the second. */
+  void requireArrived(long offset, long length) {
+    MemorySegment sent = memory.memory().asSlice(0, length);
+    MemorySegment arrived = memory.memory().asSlice(HALF + offset, length);
+    require(sent.mismatch(arrived) < 0, "the data that arrived differs from what was sent");
+  }
+
+  static void require(boolean condition, String otherwise) {
+    if (!condition) {
+      throw new DifferenceException(otherwise);
+    }
+  }
+
+  @Override
+  public void close() {
+    context.close();
+    arena.close();
+  }
+}

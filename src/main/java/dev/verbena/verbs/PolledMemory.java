@@ -1,0 +1,233 @@
+package dev.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Access to the memory of a region that a device or a peer reads and writes at the same time, for
+ * programs that poll memory instead of a completion queue.
+ *
+ * <p>The receiver of an RDMA write waits for a number that the peer writes after the data:
+ *
+ * {@snippet :
+ * PolledMemory memory = new PolledMemory(region);
+ * while (!memory.awaitLong(flagOffset, expected, Duration.ofSeconds(1))) {
+ *   // Nothing arrived within a second: look whether the connection still exists.
+ * }
+ * // Plain reads of region.memory() see what the peer wrote before the number.
+ * memory.putLongRelease(consumedOffset, expected); // The peer reads this by RDMA read.
+ * }
+ *
+ * <p>A read has acquire mode, a write release mode ({@link VarHandle}). Numbers have the byte order
+ * of this machine. No method allocates. What the modes order, and what RDMA orders, is described in
+ * {@code docs/memory-model.md}.
+ *
+ * <p>Several threads may use it. It needs no closing: once the region is closed, all methods throw
+ * {@link IllegalStateException}.
+ */
+public final class PolledMemory {
+  private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle().withInvokeExactBehavior();
+  private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle().withInvokeExactBehavior();
+
+  /** Between two looks at the time; a few microseconds. */
+  private static final int SPINS = 64;
+
+  /** The time after which a waiting thread lets others run. */
+  private static final long SPIN_NANOS = 50_000;
+
+  private final MemoryRegion region;
+
+  /**
+   * Creates access to the memory of a region.
+   *
+   * @param region the region
+   * @throws IllegalStateException if the region is closed, or its memory is not of this process
+   */
+  public PolledMemory(MemoryRegion region) {
+    if (region.memory().byteSize() != region.length()) {
+      throw new IllegalStateException("the memory of " + region + " is not of this process");
+    }
+    this.region = region;
+  }
+
+  /**
+   * Reads a number with acquire mode: later reads of this thread see what was written before it.
+   *
+   * @param offset the offset in the region; the address must be a multiple of 8
+   * @return the number
+   * @throws IndexOutOfBoundsException if it is not inside the region
+   * @throws IllegalArgumentException if the address is not a multiple of 8
+   * @throws IllegalStateException if the region, or the arena of its memory, is closed
+   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   */
+  public long getLongAcquire(long offset) {
+    MemorySegment memory = memory(offset, Long.BYTES);
+    requireAligned(memory, offset);
+    return (long) LONG.getAcquire(memory, offset);
+  }
+
+  /**
+   * Reads a byte with acquire mode: later reads of this thread see what was written before it.
+   *
+   * @param offset the offset in the region
+   * @return the byte
+   * @throws IndexOutOfBoundsException if it is not inside the region
+   * @throws IllegalStateException if the region, or the arena of its memory, is closed
+   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   */
+  public byte getByteAcquire(long offset) {
+    return (byte) BYTE.getAcquire(memory(offset, Byte.BYTES), offset);
+  }
+
+  /**
+   * Writes a number with release mode: who sees it also sees what this thread wrote before.
+   *
+   * @param offset the offset in the region; the address must be a multiple of 8
+   * @param value the number
+   * @throws IndexOutOfBoundsException if it is not inside the region
+   * @throws IllegalArgumentException if the address is not a multiple of 8, or the memory is
+   *     read-only
+   * @throws IllegalStateException if the region, or the arena of its memory, is closed
+   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   */
+  public void putLongRelease(long offset, long value) {
+    MemorySegment memory = writable(offset, Long.BYTES);
+    requireAligned(memory, offset);
+    LONG.setRelease(memory, offset, value);
+  }
+
+  /**
+   * Writes a byte with release mode: who sees it also sees what this thread wrote before.
+   *
+   * @param offset the offset in the region
+   * @param value the byte
+   * @throws IndexOutOfBoundsException if it is not inside the region
+   * @throws IllegalArgumentException if the memory is read-only
+   * @throws IllegalStateException if the region, or the arena of its memory, is closed
+   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   */
+  public void putByteRelease(long offset, byte value) {
+    BYTE.setRelease(writable(offset, Byte.BYTES), offset, value);
+  }
+
+  /**
+   * Waits until a number has a value: reads it again and again, and after some time lets other
+   * threads run between two reads. A value that is there for a moment only may be missed.
+   *
+   * @param offset the offset in the region; the address must be a multiple of 8
+   * @param expected the value
+   * @param timeout the maximum time to wait; a negative time is the same as zero
+   * @return whether the number has the value; false if the timeout elapsed
+   * @throws InterruptedException if the thread is interrupted; a value that is there is returned
+   *     before
+   * @throws IndexOutOfBoundsException if the number is not inside the region
+   * @throws IllegalArgumentException if the address is not a multiple of 8
+   * @throws IllegalStateException if the region, or the arena of its memory, is closed, also during
+   *     the wait
+   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   */
+  public boolean awaitLong(long offset, long expected, Duration timeout)
+      throws InterruptedException {
+    Objects.requireNonNull(timeout, "timeout");
+    if (getLongAcquire(offset) == expected) {
+      return true;
+    }
+    long start = System.nanoTime();
+    do {
+      for (int i = 0; i < SPINS; i++) {
+        Thread.onSpinWait();
+        if (getLongAcquire(offset) == expected) {
+          return true;
+        }
+      }
+    } while (isTimeLeft(start, timeout));
+    return false;
+  }
+
+  /**
+   * Waits until a byte has a value, as {@link #awaitLong} does for a number.
+   *
+   * @param offset the offset in the region
+   * @param expected the value
+   * @param timeout the maximum time to wait; a negative time is the same as zero
+   * @return whether the byte has the value; false if the timeout elapsed
+   * @throws InterruptedException if the thread is interrupted; a value that is there is returned
+   *     before
+   * @throws IndexOutOfBoundsException if the byte is not inside the region
+   * @throws IllegalStateException if the region, or the arena of its memory, is closed, also during
+   *     the wait
+   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   */
+  public boolean awaitByte(long offset, byte expected, Duration timeout)
+      throws InterruptedException {
+    Objects.requireNonNull(timeout, "timeout");
+    if (getByteAcquire(offset) == expected) {
+      return true;
+    }
+    long start = System.nanoTime();
+    do {
+      for (int i = 0; i < SPINS; i++) {
+        Thread.onSpinWait();
+        if (getByteAcquire(offset) == expected) {
+          return true;
+        }
+      }
+    } while (isTimeLeft(start, timeout));
+    return false;
+  }
+
+  @SuppressWarnings("ThreadPriorityCheck") // The writer may need this processor.
+  private static boolean isTimeLeft(long start, Duration timeout) throws InterruptedException {
+    if (Thread.interrupted()) {
+      throw new InterruptedException();
+    }
+    long waited = System.nanoTime() - start;
+    if (waited >= CompletionWaiter.saturated(timeout)) {
+      return false;
+    }
+    if (waited > SPIN_NANOS) {
+      if (Thread.currentThread().isVirtual()) { // Those that yield may keep a carrier for ever.
+        LockSupport.parkNanos(1);
+      } else {
+        Thread.yield();
+      }
+    }
+    return true;
+  }
+
+  private MemorySegment memory(long offset, int size) {
+    MemorySegment memory = region.memory();
+    if (offset < 0 || offset > memory.byteSize() - size) {
+      throw new IndexOutOfBoundsException(
+          "%d bytes at offset %d are not inside %s, which has %d bytes"
+              .formatted(size, offset, region, memory.byteSize()));
+    }
+    return memory;
+  }
+
+  private MemorySegment writable(long offset, int size) {
+    MemorySegment memory = memory(offset, size);
+    if (memory.isReadOnly()) {
+      throw new IllegalArgumentException("the memory of " + region + " is read-only");
+    }
+    return memory;
+  }
+
+  /** A number whose bytes are in two words could be read before all of it is written. */
+  private static void requireAligned(MemorySegment memory, long offset) {
+    if ((memory.address() + offset) % Long.BYTES != 0) {
+      throw new IllegalArgumentException(
+          "the address of a number must be a multiple of 8, also for the device: offset %d of memory at 0x%x"
+              .formatted(offset, memory.address()));
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "memory of " + region;
+  }
+}

@@ -1,0 +1,79 @@
+package dev.verbena.verbs;
+
+import dev.verbena.VerbsException;
+
+/**
+ * Posts lists of receive requests to one queue: what queue pairs, shared receive queues and work
+ * queues have in common.
+ */
+final class ReceivePosts {
+  /** The C function that posts to this kind of queue, as {@code ibv_post_recv}. */
+  interface Function {
+    /**
+     * Posts a list of receive requests.
+     *
+     * @param wr the first {@code ibv_recv_wr}
+     * @param badWr where to store the address of the first request that was not posted
+     * @return an errno
+     */
+    int post(long wr, long badWr);
+  }
+
+  /** Looks for a cause of a failed post that the C function does not report. */
+  interface FailureCheck {
+    /**
+     * Throws an exception if there is such a cause.
+     *
+     * @param function the name of the C function
+     * @param errno its result
+     */
+    void check(String function, int errno);
+  }
+
+  private final QueueLimits limits;
+  private final String name;
+  private final Function function;
+  private final FailureCheck failures;
+
+  /**
+   * Posts to a queue.
+   *
+   * @param limits the queue and its limits
+   * @param name the name of the C function
+   */
+  ReceivePosts(QueueLimits limits, String name, Function function, FailureCheck failures) {
+    this.limits = limits;
+    this.name = name;
+    this.function = function;
+    this.failures = failures;
+  }
+
+  /**
+   * Posts a range of a list.
+   *
+   * @return the number of requests that were posted; less than {@code count} if the queue is full
+   * @throws VerbsException if the post failed for another reason
+   */
+  int post(ReceiveList list, int from, int count) {
+    DataPathEntry entry = list.enter();
+    try {
+      if (BoundsChecks.ON && !list.isValidated(limits.queue(), from, count)) {
+        list.validate(limits, from, count);
+      }
+      if (count == 0) {
+        return 0;
+      }
+      int errno = function.post(list.chain(from, count), list.badRequestWord());
+      list.memory.keep();
+      return errno == 0 ? count : posted(errno, list, from, count);
+    } finally {
+      entry.leave();
+    }
+  }
+
+  private int posted(int errno, ReceiveList list, int from, int count) {
+    list.readBadRequest(from, count);
+    failures.check(name, Math.abs(errno));
+    return PostFailure.posted(name, errno, limits.queue(), list, from, count);
+  }
+}

@@ -1,0 +1,930 @@
+// The commands of the kernel as libmlx5 gives them: devices, completion queues, queue pairs, shared receive queues, flows.
+#include "mlx5.h"
+
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PORT_GIDS = 3 };
+
+static uint32_t last_qpn, last_srqn, last_cqn;
+
+static void release_register(struct context *context, int number) {
+  if (number >= 0) {
+    context->dedicated_registers &= ~(1u << number);
+  }
+}
+
+static int destroy_object(struct object *object, bool closing) {
+  switch (object->kind) {
+  case CQ: {
+    struct cq *cq = (struct cq *)object;
+    UNLINK(cq);
+    leave_channel(cq->channel, object);
+    break;
+  }
+  case QP: {
+    struct qp *qp = (struct qp *)object;
+    if (qp->groups && !closing) {
+      return EBUSY;
+    }
+    UNLINK(qp);
+    qps[qp->number & 0xffff] = NULL;
+    release_register(object->context, qp->doorbell_register);
+    unuse(qp->pd);
+    unuse(qp->xrcd);
+    unuse(qp->table);
+    unuse(qp->send_cq);
+    unuse(qp->recv_cq);
+    unuse(qp->srq);
+    free(qp->attributes);
+    break;
+  }
+  case SRQ: {
+    struct srq *srq = (struct srq *)object;
+    srqs[srq->number] = NULL;
+    unuse(srq->pd);
+    unuse(srq->cq);
+    unuse(srq->xrcd);
+    break;
+  }
+  case AH:
+  case WQ:
+    unuse(*(struct object **)(object + 1));
+    break;
+  case TABLE: {
+    struct table *table = (struct table *)object;
+    for (unsigned i = 0; i < table->size; i++) {
+      unuse(table->queues[i]);
+    }
+    break;
+  }
+  case FLOW:
+    unuse(((struct flow *)object)->qp);
+    for (unsigned i = 0; i < 64; i++) {
+      flows[i] = flows[i] == (struct flow *)object ? NULL : flows[i];
+    }
+    break;
+  default:
+    break;
+  }
+  return 0;
+}
+
+static int get_context(struct call *call) {
+  struct mlx5_ib_alloc_ucontext_resp driver = {
+      .qp_tab_size = 1 << 18,
+      .bf_reg_size = 512,
+      .tot_bfregs = 16,
+      .cache_line_size = 64,
+      .max_sq_desc_sz = 1024,
+      .max_rq_desc_sz = 512,
+      .max_send_wqebb = 32768,
+      .max_recv_wr = 32768,
+      .max_srq_recv_wr = 32767,
+      .num_ports = 1,
+      .comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
+      .response_length = sizeof driver,
+      .cqe_version = 1,
+      .cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+      .eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+      .log_uar_size = 12,
+      .num_uars_per_page = 1,
+      .num_dyn_bfregs = 256,
+      .dump_fill_mkey = NULL_KEY,
+  };
+  return answer_context(call, &driver, sizeof driver);
+}
+
+static struct ib_uverbs_query_device_resp attributes(struct context *context) {
+  uint64_t guid = __builtin_bswap64(0x0200000000000001u + context->device);
+  return (struct ib_uverbs_query_device_resp){
+      .fw_ver = 16ull << 32 | 35ull << 16 | 1000,
+      .node_guid = guid,
+      .sys_image_guid = guid,
+      .max_mr_size = UINT64_MAX,
+      .page_size_cap = 0xfffff000,
+      .vendor_id = 0x2c9,
+      .vendor_part_id = 4121,
+      .max_qp = 32768,
+      .max_qp_wr = 32768,
+      // Counters of bad P_Keys and Q_Keys, CURR_QP_STATE_MOD, PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN,
+      // MEM_WINDOW, XRC, MEM_WINDOW_TYPE_2B.
+      .device_cap_flags = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 17 | 1 << 20 | 1 << 24,
+      .max_sge = 30,
+      .max_sge_rd = 30,
+      .max_cq = 32768,
+      .max_cqe = 1 << 22,
+      .max_mr = 1 << 15,
+      .max_pd = 32768,
+      .max_qp_rd_atom = 16,
+      .max_res_rd_atom = 16 * 32768,
+      .max_qp_init_rd_atom = 16,
+      .atomic_cap = 1,
+      .max_mw = 1 << 15,
+      .max_raw_ethy_qp = 32768,
+      .max_mcast_grp = 256,
+      .max_mcast_qp_attach = 48,
+      .max_total_mcast_qp_attach = 256 * 48,
+      .max_ah = INT32_MAX,
+      .max_srq = 32768,
+      .max_srq_wr = 32767,
+      .max_srq_sge = 31,
+      .max_pkeys = 1,
+      .local_ca_ack_delay = 16,
+      .phys_port_cnt = 1,
+  };
+}
+
+static int query_device(struct call *call) {
+  struct ib_uverbs_query_device_resp core = attributes(call->context);
+  answer(call, &core, sizeof core);
+  return 0;
+}
+
+static int query_device_ex(struct call *call) {
+  struct ib_uverbs_ex_query_device_resp core = {
+      .base = attributes(call->context),
+      .response_length = sizeof core,
+      .timestamp_mask = UINT64_MAX,
+      .hca_core_clock = 1000000,
+      .rss_caps = {.supported_qpts = 1 << RAW_PACKET,
+                   .max_rwq_indirection_tables = 1024,
+                   .max_rwq_indirection_table_size = 128},
+      .max_wq_type_rq = 1024,
+      .cq_moderation_caps = {.max_cq_moderation_count = 0xffff, .max_cq_moderation_period = 0xfff},
+  };
+  core.device_cap_flags_ex = core.base.device_cap_flags;
+  struct mlx5_ib_query_device_resp driver = {
+      .response_length = sizeof driver,
+      .rss_caps = {.rx_hash_fields_mask = 0xff, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
+  };
+  answer(call, &core, sizeof core);
+  answer_driver(call, &driver, sizeof driver);
+  return 0;
+}
+
+static int query_port(struct call *call) {
+  const struct ib_uverbs_query_port *in = call->in;
+  if (in->port_num != 1) {
+    return EINVAL;
+  }
+  bool down = call->context->port_down;
+  struct ib_uverbs_query_port_resp out = {
+      .port_cap_flags = 1 << 16 | 1 << 26, // communication management, IP-based GIDs
+      .max_msg_sz = 1u << 30,
+      .gid_tbl_len = PORT_GIDS,
+      .pkey_tbl_len = 1,
+      .state = down ? 1 : 4,
+      .max_mtu = 5,
+      .active_mtu = 5,
+      .active_width = 2,
+      .active_speed = 32,
+      .phys_state = down ? 3 : 5,
+      .link_layer = 2,
+      .flags = 1, // a GRH is required
+  };
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int alloc_pd(struct call *call) {
+  struct object *pd = new_object(call->context, PD, sizeof *pd, 0);
+  if (!pd) {
+    return errno;
+  }
+  answer(call, &(struct ib_uverbs_alloc_pd_resp){.pd_handle = pd->handle}, sizeof(struct ib_uverbs_alloc_pd_resp));
+  answer_driver(call, &(struct mlx5_ib_alloc_pd_resp){.pdn = pd->handle}, sizeof(struct mlx5_ib_alloc_pd_resp));
+  return 0;
+}
+
+static int close_xrcd(struct call *call) { return destroy_handle(call, XRCD, *(const uint32_t *)call->in); }
+
+bool mlx5_gid(int device, unsigned index, uint8_t *gid) {
+  static const uint8_t gids[PORT_GIDS][16] = {
+      {0xfe, 0x80, [8] = 0, 0, 0, 0xff, 0xfe, 0, 0, 1},
+      {[10] = 0xff, 0xff, 10, 77, 0, 1},
+      {0xfd, 0x77, [15] = 1},
+  };
+  if (index >= PORT_GIDS) {
+    return false;
+  }
+  memcpy(gid, gids[index], 16);
+  gid[15] += device;
+  return true;
+}
+
+static int create_ah(struct call *call) {
+  const struct ib_uverbs_create_ah *in = call->in;
+  struct object *pd = find(call->context, PD, in->pd_handle);
+  uint8_t own[16];
+  if (!pd || !in->attr.is_global || !mlx5_gid(call->context->device, in->attr.grh.sgid_index, own)) {
+    return EINVAL;
+  }
+  struct object *ah = new_object(call->context, AH, sizeof *ah + sizeof pd, in->user_handle);
+  if (!ah) {
+    return errno;
+  }
+  *(struct object **)(ah + 1) = pd;
+  use(pd);
+  struct mlx5_ib_create_ah_resp driver = {.response_length = sizeof driver, .dmac = {2, 0, 0, 0, 0, 1}};
+  driver.dmac[5] = in->attr.grh.dgid[15];
+  answer(call, &(struct ib_uverbs_create_ah_resp){.ah_handle = ah->handle}, sizeof(struct ib_uverbs_create_ah_resp));
+  answer_driver(call, &driver, sizeof driver);
+  return 0;
+}
+
+// Returns NULL and sets errno if it fails.
+static struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
+                         uint32_t flags) {
+  const struct mlx5_ib_create_cq *driver = call->driver_in;
+  if (call->driver_in_size < sizeof *driver || vector >= 2 || entries + 1 > 1 << 22 || entries & (entries + 1) ||
+      (channel >= 0 && !is_channel(channel))) {
+    errno = EINVAL;
+    return NULL;
+  }
+  struct cq *cq = new_object(call->context, CQ, sizeof *cq, user_handle);
+  if (!cq) {
+    return NULL;
+  }
+  cq->buffer = (char *)driver->buf_addr;
+  cq->doorbell = (volatile uint32_t *)driver->db_addr;
+  cq->entries = entries + 1;
+  cq->entry_size = driver->cqe_size;
+  cq->number = ++last_cqn & 0xffffff;
+  cq->fired = -1;
+  cq->ignore_overrun = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
+  if (channel >= 0) {
+    cq->channel = enter_channel(channel);
+  }
+  // Zero would be what arming for the first time writes.
+  cq->doorbell[1] = UINT32_MAX;
+  LINK(cq, all_cqs);
+  answer_driver(call, &(struct mlx5_ib_create_cq_resp){.cqn = cq->number}, sizeof(struct mlx5_ib_create_cq_resp));
+  return cq;
+}
+
+static int create_cq(struct call *call) {
+  const struct ib_uverbs_create_cq *in = call->in;
+  struct cq *cq = new_cq(call, in->user_handle, in->cqe, in->comp_vector, in->comp_channel, 0);
+  if (!cq) {
+    return errno;
+  }
+  answer(call, &(struct ib_uverbs_create_cq_resp){.cq_handle = cq->object.handle, .cqe = in->cqe},
+         sizeof(struct ib_uverbs_create_cq_resp));
+  return 0;
+}
+
+static int create_cq_ex(struct call *call) {
+  const struct ib_uverbs_ex_create_cq *in = call->in;
+  struct cq *cq = new_cq(call, in->user_handle, in->cqe, in->comp_vector, in->comp_channel, in->flags);
+  if (!cq) {
+    return errno;
+  }
+  struct ib_uverbs_ex_create_cq_resp out = {.base = {.cq_handle = cq->object.handle, .cqe = in->cqe},
+                                            .response_length = sizeof out};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int modify_cq(struct call *call) {
+  return find(call->context, CQ, *(const uint32_t *)call->in) ? 0 : EINVAL; // moderation is not emulated
+}
+
+static int resize_cq(struct call *call) {
+  const struct ib_uverbs_resize_cq *in = call->in;
+  const struct mlx5_ib_resize_cq *driver = call->driver_in;
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (!cq || call->driver_in_size < sizeof *driver || in->cqe + 1 > 1 << 22 || in->cqe & (in->cqe + 1) ||
+      !cq_resize(cq, (char *)driver->buf_addr, in->cqe + 1)) {
+    return EINVAL;
+  }
+  answer(call, &(struct ib_uverbs_resize_cq_resp){.cqe = in->cqe}, sizeof(struct ib_uverbs_resize_cq_resp));
+  return 0;
+}
+
+// A dedicated doorbell register while there are some, else one of those that queue pairs share with a lock.
+static int doorbell_register(struct context *context, int *dedicated) {
+  int number;
+  *dedicated = -1;
+  for (number = 12; number < 16; number++) {
+    if (!(context->dedicated_registers & 1u << number)) {
+      context->dedicated_registers |= 1u << number;
+      *dedicated = number;
+      break;
+    }
+  }
+  if (*dedicated < 0) {
+    number = 1 + context->next_register++ % 11;
+  }
+  return number / 2 * 4 + number % 2;
+}
+
+static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
+  const struct mlx5_ib_create_qp *driver = call->driver_in;
+  struct context *context = call->context;
+  int type = in->qp_type;
+  struct object *pd = find(context, PD, in->pd_handle);
+  struct object *xrcd = type == XRC_TGT ? find(context, XRCD, in->pd_handle) : NULL;
+  struct cq *send_cq = find(context, CQ, in->send_cq_handle), *recv_cq = find(context, CQ, in->recv_cq_handle);
+  struct srq *srq = in->is_srq && type != XRC_TGT ? find(context, SRQ, in->srq_handle) : NULL;
+  struct table *table = NULL;
+  if (in->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE) {
+    table = find(context, TABLE, in->rwq_ind_tbl_handle);
+    if (!table || type != RAW_PACKET || !pd) {
+      return EINVAL;
+    }
+    driver = NULL;
+    send_cq = recv_cq = NULL;
+  } else {
+    if (type != RC && type != UC && type != UD && type != RAW_PACKET && type != XRC_INI && type != XRC_TGT) {
+      return EOPNOTSUPP;
+    }
+    bool sends = type != XRC_TGT, receives = type != XRC_TGT && type != XRC_INI;
+    if (call->driver_in_size < offsetof(struct mlx5_ib_create_qp, ece_options) || (type == XRC_TGT ? !xrcd : !pd) ||
+        (sends && !send_cq) || (receives && !recv_cq) || (in->is_srq && type != XRC_TGT && !srq) ||
+        in->max_send_sge > 30 || in->max_recv_sge > 30) {
+      return EINVAL;
+    }
+    if (type == XRC_TGT || type == XRC_INI) {
+      recv_cq = NULL;
+    }
+    if (type == XRC_TGT) {
+      send_cq = NULL;
+    }
+  }
+  struct qp *qp = new_object(context, QP, sizeof *qp, in->user_handle);
+  if (!qp) {
+    return errno;
+  }
+  qp->number = free_number(&last_qpn, (void **)qps);
+  qps[qp->number] = qp;
+  LINK(qp, all_qps);
+  qp->type = type;
+  qp->attributes = calloc(1, sizeof *qp->attributes);
+  qp->signal_all = in->sq_sig_all;
+  qp->doorbell_register = -1;
+  qp->uidx = qp->number;
+  memcpy(qp->caps, &in->max_send_wr, sizeof qp->caps);
+  if (driver) {
+    qp->uidx = driver->uidx;
+    qp->doorbell = (volatile uint32_t *)driver->db_addr;
+    char *buffer = (char *)driver->buf_addr;
+    uint32_t receive_bytes = driver->rq_wqe_count << driver->rq_wqe_shift;
+    if (driver->sq_wqe_count && type != XRC_TGT) {
+      qp->sq_entries = driver->sq_wqe_count;
+      qp->sq = driver->sq_buf_addr ? (char *)driver->sq_buf_addr : buffer + receive_bytes;
+    }
+    if (driver->rq_wqe_count && !srq && recv_cq) {
+      qp->receives = (struct receives){.buffer = buffer,
+                                       .doorbell = qp->doorbell,
+                                       .entries = driver->rq_wqe_count,
+                                       .shift = driver->rq_wqe_shift,
+                                       .has_signature = driver->flags & MLX5_QP_FLAG_SIGNATURE};
+    }
+  }
+  use(qp->pd = pd);
+  use(qp->xrcd = xrcd);
+  use(qp->table = &table->object);
+  use(qp->send_cq = send_cq);
+  use(qp->recv_cq = recv_cq);
+  use(qp->srq = srq);
+  struct mlx5_ib_create_qp_resp out = {0};
+  if (driver && !(driver->flags & (MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX)) && qp->sq) {
+    out.bfreg_index = doorbell_register(context, &qp->doorbell_register);
+  }
+  answer_driver(call, &out, sizeof out);
+  *result = qp;
+  return 0;
+}
+
+static struct ib_uverbs_create_qp_resp qp_answer(struct qp *qp) {
+  return (struct ib_uverbs_create_qp_resp){
+      .qp_handle = qp->object.handle,
+      .qpn = qp->number,
+      .max_send_wr = qp->caps[0],
+      .max_recv_wr = qp->caps[1],
+      .max_send_sge = qp->caps[2],
+      .max_recv_sge = qp->caps[3],
+      .max_inline_data = qp->caps[4],
+  };
+}
+
+static int create_qp(struct call *call) {
+  const struct ib_uverbs_create_qp *in = call->in;
+  struct ib_uverbs_ex_create_qp ex = {0};
+  struct qp *qp;
+  memcpy(&ex, &in->user_handle, offsetof(struct ib_uverbs_ex_create_qp, comp_mask));
+  int error = new_qp(call, &ex, &qp);
+  if (!error) {
+    struct ib_uverbs_create_qp_resp out = qp_answer(qp);
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+static int create_qp_ex(struct call *call) {
+  struct qp *qp;
+  int error = new_qp(call, call->in, &qp);
+  if (!error) {
+    struct ib_uverbs_ex_create_qp_resp out = {.base = qp_answer(qp), .response_length = sizeof out};
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+// The attributes that a transition needs besides the state; InfiniBand specification, table 91.
+static int needed(int type, enum state from, enum state to, uint32_t *optional) {
+  bool reliable = type == RC || type == XRC_INI || type == XRC_TGT, connected = reliable || type == UC;
+  bool initiates = type == RC || type == XRC_INI, responds = type == RC || type == XRC_TGT;
+  *optional = A_STATE | A_CURRENT;
+  if (to == RESET || to == ERR) {
+    return 0;
+  }
+  if (to == INIT && (from == RESET || from == INIT)) {
+    uint32_t mask = type == UD           ? A_PKEY | A_PORT | A_QKEY
+                    : type == RAW_PACKET ? A_PORT
+                                         : A_PKEY | A_PORT | A_ACCESS;
+    if (from == INIT) {
+      *optional |= mask;
+      return 0;
+    }
+    return mask;
+  }
+  if (from == INIT && to == RTR) {
+    *optional |= A_PKEY | (connected ? A_ALT | A_ACCESS : A_QKEY);
+    return (connected ? A_AV | A_MTU | A_DEST | A_RQ_PSN : 0) | (responds ? A_MAX_DEST_RD | A_RNR_TIMER : 0);
+  }
+  if (from == RTR && to == RTS) {
+    *optional |= A_RATE | (connected ? A_ALT | A_ACCESS | A_MIG : A_QKEY) | (responds ? A_RNR_TIMER : 0);
+    return (type == RAW_PACKET ? 0 : A_SQ_PSN) | (initiates ? A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD : 0) |
+           (type == XRC_TGT ? A_TIMEOUT : 0);
+  }
+  if ((from == RTS && to == RTS) || (from == SQE && to == RTS) || (from == SQD && to == RTS)) {
+    *optional |= A_RATE | (connected ? A_ALT | A_ACCESS | A_MIG : A_QKEY) | (responds ? A_RNR_TIMER : 0);
+    return 0;
+  }
+  if (from == RTS && to == SQD) {
+    *optional |= A_SQD_NOTIFY;
+    return 0;
+  }
+  if (from == SQD && to == SQD) {
+    *optional |= A_PKEY | (connected ? A_AV | A_ALT | A_ACCESS | A_MIG : A_QKEY) |
+                 (initiates ? A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD | A_PORT : 0) |
+                 (responds ? A_MAX_DEST_RD | A_RNR_TIMER : 0);
+    return 0;
+  }
+  return -1;
+}
+
+static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) {
+  struct qp *qp = find(context, QP, in->qp_handle);
+  if (!qp || qp->table) {
+    return EINVAL;
+  }
+  uint32_t mask = in->attr_mask, optional;
+  if (mask & A_CURRENT && in->cur_qp_state != qp->state) {
+    return EINVAL;
+  }
+  enum state to = mask & A_STATE ? in->qp_state : qp->state;
+  int required = needed(qp->type, qp->state, to, &optional);
+  uint8_t own[16];
+  if (required < 0 || (mask & required) != (uint32_t)required || mask & ~(required | optional) ||
+      (mask & A_PORT && in->port_num != 1) || (mask & A_PKEY && in->pkey_index != 0) ||
+      (mask & A_AV && (!in->dest.is_global || in->dest.port_num != 1 ||
+                       !mlx5_gid(context->device, in->dest.sgid_index, own))) ||
+      (mask & A_MTU && (in->path_mtu < 1 || in->path_mtu > 5)) || (mask & A_MAX_RD && in->max_rd_atomic > 16) ||
+      (mask & A_MAX_DEST_RD && in->max_dest_rd_atomic > 16) || (mask & A_RATE && qp->type != RAW_PACKET)) {
+    return EINVAL;
+  }
+  struct ib_uverbs_modify_qp *kept = qp->attributes;
+#define KEEP(flag, field) \
+  if (mask & (flag)) \
+  kept->field = in->field
+  KEEP(A_ACCESS, qp_access_flags);
+  KEEP(A_PKEY, pkey_index);
+  KEEP(A_PORT, port_num);
+  KEEP(A_QKEY, qkey);
+  KEEP(A_AV, dest);
+  KEEP(A_MTU, path_mtu);
+  KEEP(A_TIMEOUT, timeout);
+  KEEP(A_RETRY, retry_cnt);
+  KEEP(A_RNR, rnr_retry);
+  KEEP(A_RQ_PSN, rq_psn);
+  KEEP(A_MAX_RD, max_rd_atomic);
+  KEEP(A_ALT, alt_dest);
+  KEEP(A_ALT, alt_pkey_index);
+  KEEP(A_ALT, alt_port_num);
+  KEEP(A_ALT, alt_timeout);
+  KEEP(A_RNR_TIMER, min_rnr_timer);
+  KEEP(A_SQ_PSN, sq_psn);
+  KEEP(A_MAX_DEST_RD, max_dest_rd_atomic);
+  KEEP(A_MIG, path_mig_state);
+  KEEP(A_DEST, dest_qp_num);
+  kept->rq_psn &= 0xffffff;
+  kept->sq_psn &= 0xffffff;
+  if (to == ERR) {
+    qp_enter_error(qp);
+  }
+  if (to == RESET) {
+    qp_reset(qp);
+    memset(kept, 0, sizeof *kept);
+  }
+  if (to == SQD && qp->state == RTS && in->attr_mask & A_SQD_NOTIFY && in->en_sqd_async_notify) {
+    async_event(&qp->object, EVENT_SQ_DRAINED);
+  }
+  qp->state = to;
+  return 0;
+}
+
+static int modify_qp(struct call *call) { return apply(call->context, call->in); }
+
+static int modify_qp_ex(struct call *call) {
+  const struct ib_uverbs_ex_modify_qp *in = call->in;
+  int error = apply(call->context, &in->base);
+  if (!error) {
+    struct ib_uverbs_ex_modify_qp_resp out = {.response_length = sizeof out};
+    struct mlx5_ib_modify_qp_resp driver = {.response_length = sizeof driver};
+    answer(call, &out, sizeof out);
+    answer_driver(call, &driver, sizeof driver);
+  }
+  return error;
+}
+
+static int query_qp(struct call *call) {
+  const struct ib_uverbs_query_qp *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  if (!qp) {
+    return EINVAL;
+  }
+  struct ib_uverbs_modify_qp *kept = qp->attributes;
+  struct ib_uverbs_query_qp_resp out = {
+      .dest = kept->dest,
+      .alt_dest = kept->alt_dest,
+      .max_send_wr = qp->caps[0],
+      .max_recv_wr = qp->caps[1],
+      .max_send_sge = qp->caps[2],
+      .max_recv_sge = qp->caps[3],
+      .max_inline_data = qp->caps[4],
+      .qkey = kept->qkey,
+      .rq_psn = kept->rq_psn,
+      .sq_psn = kept->sq_psn,
+      .dest_qp_num = kept->dest_qp_num,
+      .qp_access_flags = kept->qp_access_flags,
+      .pkey_index = kept->pkey_index,
+      .alt_pkey_index = kept->alt_pkey_index,
+      .qp_state = qp->state,
+      .cur_qp_state = qp->state,
+      .path_mtu = kept->path_mtu,
+      .path_mig_state = kept->path_mig_state,
+      .max_rd_atomic = kept->max_rd_atomic,
+      .max_dest_rd_atomic = kept->max_dest_rd_atomic,
+      .min_rnr_timer = kept->min_rnr_timer,
+      .port_num = kept->port_num,
+      .timeout = kept->timeout,
+      .retry_cnt = kept->retry_cnt,
+      .rnr_retry = kept->rnr_retry,
+      .alt_port_num = kept->alt_port_num,
+      .alt_timeout = kept->alt_timeout,
+      .sq_sig_all = qp->signal_all,
+  };
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int attach(struct call *call, bool join) {
+  const struct ib_uverbs_attach_mcast *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  static const uint8_t ipv4[12] = {[10] = 0xff, 0xff};
+  bool multicast = in->gid[0] == 0xff || (!memcmp(in->gid, ipv4, 12) && in->gid[12] >> 4 == 0xe);
+  if (!qp || qp->type != UD || !multicast) {
+    return EINVAL;
+  }
+  struct group **at = &qp->groups;
+  while (*at && memcmp((*at)->gid, in->gid, 16)) {
+    at = &(*at)->next;
+  }
+  if (join && !*at) {
+    *at = calloc(1, sizeof **at);
+    memcpy((*at)->gid, in->gid, 16);
+  } else if (!join) {
+    if (!*at) {
+      return EINVAL;
+    }
+    struct group *gone = *at;
+    *at = gone->next;
+    free(gone);
+  }
+  return 0;
+}
+
+static int attach_mcast(struct call *call) { return attach(call, true); }
+static int detach_mcast(struct call *call) { return attach(call, false); }
+
+static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, uint32_t max_wr, uint32_t max_sge,
+                   uint32_t limit, struct object *xrcd, struct cq *cq) {
+  const struct mlx5_ib_create_srq *driver = call->driver_in;
+  if (!pd || call->driver_in_size < offsetof(struct mlx5_ib_create_srq, uidx) || max_wr > 32767 || max_sge > 31) {
+    return EINVAL;
+  }
+  struct srq *srq = new_object(call->context, SRQ, sizeof *srq, user_handle);
+  if (!srq) {
+    return errno;
+  }
+  uint32_t bytes = 16 + 16 * max_sge, shift = 5;
+  while (1u << shift < bytes) {
+    shift++;
+  }
+  srq->number = free_number(&last_srqn, (void **)srqs);
+  srqs[srq->number] = srq;
+  srq->uidx = driver->uidx;
+  srq->max_wr = max_wr;
+  srq->max_sge = max_sge;
+  srq->limit = limit;
+  // How many entries the buffer has does not matter: they are linked.
+  srq->receives = (struct receives){.buffer = (char *)driver->buf_addr,
+                                    .doorbell = (volatile uint32_t *)driver->db_addr,
+                                    .entries = 1 << 16,
+                                    .shift = shift,
+                                    .linked = true};
+  use(srq->pd = pd);
+  use(srq->xrcd = xrcd);
+  use(srq->cq = cq);
+  struct ib_uverbs_create_srq_resp out = {
+      .srq_handle = srq->object.handle, .max_wr = max_wr, .max_sge = max_sge, .srqn = srq->number};
+  answer(call, &out, sizeof out);
+  answer_driver(call, &(struct mlx5_ib_create_srq_resp){.srqn = srq->number}, sizeof(struct mlx5_ib_create_srq_resp));
+  return 0;
+}
+
+static int create_srq(struct call *call) {
+  const struct ib_uverbs_create_srq *in = call->in;
+  return new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge, in->srq_limit,
+                 NULL, NULL);
+}
+
+static int create_xsrq(struct call *call) {
+  const struct ib_uverbs_create_xsrq *in = call->in;
+  if (in->srq_type == 0) {
+    return new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
+                   in->srq_limit, NULL, NULL);
+  }
+  struct object *xrcd = find(call->context, XRCD, in->xrcd_handle);
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (in->srq_type != 1) {
+    return EOPNOTSUPP;
+  }
+  return xrcd && cq ? new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
+                              in->srq_limit, xrcd, cq)
+                    : EINVAL;
+}
+
+static int modify_srq(struct call *call) {
+  const struct ib_uverbs_modify_srq *in = call->in;
+  struct srq *srq = find(call->context, SRQ, in->srq_handle);
+  if (!srq || in->attr_mask & 1) { // its size
+    return EINVAL;
+  }
+  if (in->attr_mask & 2) {
+    if (in->srq_limit >= srq->max_wr) {
+      return EINVAL;
+    }
+    srq->limit = in->srq_limit;
+    if (srq->limit && (uint16_t)(__builtin_bswap32(*srq->receives.doorbell) - srq->receives.consumer) < srq->limit) {
+      srq->limit = 0;
+      async_event(&srq->object, EVENT_SRQ_LIMIT_REACHED);
+    }
+  }
+  return 0;
+}
+
+static int query_srq(struct call *call) {
+  const struct ib_uverbs_query_srq *in = call->in;
+  struct srq *srq = find(call->context, SRQ, in->srq_handle);
+  if (!srq) {
+    return EINVAL;
+  }
+  struct ib_uverbs_query_srq_resp out = {.max_wr = srq->max_wr, .max_sge = srq->max_sge, .srq_limit = srq->limit};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int destroy_srq(struct call *call) {
+  const struct ib_uverbs_destroy_srq *in = call->in;
+  struct srq *srq = find(call->context, SRQ, in->srq_handle);
+  if (!srq) {
+    return EINVAL;
+  }
+  struct ib_uverbs_destroy_srq_resp out = {srq->object.async_reported};
+  int error = destroy(&srq->object);
+  if (!error) {
+    answer(call, &out, sizeof out);
+  }
+  return error;
+}
+
+static int open_xrcd(struct call *call) {
+  const struct ib_uverbs_open_xrcd *in = call->in;
+  if (in->fd != UINT32_MAX) {
+    return unknown_call("a shared XRC domain%.0u%.0u", 0, 0);
+  }
+  struct object *xrcd = new_object(call->context, XRCD, sizeof *xrcd, 0);
+  if (!xrcd) {
+    return errno;
+  }
+  answer(call, &(struct ib_uverbs_open_xrcd_resp){.xrcd_handle = xrcd->handle}, sizeof(struct ib_uverbs_open_xrcd_resp));
+  return 0;
+}
+
+static int create_wq(struct call *call) {
+  const struct ib_uverbs_ex_create_wq *in = call->in;
+  struct object *pd = find(call->context, PD, in->pd_handle), *cq = find(call->context, CQ, in->cq_handle);
+  if (!pd || !cq || in->wq_type != 0) {
+    return EINVAL;
+  }
+  struct object *wq = new_object(call->context, WQ, sizeof *wq + sizeof cq, in->user_handle);
+  if (!wq) {
+    return errno;
+  }
+  *(struct object **)(wq + 1) = cq;
+  use(cq);
+  struct ib_uverbs_ex_create_wq_resp out = {.response_length = sizeof out,
+                                            .wq_handle = wq->handle,
+                                            .max_wr = in->max_wr,
+                                            .max_sge = in->max_sge,
+                                            .wqn = wq->handle};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int modify_wq(struct call *call) {
+  const struct ib_uverbs_ex_modify_wq *in = call->in;
+  return find(call->context, WQ, in->wq_handle) ? 0 : EINVAL;
+}
+
+static int destroy_wq(struct call *call) {
+  const struct ib_uverbs_ex_destroy_wq *in = call->in;
+  int error = destroy_handle(call, WQ, in->wq_handle);
+  struct ib_uverbs_ex_destroy_wq_resp out = {.response_length = sizeof out};
+  answer(call, &out, sizeof out);
+  return error;
+}
+
+static int create_table(struct call *call) {
+  const struct ib_uverbs_ex_create_rwq_ind_table *in = call->in;
+  unsigned size = 1u << in->log_ind_tbl_size;
+  if (in->log_ind_tbl_size > 7) {
+    return EINVAL;
+  }
+  struct object *queues[128];
+  for (unsigned i = 0; i < size; i++) {
+    if (!(queues[i] = find(call->context, WQ, in->wq_handles[i]))) {
+      return EINVAL;
+    }
+  }
+  struct table *table = new_object(call->context, TABLE, sizeof *table + size * sizeof *queues, 0);
+  if (!table) {
+    return errno;
+  }
+  table->size = size;
+  for (unsigned i = 0; i < size; i++) {
+    use(table->queues[i] = queues[i]);
+  }
+  struct ib_uverbs_ex_create_rwq_ind_table_resp out = {
+      .response_length = sizeof out, .ind_tbl_handle = table->object.handle, .ind_tbl_num = table->object.handle};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+static int destroy_table(struct call *call) {
+  return destroy_handle(call, TABLE, ((const struct ib_uverbs_ex_destroy_rwq_ind_table *)call->in)->ind_tbl_handle);
+}
+
+static int create_flow(struct call *call) {
+  const struct ib_uverbs_create_flow *in = call->in;
+  struct qp *qp = find(call->context, QP, in->qp_handle);
+  if (!qp || (qp->type != RAW_PACKET && qp->type != UD)) {
+    return EINVAL;
+  }
+  const struct ib_uverbs_flow_spec_eth *eth = (const void *)(in + 1);
+  bool everything = in->flow_attr.type != 0 || in->flow_attr.num_of_specs == 0; // ALL_DEFAULT and the like
+  if (!everything && (in->flow_attr.num_of_specs != 1 || eth->type != 0x20)) {
+    return unknown_call("flow with specifications other than Ethernet%.0u%.0u", 0, 0);
+  }
+  unsigned i = 0;
+  while (i < 64 && flows[i]) {
+    i++;
+  }
+  if (i == 64) {
+    return ENOSPC;
+  }
+  struct flow *flow = new_object(call->context, FLOW, sizeof *flow, 0);
+  if (!flow) {
+    return errno;
+  }
+  flow->everything = everything;
+  if (!everything) {
+    memcpy(flow->mac, eth->val.dst_mac, 6);
+    memcpy(flow->mask, eth->mask.dst_mac, 6);
+  }
+  use(flow->qp = qp);
+  flows[i] = flow;
+  answer(call, &(struct ib_uverbs_create_flow_resp){.flow_handle = flow->object.handle},
+         sizeof(struct ib_uverbs_create_flow_resp));
+  return 0;
+}
+
+static int destroy_flow(struct call *call) {
+  return destroy_handle(call, FLOW, ((const struct ib_uverbs_destroy_flow *)call->in)->flow_handle);
+}
+
+static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  (void)context;
+  switch (header->object_id << 16 | header->method_id) {
+  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_CONTEXT:
+    return unknown_call("ioctl of object %#x, method %#x", header->object_id, header->method_id);
+  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
+  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_TABLE:
+  case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_OTHER:
+    return EOPNOTSUPP; // libibverbs reads sysfs instead; libmlx5 asks for the firmware's capabilities and does without
+  default:
+    break;
+  }
+  if (header->object_id >= 0x1000 || header->method_id >= 0x1000 || header->object_id == UVERBS_OBJECT_DM ||
+      header->object_id == UVERBS_OBJECT_COUNTERS || header->object_id == UVERBS_OBJECT_FLOW_ACTION ||
+      header->object_id == UVERBS_OBJECT_ASYNC_EVENT || header->object_id == UVERBS_OBJECT_MR) {
+    if (header->object_id == UVERBS_OBJECT_MR && header->method_id == UVERBS_METHOD_MR_DESTROY) {
+      return ENOTTY;
+    }
+    return unknown_call("ioctl of object %#x, method %#x", header->object_id, header->method_id);
+  }
+  return ENOTTY;
+}
+
+// Doorbell registers, and whatever else libmlx5 maps, are ordinary memory.
+static void *map(struct context *context, size_t length, int protection, off_t offset) {
+  (void)context, (void)protection, (void)offset;
+  return mmap_memory(length);
+}
+
+const struct type mlx5 = {
+    .name = "mlx5",
+    .commands =
+        {
+        COMMAND(IB_USER_VERBS_CMD_GET_CONTEXT, get_context, ib_uverbs_get_context, ib_uverbs_get_context_resp),
+        COMMAND(IB_USER_VERBS_CMD_QUERY_DEVICE, query_device, ib_uverbs_query_device, ib_uverbs_query_device_resp),
+        COMMAND(IB_USER_VERBS_CMD_QUERY_PORT, query_port, ib_uverbs_query_port, ib_uverbs_query_port_resp),
+        COMMAND(IB_USER_VERBS_CMD_ALLOC_PD, alloc_pd, ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp),
+        SILENT(IB_USER_VERBS_CMD_DEALLOC_PD, dealloc_pd, ib_uverbs_dealloc_pd),
+        COMMAND(IB_USER_VERBS_CMD_CREATE_AH, create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
+        SILENT(IB_USER_VERBS_CMD_DESTROY_AH, destroy_ah, ib_uverbs_destroy_ah),
+        COMMAND(IB_USER_VERBS_CMD_REG_MR, reg_mr, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
+        COMMAND(IB_USER_VERBS_CMD_REREG_MR, rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
+        SILENT(IB_USER_VERBS_CMD_DEREG_MR, dereg_mr, ib_uverbs_dereg_mr),
+        COMMAND(IB_USER_VERBS_CMD_ALLOC_MW, alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
+        SILENT(IB_USER_VERBS_CMD_DEALLOC_MW, dealloc_mw, ib_uverbs_dealloc_mw),
+        COMMAND(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, create_comp_channel, ib_uverbs_create_comp_channel,
+                ib_uverbs_create_comp_channel_resp),
+        COMMAND(IB_USER_VERBS_CMD_CREATE_CQ, create_cq, ib_uverbs_create_cq, ib_uverbs_create_cq_resp),
+        COMMAND(IB_USER_VERBS_CMD_RESIZE_CQ, resize_cq, ib_uverbs_resize_cq, ib_uverbs_resize_cq_resp),
+        COMMAND(IB_USER_VERBS_CMD_DESTROY_CQ, destroy_cq, ib_uverbs_destroy_cq, ib_uverbs_destroy_cq_resp),
+        COMMAND(IB_USER_VERBS_CMD_CREATE_QP, create_qp, ib_uverbs_create_qp, ib_uverbs_create_qp_resp),
+        COMMAND(IB_USER_VERBS_CMD_QUERY_QP, query_qp, ib_uverbs_query_qp, ib_uverbs_query_qp_resp),
+        SILENT(IB_USER_VERBS_CMD_MODIFY_QP, modify_qp, ib_uverbs_modify_qp),
+        COMMAND(IB_USER_VERBS_CMD_DESTROY_QP, destroy_qp, ib_uverbs_destroy_qp, ib_uverbs_destroy_qp_resp),
+        SILENT(IB_USER_VERBS_CMD_ATTACH_MCAST, attach_mcast, ib_uverbs_attach_mcast),
+        SILENT(IB_USER_VERBS_CMD_DETACH_MCAST, detach_mcast, ib_uverbs_detach_mcast),
+        COMMAND(IB_USER_VERBS_CMD_CREATE_SRQ, create_srq, ib_uverbs_create_srq, ib_uverbs_create_srq_resp),
+        SILENT(IB_USER_VERBS_CMD_MODIFY_SRQ, modify_srq, ib_uverbs_modify_srq),
+        COMMAND(IB_USER_VERBS_CMD_QUERY_SRQ, query_srq, ib_uverbs_query_srq, ib_uverbs_query_srq_resp),
+        COMMAND(IB_USER_VERBS_CMD_DESTROY_SRQ, destroy_srq, ib_uverbs_destroy_srq, ib_uverbs_destroy_srq_resp),
+        COMMAND(IB_USER_VERBS_CMD_OPEN_XRCD, open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
+        SILENT(IB_USER_VERBS_CMD_CLOSE_XRCD, close_xrcd, ib_uverbs_close_xrcd),
+        COMMAND(IB_USER_VERBS_CMD_CREATE_XSRQ, create_xsrq, ib_uverbs_create_xsrq, ib_uverbs_create_srq_resp),
+        },
+    .extended =
+        {
+        [IB_USER_VERBS_EX_CMD_QUERY_DEVICE] = {query_device_ex, 0, 0},
+        [IB_USER_VERBS_EX_CMD_CREATE_CQ] = {create_cq_ex, 0, 0},
+        [IB_USER_VERBS_EX_CMD_CREATE_QP] = {create_qp_ex, 0, 0},
+        [IB_USER_VERBS_EX_CMD_MODIFY_QP] = {modify_qp_ex, 0, 0},
+        [IB_USER_VERBS_EX_CMD_CREATE_FLOW] = {create_flow, 0, 0},
+        [IB_USER_VERBS_EX_CMD_DESTROY_FLOW] = {destroy_flow, 0, 0},
+        [IB_USER_VERBS_EX_CMD_CREATE_WQ] = {create_wq, 0, 0},
+        [IB_USER_VERBS_EX_CMD_MODIFY_WQ] = {modify_wq, 0, 0},
+        [IB_USER_VERBS_EX_CMD_DESTROY_WQ] = {destroy_wq, 0, 0},
+        [IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL] = {create_table, 0, 0},
+        [IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL] = {destroy_table, 0, 0},
+        [IB_USER_VERBS_EX_CMD_MODIFY_CQ] = {modify_cq, 0, 0},
+        },
+    .control = control,
+    .destroy = destroy_object,
+    .map = map,
+    .gid = mlx5_gid,
+    .sweep = mlx5_sweep,
+};

@@ -1,0 +1,828 @@
+// The emulated NIC: executes work queue entries and writes completion queue entries.
+//
+// A thread looks at the doorbell records of all queues; a write to a doorbell register only says that there is something
+// to see, and registers are ordinary memory here. With VERBENA_NIC_STEP=1 there is no thread: emulated_nic_step() moves
+// the NIC.
+#define _GNU_SOURCE
+#include "mlx5.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct qp *qps[1 << 16];
+struct srq *srqs[1 << 16];
+struct qp *all_qps;
+struct cq *all_cqs;
+struct flow *flows[64];
+
+// --- layouts of the PRM ---
+
+// Opcodes of work queue entries.
+enum {
+  OP_NOP = 0x00,
+  OP_SEND_INVALIDATE = 0x01,
+  OP_WRITE = 0x08,
+  OP_WRITE_IMM = 0x09,
+  OP_SEND = 0x0a,
+  OP_SEND_IMM = 0x0b,
+  OP_READ = 0x10,
+  OP_COMPARE_SWAP = 0x11,
+  OP_FETCH_ADD = 0x12,
+  OP_UMR = 0x25,
+};
+
+struct control {
+  uint32_t index_opcode; // opmod 8, WQE index 16, opcode 8
+  uint32_t qpn_ds;       // queue pair number 24, size in 16-byte units 6
+  uint8_t signature;
+  uint8_t reserved[2];
+  uint8_t flags;
+  uint32_t immediate;
+};
+enum { CONTROL_SOLICITED = 2, CONTROL_COMPLETION = 8 };
+
+struct data {
+  uint32_t length, key;
+  uint64_t address;
+};
+enum { KEY_END_OF_LIST = 0x100 };
+#define DATA_INLINE 0x80000000u
+
+struct remote {
+  uint64_t address;
+  uint32_t key, reserved;
+};
+
+struct atomic {
+  uint64_t swap_add, compare;
+};
+
+struct datagram {
+  uint32_t qkey, reserved;
+  uint32_t qpn; // bit 31: extended
+  uint8_t rate_sl, fl_mlid;
+  uint16_t rlid;
+  uint8_t reserved1[4], mac[6], traffic_class, hop_limit;
+  uint32_t gid_flow_label;
+  uint8_t gid[16];
+};
+
+struct ethernet {
+  uint8_t reserved[12];
+  uint16_t header_length;
+  uint8_t header[18];
+};
+
+struct umr {
+  uint8_t flags, reserved[3];
+  uint16_t octowords, offset;
+  uint64_t mask;
+  uint8_t reserved1[32];
+};
+enum { UMR_CHECK_FREE = 1 << 5, UMR_CHECK_QPN = 1 << 3 };
+
+struct mkey_context {
+  uint8_t free, reserved, access, flags;
+  uint32_t qpn_key, reserved2, pd;
+  uint64_t start, length;
+  uint8_t reserved3[32];
+};
+enum { MKEY_FREE = 1 << 6 };
+
+struct next_segment {
+  uint8_t reserved[2];
+  uint16_t next;
+  uint8_t reserved1[12];
+};
+
+// Opcodes of completion queue entries.
+enum {
+  CQE_DATA_32 = 4, // between opcode and owner: the entry begins with up to 32 bytes of data
+};
+enum {
+  CQE_REQUEST = 0,
+  CQE_WRITE_IMM = 1,
+  CQE_SEND = 2,
+  CQE_SEND_IMM = 3,
+  CQE_SEND_INVALIDATE = 4,
+  CQE_RESIZED = 5,
+  CQE_REQUEST_ERROR = 13,
+  CQE_RESPONSE_ERROR = 14,
+};
+
+struct cqe {
+  uint8_t reserved[18];
+  uint8_t reserved1[6];
+  uint32_t flags_qpn; // GRH 2 bits at 28, service level 4 bits at 24, remote queue pair number 24
+  uint8_t reserved2[4];
+  uint32_t uidx;
+  uint32_t immediate;
+  uint8_t reserved3[4];
+  uint32_t length;
+  uint64_t timestamp; // of an error, the last byte is the syndrome
+  uint32_t opcode_qpn;
+  uint16_t wqe_counter;
+  uint8_t signature;
+  uint8_t opcode_owner;
+};
+_Static_assert(sizeof(struct cqe) == 64, "a CQE has 64 bytes");
+_Static_assert(sizeof(struct datagram) == 48 && sizeof(struct umr) == 48 && sizeof(struct mkey_context) == 64, "PRM");
+
+enum syndrome {
+  OK = 0,
+  LOCAL_LENGTH = 0x01,
+  LOCAL_QP_OPERATION = 0x02,
+  LOCAL_PROTECTION = 0x04,
+  FLUSHED = 0x05,
+  WINDOW_BIND = 0x06,
+  REMOTE_INVALID_REQUEST = 0x12,
+  REMOTE_ACCESS = 0x13,
+  REMOTE_OPERATION = 0x14,
+  RETRIES_EXCEEDED = 0x15,
+  RNR_RETRIES_EXCEEDED = 0x16,
+  NOT_YET = -1,  // the entry stays where it is
+  DROPPED = -2, // an unreliable message that nobody takes
+};
+
+// --- completion queues ---
+
+static void event_if_armed(struct cq *cq) {
+  uint32_t arm = be32toh(cq->doorbell[1]);
+  int sequence = arm >> 28;
+  if (arm == UINT32_MAX || sequence == cq->fired || !cq->channel) {
+    return;
+  }
+  bool solicited_only = arm >> 24 & 1;
+  uint32_t consumer = arm & 0xffffff;
+  uint32_t last = solicited_only ? cq->solicited : cq->producer;
+  int32_t after = (int32_t)((last - consumer) << 8);
+  if (after > 0) {
+    cq->fired = sequence;
+    push_event(cq->channel, &cq->object, cq->object.user_handle, 0);
+  }
+}
+
+static bool cq_full(struct cq *cq) {
+  uint32_t consumer = be32toh(cq->doorbell[0]) & 0xffffff;
+  return ((cq->producer - consumer) & 0xffffff) >= cq->entries;
+}
+
+static struct cqe *cqe_at(struct cq *cq, uint32_t index) {
+  return (struct cqe *)(cq->buffer + (index & (cq->entries - 1)) * cq->entry_size + (cq->entry_size == 128 ? 64 : 0));
+}
+
+// The owner bit turns with each round through the queue; it is written last, together with the opcode.
+static void write_cqe(struct cq *cq, const struct cqe *cqe, unsigned opcode) {
+  struct cqe *slot = cqe_at(cq, cq->producer);
+  unsigned owner = (cq->producer & cq->entries) != 0;
+  memcpy(slot, cqe, 63);
+  __atomic_store_n(&slot->opcode_owner, opcode << 4 | cqe->opcode_owner | owner, __ATOMIC_RELEASE);
+  cq->producer = (cq->producer + 1) & 0xffffff;
+}
+
+static void complete(struct cq *cq, struct cqe *cqe, unsigned opcode, bool solicited) {
+  if (cq->error) {
+    return;
+  }
+  if (!cq->ignore_overrun && cq_full(cq)) {
+    cq->error = true;
+    async_event(&cq->object, EVENT_CQ_ERR);
+    for (struct qp *qp = all_qps; qp; qp = qp->next) {
+      if ((qp->send_cq == cq || qp->recv_cq == cq) && qp->state != RESET) {
+        qp->state = ERR;
+        async_event(&qp->object, EVENT_QP_FATAL);
+      }
+    }
+    return;
+  }
+  if (opcode < CQE_REQUEST_ERROR) {
+    cqe->timestamp = htobe64(now_ns());
+  }
+  write_cqe(cq, cqe, opcode);
+  if (solicited) {
+    cq->solicited = cq->producer;
+  }
+  event_if_armed(cq);
+}
+
+// Where entries go on: the provider copies the others over when it finds the one that says so.
+bool cq_resize(struct cq *cq, char *buffer, uint32_t entries) {
+  uint32_t outstanding = (cq->producer - be32toh(cq->doorbell[0])) & 0xffffff;
+  if (outstanding >= entries || cq_full(cq)) {
+    return false;
+  }
+  write_cqe(cq, &(struct cqe){0}, CQE_RESIZED);
+  cq->buffer = buffer;
+  cq->entries = entries;
+  return true;
+}
+
+static void complete_send(struct qp *qp, uint16_t index, unsigned opcode, uint32_t length, enum syndrome syndrome) {
+  struct cqe cqe = {
+      .uidx = htobe32(qp->uidx),
+      .opcode_qpn = htobe32(opcode << 24 | qp->number),
+      .wqe_counter = htobe16(index),
+      .length = htobe32(length),
+      .timestamp = htobe64(syndrome),
+  };
+  complete(qp->send_cq, &cqe, syndrome ? CQE_REQUEST_ERROR : CQE_REQUEST, syndrome != OK);
+}
+
+// --- memory ---
+
+static bool add_piece(struct pieces *pieces, const struct data *data, unsigned access, struct qp *qp,
+                      struct object *pd) {
+  uint32_t length = be32toh(data->length), key = be32toh(data->key);
+  char *at = translate(key, be64toh(data->address), length, access, pd, qp->number);
+  struct mkey *m = mkeys[key >> 8 & 0xffff];
+  if (!at || (m && m->window) || pieces->count == 64) {
+    return false;
+  }
+  pieces->piece[pieces->count].at = at;
+  pieces->piece[pieces->count++].length = length;
+  pieces->length += length;
+  return true;
+}
+
+// What a send queue entry's data segments name, in order.
+static bool gather(struct pieces *pieces, char *segments, char *end, unsigned access, struct qp *qp) {
+  while (segments < end) {
+    struct data *data = (struct data *)segments;
+    uint32_t length = be32toh(data->length);
+    if (length & DATA_INLINE) {
+      length &= ~DATA_INLINE;
+      if (segments + 4 + length > end) {
+        return false;
+      }
+      add_bytes(pieces, segments + 4, length);
+      segments += (4 + length + 15) & ~15u;
+    } else {
+      if (length && !add_piece(pieces, data, access, qp, qp->pd)) {
+        return false;
+      }
+      segments += sizeof(struct data);
+    }
+  }
+  return true;
+}
+
+// --- receives ---
+
+static unsigned posted(const struct receives *receives) {
+  return (uint16_t)(be32toh(*receives->doorbell) - receives->consumer);
+}
+
+static char *receive_entry(struct receives *receives, uint16_t *index) {
+  *index = receives->linked ? receives->head : receives->consumer;
+  return receives->buffer + ((uint32_t)(*index & (receives->entries - 1)) << receives->shift);
+}
+
+static void take_receive(struct receives *receives) {
+  uint16_t index;
+  char *entry = receive_entry(receives, &index);
+  if (receives->linked) {
+    receives->head = be16toh(((struct next_segment *)entry)->next);
+  }
+  receives->consumer++;
+}
+
+static bool scatter(struct pieces *pieces, struct receives *receives, uint16_t *index, struct qp *qp,
+                    struct object *pd) {
+  char *entry = receive_entry(receives, index);
+  char *end = entry + (1u << receives->shift);
+  entry += receives->linked || receives->has_signature ? 16 : 0;
+  for (; entry < end; entry += sizeof(struct data)) {
+    struct data *data = (struct data *)entry;
+    if (be32toh(data->key) == KEY_END_OF_LIST && !data->length) {
+      break;
+    }
+    // No length stands for 2 GB; libmlx5 writes it for an entry without bytes too, and no test receives 2 GB.
+    if (data->length && !add_piece(pieces, data, LOCAL_WRITE, qp, pd)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static struct srq *srq_of(struct qp *qp, uint32_t srqn) {
+  return qp->type == XRC_TGT ? srqs[srqn & 0xffff] : qp->srq;
+}
+
+static void complete_receive(struct qp *qp, struct srq *srq, struct cq *cq, uint16_t index, unsigned opcode,
+                             struct cqe cqe, bool solicited) {
+  cqe.uidx = htobe32(qp->type == XRC_TGT ? srq->uidx : qp->uidx);
+  cqe.opcode_qpn = htobe32(qp->number);
+  cqe.wqe_counter = htobe16(index);
+  if (srq && srq->limit && posted(&srq->receives) < srq->limit) {
+    srq->limit = 0;
+    async_event(&srq->object, EVENT_SRQ_LIMIT_REACHED);
+  }
+  complete(cq, &cqe, opcode, solicited);
+}
+
+struct message {
+  struct pieces data;
+  unsigned opcode; // of the completion
+  uint32_t immediate, source_qpn, srqn, invalidate;
+  bool solicited, has_data;
+  const struct datagram *datagram;
+  uint8_t source_gid[16];
+};
+
+// What precedes a datagram: a global routing header, or 20 bytes and an IPv4 header where the GIDs are IPv4 addresses.
+static void write_header(char *grh, const struct message *message) {
+  static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+  memset(grh, 0, 40);
+  if (memcmp(message->source_gid, mapped, 12)) {
+    grh[0] = 0x60;
+    *(uint16_t *)(grh + 4) = htobe16(message->data.length);
+    grh[6] = 0x1b;
+    grh[7] = message->datagram->hop_limit;
+    memcpy(grh + 8, message->source_gid, 16);
+    memcpy(grh + 24, message->datagram->gid, 16);
+    return;
+  }
+  uint8_t *ip = (uint8_t *)grh + 20;
+  ip[0] = 0x45;
+  *(uint16_t *)(ip + 2) = htobe16(20 + message->data.length);
+  ip[8] = message->datagram->hop_limit;
+  ip[9] = 17; // UDP
+  memcpy(ip + 12, message->source_gid + 12, 4);
+  memcpy(ip + 16, message->datagram->gid + 12, 4);
+  uint32_t sum = 0;
+  for (int i = 0; i < 20; i += 2) {
+    sum += ip[i] << 8 | ip[i + 1];
+  }
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  *(uint16_t *)(ip + 10) = htobe16(~sum);
+}
+
+// With VERBENA_NIC_SCATTER=1, short messages arrive in the completion queue entry, as kernels configure it for RC.
+static bool scatters_to_cqe(struct qp *qp, uint64_t length) {
+  static int enabled = -1;
+  if (enabled < 0) {
+    const char *scatter = getenv("VERBENA_NIC_SCATTER");
+    enabled = scatter && *scatter == '1';
+  }
+  return enabled && qp->type == RC && length <= 32;
+}
+
+// Puts a message into the next receive of a queue pair. What it returns is the requester's syndrome.
+static enum syndrome receive(struct qp *qp, struct message *message) {
+  struct srq *srq = srq_of(qp, message->srqn);
+  if (qp->type == XRC_TGT && !srq) {
+    return REMOTE_INVALID_REQUEST;
+  }
+  struct receives *receives = srq ? &srq->receives : &qp->receives;
+  struct cq *cq = qp->type == XRC_TGT ? srq->cq : qp->recv_cq;
+  if (!receives->doorbell || !posted(receives)) {
+    return NOT_YET;
+  }
+  struct pieces into = {0};
+  uint16_t index;
+  bool valid = scatter(&into, receives, &index, qp, srq ? srq->pd : qp->pd);
+  uint64_t header = message->datagram ? 40 : 0;
+  take_receive(receives);
+  if (!valid || (message->has_data && message->data.length + header > into.length)) {
+    enum syndrome syndrome = valid ? LOCAL_LENGTH : LOCAL_PROTECTION;
+    qp->state = ERR;
+    complete_receive(qp, srq, cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(syndrome)}, true);
+    if (srq) {
+      async_event(&qp->object, EVENT_QP_LAST_WQE_REACHED);
+    }
+    return valid ? REMOTE_INVALID_REQUEST : REMOTE_OPERATION;
+  }
+  if (message->invalidate) {
+    struct mkey *m = mkeys[message->invalidate >> 8 & 0xffff];
+    if (!m || !m->window || m->type != 2 || m->key != message->invalidate || m->free) {
+      qp->state = ERR;
+      complete_receive(qp, srq, cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(FLUSHED)}, true);
+      return REMOTE_ACCESS;
+    }
+    m->free = true;
+  }
+  struct cqe cqe = {
+      .flags_qpn = htobe32(message->source_qpn | (message->datagram ? 1u << 28 : 0)),
+      .immediate = message->immediate,
+      .length = htobe32(message->data.length + header),
+  };
+  if (message->datagram) {
+    char grh[40];
+    write_header(grh, message);
+    struct pieces head = {0};
+    add_bytes(&head, grh, sizeof grh);
+    copy(&into, 0, &head);
+  }
+  if (message->has_data && message->data.length && scatters_to_cqe(qp, message->data.length)) {
+    struct pieces there = {0};
+    add_bytes(&there, &cqe, message->data.length);
+    copy(&there, 0, &message->data);
+    cqe.opcode_owner = CQE_DATA_32;
+  } else if (message->has_data) {
+    copy(&into, header, &message->data);
+  }
+  complete_receive(qp, srq, cq, index, message->opcode, cqe, message->solicited);
+  return OK;
+}
+
+// --- sends ---
+
+struct qp *qp_numbered(uint32_t number) {
+  struct qp *qp = qps[number & 0xffff];
+  return qp && qp->number == number ? qp : NULL;
+}
+
+void qp_enter_error(struct qp *qp) {
+  bool was = qp->state == ERR;
+  qp->state = ERR;
+  if (!was && qp->srq) {
+    async_event(&qp->object, EVENT_QP_LAST_WQE_REACHED);
+  }
+}
+
+void qp_reset(struct qp *qp) {
+  qp->sq_consumer = 0;
+  qp->receives.consumer = 0;
+  qp->resume = 0;
+  qp->tries = 0;
+}
+
+static struct qp *peer(struct qp *qp) {
+  struct ib_uverbs_modify_qp *mine = qp->attributes;
+  struct qp *peer = qp_numbered(mine->dest_qp_num);
+  if (!peer || peer->state < RTR || peer->state == ERR || !reachable(mine->dest.dgid) || qp->object.context->port_down ||
+      peer->object.context->port_down) {
+    return NULL;
+  }
+  struct ib_uverbs_modify_qp *its = peer->attributes;
+  bool types = qp->type == XRC_INI ? peer->type == XRC_TGT : peer->type == qp->type;
+  return types && its->dest_qp_num == qp->number && its->rq_psn == mine->sq_psn ? peer : NULL;
+}
+
+static uint64_t receiver_not_ready_ns(unsigned code) {
+  static const uint32_t microseconds[32] = {655360, 10,   20,   30,    40,    60,    80,    120,    160,    240,   320,
+                                            480,    640,  960,  1280,  1920,  2560,  3840,  5120,   7680,   10240, 15360,
+                                            20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+  return microseconds[code & 31] * UINT64_C(1000);
+}
+
+// Waits, or gives up when all tries are used.
+static enum syndrome try_again(struct qp *qp, uint64_t wait, unsigned limit, bool endless, enum syndrome failure) {
+  if (!endless && qp->tries >= limit) {
+    return failure;
+  }
+  qp->tries++;
+  qp->resume = now_ns() + wait;
+  return NOT_YET;
+}
+
+static enum syndrome no_answer(struct qp *qp) {
+  if (qp->type == UC) {
+    return DROPPED;
+  }
+  unsigned timeout = qp->attributes->timeout;
+  // As many time-outs as retries and one more.
+  return try_again(qp, timeout ? UINT64_C(4096) << timeout : UINT64_C(1000000), qp->attributes->retry_cnt + 1u,
+                   timeout == 0, RETRIES_EXCEEDED);
+}
+
+static enum syndrome no_receive(struct qp *qp, struct qp *target) {
+  if (qp->type == UC) {
+    return DROPPED;
+  }
+  return try_again(qp, receiver_not_ready_ns(target->attributes->min_rnr_timer), qp->attributes->rnr_retry,
+                   qp->attributes->rnr_retry == 7, RNR_RETRIES_EXCEEDED);
+}
+
+// A request that the responder answers with a negative acknowledgement: its queue pair fails too.
+static enum syndrome refuse(struct qp *target, enum syndrome syndrome) {
+  if (target->type == UC) {
+    return DROPPED;
+  }
+  qp_enter_error(target);
+  async_event(&target->object, syndrome == REMOTE_ACCESS ? EVENT_QP_ACCESS_ERR : EVENT_QP_REQ_ERR);
+  return syndrome;
+}
+
+static enum syndrome umr(struct qp *qp, struct control *control, char *segments, char *end) {
+  struct umr *umr = (struct umr *)segments;
+  struct mkey_context *context = (struct mkey_context *)(umr + 1);
+  if ((char *)(context + 1) > end) {
+    return LOCAL_QP_OPERATION;
+  }
+  uint32_t key = be32toh(control->immediate);
+  struct mkey *m = mkeys[key >> 8 & 0xffff];
+  if (!m || !m->window || m->pd != qp->pd) {
+    return WINDOW_BIND;
+  }
+  if (context->free & MKEY_FREE) {
+    if (m->free || m->key != key || (m->type == 2 && m->qpn != qp->number)) {
+      return WINDOW_BIND;
+    }
+    m->free = true;
+    return OK;
+  }
+  struct data *klm = (struct data *)(context + 1);
+  if ((char *)(klm + 1) > end || ((umr->flags & UMR_CHECK_FREE) && !m->free)) {
+    return WINDOW_BIND;
+  }
+  struct mkey *region = mkeys[be32toh(klm->key) >> 8 & 0xffff];
+  uint64_t address = be64toh(klm->address), length = be64toh(context->length);
+  if (!region || region->window || region->key != be32toh(klm->key) || !(region->access & MW_BIND) ||
+      region->pd != qp->pd || length > be32toh(klm->length)) {
+    return WINDOW_BIND;
+  }
+  unsigned access = (context->access & 1 << 5 ? REMOTE_WRITE : 0) | (context->access & 1 << 4 ? REMOTE_READ : 0) |
+                    (context->access & 1 << 6 ? REMOTE_ATOMIC : 0);
+  char *at = translate(region->key, address, length, access & (REMOTE_WRITE | REMOTE_ATOMIC) ? LOCAL_WRITE : 0, qp->pd,
+                       qp->number);
+  if (!at) {
+    return WINDOW_BIND;
+  }
+  m->free = false;
+  m->key = (m->key & ~0xffu) | (be32toh(context->qpn_key) & 0xff);
+  m->qpn = m->type == 2 ? be32toh(context->qpn_key) >> 8 : 0;
+  m->start = be64toh(context->start);
+  m->length = length;
+  m->address = (uint64_t)at;
+  m->access = access;
+  m->region = region;
+  return OK;
+}
+
+static enum syndrome connected(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
+  unsigned opcode = be32toh(control->index_opcode) & 0xff;
+  struct message message = {
+      .immediate = control->immediate,
+      .solicited = control->flags & CONTROL_SOLICITED,
+      .source_qpn = qp->number,
+      .has_data = true,
+  };
+  if (opcode == OP_UMR) {
+    return umr(qp, control, segments, end);
+  }
+  if (qp->type == XRC_INI) {
+    message.srqn = be32toh(*(uint32_t *)segments) & 0xffffff;
+    segments += 16;
+  }
+  struct remote *remote = NULL;
+  if (opcode == OP_WRITE || opcode == OP_WRITE_IMM || opcode == OP_READ || opcode == OP_COMPARE_SWAP ||
+      opcode == OP_FETCH_ADD) {
+    remote = (struct remote *)segments;
+    segments += sizeof *remote;
+  }
+  struct atomic *atomic = NULL;
+  if (opcode == OP_COMPARE_SWAP || opcode == OP_FETCH_ADD) {
+    atomic = (struct atomic *)segments;
+    segments += sizeof *atomic;
+  }
+  bool reads = opcode == OP_READ || atomic;
+  if (segments > end || !gather(&message.data, segments, end, reads ? LOCAL_WRITE : 0, qp)) {
+    return segments > end ? LOCAL_QP_OPERATION : LOCAL_PROTECTION;
+  }
+  *length = message.data.length;
+  struct qp *target = peer(qp);
+  if (!target) {
+    return no_answer(qp);
+  }
+  uint32_t key = remote ? be32toh(remote->key) : 0;
+  uint64_t address = remote ? be64toh(remote->address) : 0;
+  unsigned right = atomic ? REMOTE_ATOMIC : reads ? REMOTE_READ : REMOTE_WRITE;
+  char *at = NULL;
+  if (remote) {
+    if (!(target->attributes->qp_access_flags & right)) {
+      return refuse(target, REMOTE_INVALID_REQUEST);
+    }
+    if (atomic && address & 7) {
+      return refuse(target, REMOTE_INVALID_REQUEST);
+    }
+    uint64_t bytes = atomic ? 8 : message.data.length;
+    if (bytes && !(at = translate(key, address, bytes, right, target->pd, target->number))) {
+      return refuse(target, REMOTE_ACCESS);
+    }
+  }
+  enum syndrome syndrome = OK;
+  struct pieces there = {0};
+  switch (opcode) {
+  case OP_NOP:
+    return OK;
+  case OP_WRITE:
+    add_bytes(&there, at, message.data.length);
+    copy(&there, 0, &message.data);
+    return OK;
+  case OP_READ:
+    add_bytes(&there, at, message.data.length);
+    copy(&message.data, 0, &there);
+    return OK;
+  case OP_COMPARE_SWAP:
+  case OP_FETCH_ADD: {
+    uint64_t before = *(uint64_t *)at, operand = be64toh(atomic->swap_add);
+    if (opcode == OP_FETCH_ADD) {
+      before = __atomic_fetch_add((uint64_t *)at, operand, __ATOMIC_SEQ_CST);
+    } else {
+      before = be64toh(atomic->compare);
+      __atomic_compare_exchange_n((uint64_t *)at, &before, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+    add_bytes(&there, &before, 8);
+    copy(&message.data, 0, &there);
+    return OK;
+  }
+  case OP_WRITE_IMM:
+    message.opcode = CQE_WRITE_IMM;
+    message.has_data = false;
+    syndrome = receive(target, &message);
+    if (syndrome == OK) {
+      // The data before the completion: the receive above only looked whether there is room for it.
+      add_bytes(&there, at, message.data.length);
+      copy(&there, 0, &message.data);
+    }
+    break;
+  case OP_SEND:
+    message.opcode = CQE_SEND;
+    syndrome = receive(target, &message);
+    break;
+  case OP_SEND_IMM:
+    message.opcode = CQE_SEND_IMM;
+    syndrome = receive(target, &message);
+    break;
+  case OP_SEND_INVALIDATE:
+    message.opcode = CQE_SEND_INVALIDATE;
+    message.invalidate = be32toh(control->immediate);
+    syndrome = receive(target, &message);
+    break;
+  default:
+    return LOCAL_QP_OPERATION;
+  }
+  return syndrome == NOT_YET ? no_receive(qp, target) : syndrome;
+}
+
+static bool joined(struct qp *qp, const uint8_t *gid) {
+  for (struct group *group = qp->groups; group; group = group->next) {
+    if (!memcmp(group->gid, gid, 16)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static enum syndrome datagram(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
+  unsigned opcode = be32toh(control->index_opcode) & 0xff;
+  struct datagram *datagram = (struct datagram *)segments;
+  struct message message = {
+      .immediate = control->immediate,
+      .solicited = control->flags & CONTROL_SOLICITED,
+      .source_qpn = qp->number,
+      .has_data = true,
+      .opcode = opcode == OP_SEND_IMM ? CQE_SEND_IMM : CQE_SEND,
+      .datagram = datagram,
+  };
+  if (opcode != OP_SEND && opcode != OP_SEND_IMM) {
+    return LOCAL_QP_OPERATION;
+  }
+  segments += sizeof *datagram;
+  if (!gather(&message.data, segments, end, 0, qp)) {
+    return LOCAL_PROTECTION;
+  }
+  if (message.data.length > 4096) {
+    return LOCAL_LENGTH;
+  }
+  *length = message.data.length;
+  mlx5_gid(qp->object.context->device, be32toh(datagram->gid_flow_label) >> 20 & 0xff, message.source_gid);
+  uint32_t number = be32toh(datagram->qpn) & 0xffffff, qkey = be32toh(datagram->qkey);
+  if (qkey & 0x80000000u) {
+    qkey = qp->attributes->qkey;
+  }
+  bool multicast = number == 0xffffff;
+  for (struct qp *target = multicast ? all_qps : qp_numbered(number); target; target = multicast ? target->next : NULL) {
+    if (target->type == UD && target->attributes->qkey == qkey &&
+        (target->state == RTR || target->state == RTS || target->state == SQD || target->state == SQE) &&
+        (multicast ? joined(target, datagram->gid) : reachable(datagram->gid))) {
+      receive(target, &message);
+    }
+  }
+  return OK;
+}
+
+static enum syndrome packet(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
+  struct ethernet *ethernet = (struct ethernet *)segments;
+  unsigned header = be16toh(ethernet->header_length);
+  struct message message = {.has_data = true, .opcode = CQE_SEND};
+  (void)control;
+  if (header) {
+    add_bytes(&message.data, ethernet->header, header);
+  }
+  segments += (14 + header + 15) & ~15u;
+  if (!gather(&message.data, segments, end, 0, qp)) {
+    return LOCAL_PROTECTION;
+  }
+  *length = message.data.length;
+  uint8_t to[6] = {0};
+  struct pieces destination = {0};
+  add_bytes(&destination, to, 6);
+  copy(&destination, 0, &message.data);
+  for (unsigned i = 0; i < 64; i++) {
+    struct flow *flow = flows[i];
+    bool match = flow && flow->qp->state >= RTR && flow->qp->state <= RTS;
+    for (int b = 0; match && !flow->everything && b < 6; b++) {
+      match = (to[b] & flow->mask[b]) == (flow->mac[b] & flow->mask[b]);
+    }
+    if (match) {
+      receive(flow->qp, &message);
+    }
+  }
+  return OK;
+}
+
+// One entry of a send queue. False: it stays.
+static bool send_one(struct qp *qp) {
+  char entry[1024];
+  uint16_t index = qp->sq_consumer;
+  uint32_t bytes = qp->sq_entries * 64, start = (index & (qp->sq_entries - 1)) * 64;
+  struct control *control = (struct control *)entry;
+  memcpy(entry, qp->sq + start, 64);
+  unsigned units = be32toh(control->qpn_ds) & 0x3f;
+  for (unsigned i = 64; i < units * 16; i += 64) {
+    memcpy(entry + i, qp->sq + (start + i) % bytes, 64);
+  }
+  unsigned blocks = units ? (units + 3) / 4 : 1;
+  unsigned opcode = be32toh(control->index_opcode) & 0xff;
+  uint32_t length = 0;
+  enum syndrome syndrome;
+  if (qp->state == ERR || qp->state == SQE) {
+    syndrome = FLUSHED;
+  } else if ((be32toh(control->index_opcode) >> 8 & 0xffff) != index || be32toh(control->qpn_ds) >> 8 != qp->number ||
+             !units) {
+    syndrome = LOCAL_QP_OPERATION;
+  } else {
+    char *segments = entry + sizeof *control, *end = entry + units * 16;
+    syndrome = qp->type == UD           ? datagram(qp, control, segments, end, &length)
+               : qp->type == RAW_PACKET ? packet(qp, control, segments, end, &length)
+                                        : connected(qp, control, segments, end, &length);
+  }
+  if (syndrome == NOT_YET) {
+    return false;
+  }
+  if (syndrome == DROPPED) {
+    syndrome = OK;
+  }
+  qp->tries = 0;
+  qp->sq_consumer += blocks;
+  if (syndrome != OK && syndrome != FLUSHED) {
+    if (qp->type == RC || qp->type == XRC_INI) {
+      qp_enter_error(qp);
+    } else {
+      qp->state = SQE;
+    }
+  }
+  if (syndrome != OK || qp->signal_all || (control->flags & CONTROL_COMPLETION)) {
+    complete_send(qp, index, opcode, length, syndrome);
+  }
+  return true;
+}
+
+static bool move_sends(struct qp *qp) {
+  bool moved = false;
+  if (!qp->sq || (qp->state != RTS && qp->state != SQE && qp->state != ERR)) {
+    return false;
+  }
+  // At most one round, so that two queue pairs take turns.
+  for (uint32_t i = 0; i < qp->sq_entries; i++) {
+    if (qp->sq_consumer == (uint16_t)be32toh(qp->doorbell[1]) || (qp->state == RTS && qp->resume > now_ns())) {
+      break;
+    }
+    qp->resume = 0;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (!send_one(qp)) {
+      break;
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+static bool flush_receives(struct qp *qp) {
+  bool moved = false;
+  while (qp->state == ERR && !qp->srq && qp->receives.doorbell && qp->recv_cq && posted(&qp->receives)) {
+    uint16_t index;
+    receive_entry(&qp->receives, &index);
+    take_receive(&qp->receives);
+    complete_receive(qp, NULL, qp->recv_cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(FLUSHED)},
+                     true);
+    moved = true;
+  }
+  return moved;
+}
+
+bool mlx5_sweep(void) {
+  bool moved = false;
+  for (struct qp *qp = all_qps; qp; qp = qp->next) {
+    moved |= move_sends(qp);
+    moved |= flush_receives(qp);
+  }
+  for (struct cq *cq = all_cqs; cq; cq = cq->next) {
+    event_if_armed(cq);
+  }
+  return moved;
+}

@@ -1,0 +1,94 @@
+// The emulated mlx5: what its commands (commands.c) and its work queues (engine.c) share. The layouts of work queue entries
+// (WQE) and completion queue entries (CQE) are those of the Mellanox Adapters Programmer's Reference Manual (PRM).
+#pragma once
+
+#include "../common/kernel.h"
+
+enum { RC = 2, UC = 3, UD = 4, RAW_PACKET = 8, XRC_INI = 9, XRC_TGT = 10 };
+
+struct cq {
+  struct object object;
+  struct cq *next, **at; // at: the pointer to this queue in the list
+  char *buffer;
+  volatile uint32_t *doorbell; // [0] consumer index, [1] arm
+  uint32_t entries, entry_size;
+  uint32_t producer, solicited; // solicited: the producer index after the last solicited completion
+  uint32_t number;
+  bool error, ignore_overrun;
+  int fired; // the arm sequence number of the last event, -1 before the first
+  struct events *channel;
+};
+
+// A queue of receives: of a queue pair, of an RSS work queue, or shared.
+struct receives {
+  char *buffer;
+  volatile uint32_t *doorbell;
+  uint32_t entries, shift;
+  bool linked, has_signature;
+  uint16_t consumer, head;
+};
+
+struct srq {
+  struct object object;
+  struct object *pd;
+  uint32_t number, uidx;
+  struct receives receives;
+  uint32_t max_wr, max_sge, limit;
+  struct cq *cq; // of an XRC SRQ
+  struct object *xrcd;
+};
+
+struct group {
+  uint8_t gid[16];
+  struct group *next;
+};
+
+struct qp {
+  struct object object;
+  struct qp *next, **at; // at: the pointer to this queue pair in the list
+  struct object *pd, *xrcd, *table;
+  uint32_t number, uidx;
+  int type;
+  enum state state;
+  struct cq *send_cq, *recv_cq;
+  struct srq *srq;
+  struct receives receives;
+  char *sq;
+  uint32_t sq_entries;
+  volatile uint32_t *doorbell; // [0] receives, [1] sends
+  uint16_t sq_consumer;
+  int doorbell_register; // a dedicated one, or -1
+  bool signal_all, flushed;
+  uint64_t resume; // waits until then (ns)
+  unsigned tries;
+  bool waits_for_receive;
+  struct ib_uverbs_modify_qp *attributes; // what modify set so far
+  uint32_t caps[5];
+  struct group *groups;
+};
+
+struct table {
+  struct object object;
+  unsigned size;
+  struct object *queues[];
+};
+
+struct flow {
+  struct object object;
+  struct qp *qp;
+  bool everything;
+  uint8_t mac[6], mask[6];
+};
+
+extern struct qp *qps[1 << 16];
+extern struct srq *srqs[1 << 16];
+extern struct qp *all_qps;
+extern struct cq *all_cqs;
+extern struct flow *flows[64];
+
+bool mlx5_gid(int device, unsigned index, uint8_t *gid);
+bool mlx5_sweep(void);
+struct qp *qp_numbered(uint32_t number);
+void qp_enter_error(struct qp *qp);
+void qp_reset(struct qp *qp);
+bool cq_resize(struct cq *cq, char *buffer, uint32_t entries);

@@ -1,0 +1,35 @@
+package dev.verbena;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The exceptions of all packages. */
+class RdmaExceptionsTest {
+  @Test
+  void timeoutIsNamed() {
+    var late = new RdmaTimeoutException("waiting for it", Duration.ofSeconds(2));
+    assertEquals("waiting for it: not completed within 2 s", late.getMessage());
+    assertEquals(Duration.ofSeconds(2), late.timeout());
+    assertEquals(
+        "waiting: not completed within 1500 ms",
+        new RdmaTimeoutException("waiting", Duration.ofMillis(1500)).getMessage());
+    assertTrue(late.isTransient());
+  }
+
+  @Test
+  void callsThatFailForTheNetworkOrTheDeviceAreTransient() {
+    for (int errno :
+        List.of(Errno.EAGAIN, Errno.EIO, Errno.ENODEV, Errno.ENETUNREACH, Errno.ETIMEDOUT)) {
+      assertTrue(new VerbsException("f", errno).isTransient(), Errno.name(errno));
+    }
+    for (int errno :
+        List.of(Errno.EINVAL, Errno.ENOMEM, Errno.EACCES, Errno.EOPNOTSUPP, Errno.EADDRINUSE)) {
+      assertFalse(new VerbsException("f", errno).isTransient(), Errno.name(errno));
+    }
+  }
+}

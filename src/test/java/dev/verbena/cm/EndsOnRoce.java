@@ -1,0 +1,79 @@
+package dev.verbena.cm;
+
+import dev.verbena.cm.PeerProcess.Order;
+import dev.verbena.testing.Program;
+import dev.verbena.testing.Rig;
+import java.util.List;
+
+/** Soft-RoCE in the lab: the peer is another process on the same machine. */
+final class EndsOnRoce implements Ends {
+  private final PeerProcess peer;
+  private final Connection client;
+
+  EndsOnRoce(ConnectionSettings settings) throws Exception {
+    peer = PeerProcess.start(Place.ROCE, Rig.addressB(), 0);
+    client = peer.connect(settings, Rig.addressA());
+  }
+
+  @Override
+  public Connection client() {
+    return client;
+  }
+
+  @Override
+  public String peer() {
+    return peer.address();
+  }
+
+  private void order(Order order) throws InterruptedException {
+    client.send(order.message());
+  }
+
+  @Override
+  public void peerSends() throws InterruptedException {
+    order(Order.SEND);
+  }
+
+  @Override
+  public void peerCloses() throws InterruptedException {
+    order(Order.CLOSE);
+  }
+
+  @Override
+  public void peerEnds() throws InterruptedException {
+    order(Order.RETURN);
+  }
+
+  @Override
+  public void peerIsKilled() throws InterruptedException {
+    peer.kill();
+  }
+
+  @Override
+  public void peerIsIdle() throws Exception {
+    peer.stop();
+  }
+
+  @Override
+  public void networkIsInterrupted() throws Exception {
+    try (Program down = Program.start("ip", "link", "set", Rig.netdevA(), "down")) {
+      var _ = down.endsWell();
+    }
+  }
+
+  /** The command ends when no process has the device open. */
+  @Override
+  public void deviceIsRemoved() throws Exception {
+    new ProcessBuilder(List.of("rdma", "link", "delete", Rig.a().name()))
+        .inheritIO()
+        .start()
+        .getOutputStream()
+        .close();
+  }
+
+  @Override
+  public void close() {
+    client.close();
+    peer.close();
+  }
+}

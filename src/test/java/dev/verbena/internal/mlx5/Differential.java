@@ -1,0 +1,458 @@
+package dev.verbena.internal.mlx5;
+
+import dev.verbena.internal.Memory;
+import dev.verbena.internal.Mlx5dv;
+import dev.verbena.internal.Providers;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.AckTimeout;
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.AddressVector;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.GlobalRoute;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairType;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.ReceiveQueue;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendRequest;
+import dev.verbena.verbs.SharedReceiveQueue;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+
+/**
+ * Posts the same random requests through libmlx5 and directly, on the emulated NIC in step mode,
+ * and compares the queues in memory, the doorbells and the completions: {@code Differential SEED
+ * REQUESTS}. Both use the same memory region, so that entries differ in numbers of queue pairs
+ * only.
+ */
+final class Differential {
+  private static final int SENDS = 24;
+  private static final int RECEIVES = 64;
+  private static final int SGES = 4;
+  private static final int INLINE = 200;
+  private static final int LIST = 40;
+  private static final int MEMORY = 1 << 16;
+  private static final int LONGEST = 400;
+  private static final int QUEUE_KEY = 0x1234567;
+
+  /** The pairs of queue pairs. The receiver of the second one has a shared receive queue. */
+  private static final List<QueuePairType> PAIRS =
+      List.of(QueuePairType.RC, QueuePairType.RC, QueuePairType.UC, QueuePairType.UD);
+
+  private static final int SHARED = 1;
+
+  private final Mlx5dv functions = Providers.mlx5dv();
+  private final MethodHandle step;
+  private final Random random;
+  private final Context context = Device.named("mlx5_0").open();
+  private final ProtectionDomain domain = context.allocateProtectionDomain();
+  private final MemoryRegion region =
+      domain.registerMemory(
+          Arena.global().allocate(MEMORY, 4096),
+          AccessFlag.LOCAL_WRITE,
+          AccessFlag.REMOTE_WRITE,
+          AccessFlag.REMOTE_READ,
+          AccessFlag.REMOTE_ATOMIC);
+  private final World inC;
+  private final World direct;
+  private final AddressHandle handle;
+  private final SendList sends = new SendList(LIST, SGES, INLINE);
+  private final ReceiveList receives = new ReceiveList(LIST, SGES);
+  private final Map<String, Integer> seen = new TreeMap<>();
+
+  /** The number of receive requests that each receiver has. */
+  private final int[] available = new int[PAIRS.size()];
+
+  private final boolean[] failed = new boolean[PAIRS.size()];
+  private long requests;
+  private long id;
+
+  private Differential(long seed) {
+    random = new Random(seed);
+    SymbolLookup nic = SymbolLookup.libraryLookup(System.getenv("VERBENA_NIC"), Arena.global());
+    step =
+        Linker.nativeLinker()
+            .downcallHandle(
+                nic.find("emulated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
+    inC = new World(false);
+    direct = new World(true);
+    var choice = inC.near[3].setup().choice();
+    handle =
+        domain.createAddressHandle(
+            AddressVector.global(1, new GlobalRoute(choice.gid(), choice.index())));
+  }
+
+  /** The queue pairs of one data path. */
+  private final class World {
+    final CompletionQueue queue;
+    final SharedReceiveQueue shared;
+    final QueuePair[] near = new QueuePair[PAIRS.size()];
+    final QueuePair[] far = new QueuePair[PAIRS.size()];
+    final Completions completions = new Completions(LIST);
+    final Map<Integer, String> names = new TreeMap<>();
+    final QueueMemory.OfQueuePair[] nearMemory = new QueueMemory.OfQueuePair[PAIRS.size()];
+    final QueueMemory.OfQueuePair[] farMemory = new QueueMemory.OfQueuePair[PAIRS.size()];
+    final QueueMemory.OfSharedReceiveQueue sharedMemory;
+
+    World(boolean isDirect) {
+      var queues = context.completionQueue(1023);
+      queue = isDirect ? queues.direct().create() : queues.create();
+      var shareds = domain.sharedReceiveQueue(RECEIVES).maxSges(SGES);
+      shared = isDirect ? shareds.direct().create() : shareds.create();
+      sharedMemory = QueueMemory.sharedReceiveQueue(functions, shared.segment().address());
+      for (int i = 0; i < PAIRS.size(); i++) {
+        near[i] = builder(i).create();
+        far[i] = i == SHARED ? builder(i).sharedReceiveQueue(shared).create() : builder(i).create();
+        nearMemory[i] = QueueMemory.queuePair(functions, near[i].segment().address());
+        farMemory[i] = QueueMemory.queuePair(functions, far[i].segment().address());
+        names.put(near[i].number(), "near " + i);
+        names.put(far[i].number(), "far " + i);
+        check(near[i].isDirect() == isDirect && far[i].isDirect() == isDirect, "data path");
+        connect(i);
+      }
+    }
+
+    private QueuePairBuilder builder(int pair) {
+      return domain
+          .queuePair(PAIRS.get(pair))
+          .completions(queue)
+          .capacity(
+              QueuePairCapacity.of(SENDS)
+                  .withReceiveRequests(RECEIVES)
+                  .withSendSges(SGES)
+                  .withReceiveSges(SGES)
+                  .withMaxInlineData(INLINE));
+    }
+
+    void connect(int pair) {
+      for (QueuePair queuePair : List.of(near[pair], far[pair])) {
+        queuePair
+            .setup()
+            .rnrRetryCount(0)
+            .retryCount(0)
+            .ackTimeout(AckTimeout.atLeast(Duration.ofNanos(4096)));
+        if (PAIRS.get(pair) == QueuePairType.UD) {
+          queuePair.setup().queueKey(QUEUE_KEY);
+          queuePair.activate();
+        } else {
+          queuePair
+              .setup()
+              .access(
+                  AccessFlag.LOCAL_WRITE,
+                  AccessFlag.REMOTE_WRITE,
+                  AccessFlag.REMOTE_READ,
+                  AccessFlag.REMOTE_ATOMIC);
+          queuePair.connect((queuePair == near[pair] ? far[pair] : near[pair]).localAddress());
+        }
+      }
+    }
+
+    void reset(int pair) {
+      near[pair].reset();
+      far[pair].reset();
+      connect(pair);
+    }
+
+    ReceiveQueue receiver(int pair) {
+      return pair == SHARED ? shared : far[pair];
+    }
+  }
+
+  public static void main(String[] arguments) throws Throwable {
+    long seed = Long.parseLong(arguments[0]);
+    long count = Long.parseLong(arguments[1]);
+    Differential differential = new Differential(seed);
+    while (differential.requests < count) {
+      differential.round();
+    }
+    System.out.println(
+        "seed " + seed + ": " + differential.requests + " requests: " + differential.seen);
+    System.exit(0);
+  }
+
+  private static void check(boolean condition, String what) {
+    if (!condition) {
+      throw new AssertionError("libmlx5 and the direct data path differ: " + what);
+    }
+  }
+
+  private void count(String what) {
+    seen.merge(what, 1, Integer::sum);
+  }
+
+  private boolean oneIn(int times) {
+    return random.nextInt(times) == 0;
+  }
+
+  private void round() throws Throwable {
+    int pair = random.nextInt(PAIRS.size());
+    if (failed[pair] || oneIn(3000)) {
+      reset(pair);
+    }
+    postReceives(pair);
+    postSends(pair);
+    step.invokeExact();
+    while (!oneIn(4) && poll()) {
+      // Often all, sometimes some stay for the next round.
+    }
+  }
+
+  private void reset(int pair) {
+    count("resets");
+    inC.reset(pair);
+    direct.reset(pair);
+    failed[pair] = false;
+    available[pair] = pair == SHARED ? available[pair] : 0;
+    compareQueues(pair);
+  }
+
+  private void postReceives(int pair) {
+    int wanted = random.nextInt(LIST / 2);
+    for (int i = 0; i < wanted; i++) {
+      receives.clear(i);
+      receives.id(i, id++);
+      int sges = oneIn(50) ? random.nextInt(2) : 1 + random.nextInt(SGES);
+      for (int sge = 0; sge < sges; sge++) {
+        // libmlx5 writes a segment of length 0 to a shared queue, which the device takes for 2 GB.
+        int shortest = pair == SHARED ? 1 : 0;
+        int length = oneIn(100) ? shortest + random.nextInt(50) : LONGEST + 40;
+        receives.local(i, sge, region, random.nextInt(MEMORY - LONGEST - 40), length);
+      }
+    }
+    int posted = inC.receiver(pair).post(receives, 0, wanted);
+    check(posted == direct.receiver(pair).post(receives, 0, wanted), "receives posted");
+    available[pair] += posted;
+    requests += posted;
+    compareQueues(pair);
+  }
+
+  private void postSends(int pair) {
+    int wanted = 1 + random.nextInt(oneIn(10) ? LIST : 8);
+    for (int i = 0; i < wanted; i++) {
+      format(pair, i);
+      sends.id(i, id++);
+    }
+    sends.signaled(wanted - 1);
+    int posted = post(inC, pair, wanted);
+    check(posted == post(direct, pair, wanted), "sends posted");
+    requests += posted;
+    count(PAIRS.get(pair) + " lists");
+    if (posted < wanted) {
+      count("full queues");
+      failed[pair] = posted == 0; // Perhaps none of the outstanding requests is signaled.
+    }
+    compareQueues(pair);
+  }
+
+  private int post(World world, int pair, int wanted) {
+    if (PAIRS.get(pair) == QueuePairType.UD) {
+      for (int i = 0; i < wanted; i++) {
+        sends.to(i, handle, world.far[pair].number(), QUEUE_KEY);
+      }
+    }
+    return world.near[pair].post(sends, 0, wanted);
+  }
+
+  /** Formats a request that the type of the pair supports. */
+  private void format(int pair, int i) {
+    QueuePairType type = PAIRS.get(pair);
+    boolean mayReceive = type != QueuePairType.RC || available[pair] > 0;
+    int kinds =
+        switch (type) {
+          case RC -> 9;
+          case UC -> 6;
+          default -> 2;
+        };
+    int kind = random.nextInt(kinds);
+    if ((kind == 4 || kind == 5) && !oneIn(40)) {
+      kind = 2; // Invalidations fail here, as there is no window.
+    }
+    if (!mayReceive && (kind < 2 || kind == 3 || kind == 4)) {
+      kind = 2;
+    }
+    if (kind < 2 || kind == 3 || kind == 4) {
+      available[pair]--;
+    }
+    SendRequest request =
+        switch (kind) {
+          case 0 -> sends.send(i);
+          case 1 -> sends.sendWithImmediate(i, random.nextInt());
+          case 2 -> sends.write(i);
+          case 3 -> sends.writeWithImmediate(i, random.nextInt());
+          case 4 -> sends.sendWithInvalidate(i, random.nextInt());
+          case 5 -> sends.localInvalidate(i, random.nextInt());
+          case 6 -> sends.read(i);
+          case 7 -> sends.compareAndSwap(i, random.nextLong(), random.nextLong());
+          default -> sends.fetchAndAdd(i, random.nextLong());
+        };
+    count(String.valueOf(sends.opcode(i)));
+    if (kind == 2 || kind == 3 || kind >= 6) {
+      int key = oneIn(2000) ? random.nextInt() : region.rkey();
+      request.remote(region.start() + 8L * random.nextInt((MEMORY - 2 * LONGEST) / 8), key);
+    }
+    if (kind < 4 && oneIn(3)) {
+      request.inline(random.nextInt(INLINE + 1));
+      count("inline");
+    } else if (kind != 5) {
+      gather(i, kind >= 7 ? 1 : random.nextInt(SGES + 1), kind >= 7);
+    }
+    if (random.nextBoolean()) {
+      request.signaled();
+    }
+    if (oneIn(8)) {
+      request.solicited();
+    }
+    if (oneIn(8)) {
+      request.fenced();
+    }
+  }
+
+  private void gather(int i, int count, boolean isAtomic) {
+    for (int sge = 0; sge < count; sge++) {
+      int length = isAtomic ? 8 : oneIn(6) ? 0 : random.nextInt(LONGEST / SGES);
+      long offset = 8L * random.nextInt((MEMORY - LONGEST) / 8);
+      if (oneIn(4000)) {
+        sends.localUnchecked(i, sge, region.start() + offset, length, random.nextInt());
+      } else {
+        sends.local(i, sge, region, offset, length);
+      }
+    }
+  }
+
+  /** Polls both queues and compares what they return; false if they are empty. */
+  private boolean poll() {
+    int limit = 1 + random.nextInt(LIST);
+    int count = inC.queue.poll(inC.completions, limit);
+    check(count == direct.queue.poll(direct.completions, limit), "number of completions");
+    for (int i = 0; i < count; i++) {
+      Completions c = inC.completions;
+      Completions d = direct.completions;
+      check(c.id(i) == d.id(i), "id");
+      String name = inC.names.get(c.queuePairNumber(i));
+      check(name.equals(direct.names.get(d.queuePairNumber(i))), "queue pair");
+      check(c.statusCode(i) == d.statusCode(i), "status");
+      count("completions " + c.status(i));
+      if (c.isSuccess(i)) {
+        compareFields(i);
+      } else {
+        check(c.vendorError(i) == d.vendorError(i), "vendor error");
+        failed[name.charAt(name.length() - 1) - '0'] = true;
+      }
+    }
+    return count > 0;
+  }
+
+  private void compareFields(int i) {
+    Completions c = inC.completions;
+    Completions d = direct.completions;
+    check(c.opcodeCode(i) == d.opcodeCode(i), "opcode");
+    check(c.flags(i).equals(d.flags(i)), "flags");
+    boolean hasLength =
+        switch (c.opcode(i)) {
+          case SEND, RDMA_WRITE, LOCAL_INV -> false;
+          default -> true;
+        };
+    check(!hasLength || c.byteLength(i) == d.byteLength(i), "length");
+    if (!c.isReceive(i)) {
+      return;
+    }
+    check(c.flags(i).isEmpty() || c.immediate(i) == d.immediate(i), "immediate data");
+    check(
+        inC.names
+            .getOrDefault(c.sourceQueuePair(i), "none")
+            .equals(direct.names.getOrDefault(d.sourceQueuePair(i), "none")),
+        "source");
+    check(c.partitionKeyIndex(i) == d.partitionKeyIndex(i), "P_Key index");
+    check(c.sourceLid(i) == d.sourceLid(i), "LID");
+    check(c.serviceLevel(i) == d.serviceLevel(i), "service level");
+    check(c.destinationPathBits(i) == d.destinationPathBits(i), "path bits");
+  }
+
+  /** Compares the queues of a pair in memory, and the doorbells. */
+  private void compareQueues(int pair) {
+    QueueMemory.OfQueuePair c = inC.nearMemory[pair];
+    QueueMemory.OfQueuePair d = direct.nearMemory[pair];
+    compare(pair, c.sends(), d.sends(), 64L * c.sendBlocks(), "send queue");
+    compare(pair, c.record(), d.record(), 8, "doorbell records");
+    compareRegister(pair);
+    QueueMemory.OfQueuePair cFar = inC.farMemory[pair];
+    QueueMemory.OfQueuePair dFar = direct.farMemory[pair];
+    if (pair == SHARED) {
+      long size = (long) inC.sharedMemory.stride() * (inC.sharedMemory.tail() + 1);
+      compare(
+          pair, inC.sharedMemory.entries(), direct.sharedMemory.entries(), size, "shared queue");
+      compare(pair, inC.sharedMemory.record(), direct.sharedMemory.record(), 4, "shared record");
+    } else {
+      long size = (long) cFar.receiveStride() * cFar.receiveEntries();
+      compare(pair, cFar.receives(), dFar.receives(), size, "receive queue");
+      compare(pair, cFar.record(), dFar.record(), 8, "doorbell records");
+    }
+  }
+
+  /**
+   * The register has the start of the last entry that the record covers. Several queue pairs share
+   * a register, and libmlx5 writes to two of its halves in turn.
+   */
+  private void compareRegister(int pair) {
+    QueueMemory.OfQueuePair memory = direct.nearMemory[pair];
+    int record = Integer.reverseBytes(Memory.getInt(memory.record() + 4));
+    long raw = Memory.getLong(memory.register());
+    long register = Long.reverseBytes(raw);
+    if ((int) register >>> 8 != direct.near[pair].number() || record == 0) {
+      return;
+    }
+    int units = (int) register & 0x3f;
+    int start = (int) (register >>> 40) & 0xffff;
+    check(((start + (units + 3) / 4) & 0xffff) == record, "register and record: " + start);
+    long entry = memory.sends() + 64L * (start & (memory.sendBlocks() - 1));
+    check(raw == Memory.getLong(entry), "register and entry");
+    count("registers");
+  }
+
+  private void compare(int pair, long c, long d, long size, String what) {
+    for (long at = 0; at < size; at += 8) {
+      if (Memory.getLong(c + at) != Memory.getLong(d + at)) {
+        compareNumber(pair, c + at, d + at, what + " at " + at);
+        compareNumber(pair, c + at + 4, d + at + 4, what + " at " + (at + 4));
+      }
+    }
+  }
+
+  /**
+   * Four bytes may differ if they contain the number of a queue pair, each that of its own data
+   * path; bytes before the number may be those of another entry, as entries have gaps.
+   */
+  private void compareNumber(int pair, long c, long d, String what) {
+    int mine = Integer.reverseBytes(Memory.getInt(c));
+    int other = Integer.reverseBytes(Memory.getInt(d));
+    boolean isAllowed =
+        mine == other
+            || isNumber(mine, other, inC.near[pair].number(), direct.near[pair].number(), 8)
+            || isNumber(mine, other, inC.far[pair].number(), direct.far[pair].number(), 0);
+    check(isAllowed, PAIRS.get(pair) + " " + what + ": " + hex(mine) + ", " + hex(other));
+  }
+
+  private static boolean isNumber(int mine, int other, int number, int otherNumber, int shift) {
+    return (mine ^ other) == (number ^ otherNumber) << shift
+        && (mine >> shift & 0xff) == (number & 0xff);
+  }
+
+  private static String hex(int value) {
+    return Integer.toHexString(value);
+  }
+}

@@ -1,0 +1,306 @@
+package dev.verbena.sockets;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.ConnectionParameters;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.testing.Await;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+
+/** A peer that does not keep to the protocol of rsockets: its connection ends, nothing else. */
+class HostilePeerTest {
+  private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
+  private static final Duration LONG = Duration.ofMinutes(10);
+
+  /** The random messages; 1,000,000 by hand. */
+  private static final int MESSAGES = Integer.getInteger("verbena.sockets.messages", 5_000);
+
+  private static final long SEED = Long.getLong("verbena.seed", 42);
+
+  private ServerSocketChannel listener;
+
+  @BeforeEach
+  void listen() throws IOException {
+    listener = RDMA.openServerSocketChannel().bind(new InetSocketAddress(Rig.addressB(), 0));
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    listener.close();
+  }
+
+  /** A peer by verbs: it sends whatever a test wants. */
+  private final class Peer implements AutoCloseable {
+    private static final int REQUESTS = 64;
+    private static final int SIZE = 1 << 16;
+
+    private final Endpoint endpoint;
+    private final QueuePair queuePair;
+    private final MemoryRegion memory;
+    private final SendList sends = new SendList(3, 1);
+    private final Completions completions = new Completions(REQUESTS);
+    private ConnectionData victim;
+
+    Peer() throws Exception {
+      endpoint =
+          Endpoint.resolve(
+              PortSpace.TCP,
+              new InetSocketAddress(Rig.addressA(), 0),
+              (InetSocketAddress) listener.getLocalAddress(),
+              LONG);
+      queuePair = endpoint.id().queues().createQueuePair(QueuePairCapacity.of(REQUESTS));
+      memory =
+          endpoint
+              .id()
+              .domain()
+              .allocateMemory(SIZE, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      assertEquals(REQUESTS, queuePair.post(new ReceiveList(REQUESTS, 1), 0, REQUESTS));
+    }
+
+    /** Connects with the private data of an rsocket. */
+    Peer connected() throws Exception {
+      connect(
+          new ConnectionData(
+                  false,
+                  REQUESTS,
+                  0,
+                  new ConnectionData.RemoteMemory(memory.start(), memory.rkey(), 2),
+                  new ConnectionData.RemoteMemory(memory.start() + 1024, memory.rkey(), 4096))
+              .toBytes());
+      return this;
+    }
+
+    void connect(byte[] privateData) throws Exception {
+      ConnectionEvent event = endpoint.connect(ConnectionParameters.DEFAULT, privateData, LONG);
+      victim = ConnectionData.read(event.privateData());
+    }
+
+    /** Sends immediate data with data; returns whether that succeeded. */
+    boolean write(int immediate, long address, int key, int length) {
+      sends
+          .writeWithImmediate(0, immediate)
+          .local(memory, 0, length)
+          .remote(address, key)
+          .signaled();
+      return post(0);
+    }
+
+    boolean message(int operation, int value) {
+      return write(operation << 29 | value, victim.buffer().address(), victim.buffer().key(), 0);
+    }
+
+    boolean writeSilently(long address, int key, int length) {
+      sends.write(1).local(memory, 0, length).remote(address, key).signaled();
+      return post(1);
+    }
+
+    boolean send(int length) {
+      sends.send(2).local(memory, 0, length).signaled();
+      return post(2);
+    }
+
+    private boolean post(int request) {
+      try {
+        assertEquals(1, queuePair.post(sends, request, 1));
+      } catch (IllegalStateException e) {
+        return false; // The connection has ended.
+      }
+      CompletionQueue queue = endpoint.id().queues().sendCompletions();
+      while (queue.poll(completions, 1) == 0) {
+        Thread.onSpinWait();
+      }
+      return completions.isSuccess(0);
+    }
+
+    @Override
+    public void close() {
+      endpoint.close();
+      memory.close();
+    }
+  }
+
+  /** Sends messages that violate the protocol. */
+  private interface Attack {
+    void run(Peer peer);
+  }
+
+  private void assertViolation(String text, Attack attack) throws Exception {
+    try (Peer peer = new Peer().connected();
+        SocketChannel channel = listener.accept()) {
+      FutureTask<Integer> read =
+          ChannelBehaviour.inBackground(() -> channel.read(ByteBuffer.allocate(1 << 20)));
+      attack.run(peer);
+      Throwable failure =
+          assertThrows(java.util.concurrent.ExecutionException.class, read::get).getCause();
+      assertEquals(SocketException.class, failure.getClass());
+      assertTrue(failure.getMessage().contains(text), failure::getMessage);
+      assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
+      assertThrows(SocketException.class, () -> channel.write(ByteBuffer.allocate(1)));
+      Await.until("the end of the connection", () -> peer.endpoint.end().isPresent());
+    }
+  }
+
+  @DeviceTest
+  void dataBeyondTheGrantIsAViolation() throws Exception {
+    assertViolation(
+        "were granted",
+        peer -> {
+          int both = 2 * peer.victim.buffer().length(); // The second half is granted at once.
+          boolean _ = peer.message(RdmaStream.DATA, both + 1);
+        });
+  }
+
+  @DeviceTest
+  void hugeLengthIsAViolation() throws Exception {
+    assertViolation("were granted", peer -> peer.message(RdmaStream.DATA, (1 << 29) - 1));
+  }
+
+  @DeviceTest
+  void unknownOperationsAreViolations() throws Exception {
+    for (int operation : new int[] {1, 2, 3, 5}) {
+      assertViolation("unknown operation", peer -> peer.message(operation, 0));
+    }
+  }
+
+  @DeviceTest
+  void unknownControlMessageIsAViolation() throws Exception {
+    assertViolation("unknown value", peer -> peer.message(RdmaStream.CONTROL, 3));
+  }
+
+  @DeviceTest
+  void areaThatDoesNotExistIsAViolation() throws Exception {
+    assertViolation("an area", peer -> peer.message(RdmaStream.AREA, 0));
+  }
+
+  @DeviceTest
+  void sendIsAViolation() throws Exception {
+    assertViolation("without immediate data", peer -> peer.send(0));
+  }
+
+  @DeviceTest
+  void sendWithDataEndsTheConnection() throws Exception {
+    String ofTooShortReceive = Rig.labGuest().isPresent() ? "LOC_QP_OP_ERR" : "LOC_LEN_ERR";
+    assertViolation(ofTooShortReceive, peer -> peer.send(100));
+  }
+
+  @DeviceTest
+  void foreignPrivateDataIsRejected() throws Exception {
+    byte[] other = new byte[ConnectionData.SIZE];
+    other[0] = 2;
+    for (byte[] data : new byte[][] {other, new byte[10], new byte[0]}) {
+      try (Peer peer = new Peer()) {
+        assertThrows(ConnectionException.class, () -> peer.connect(data));
+      }
+    }
+    echo();
+  }
+
+  /** A good connection still works. */
+  private void echo() throws Exception {
+    try (SocketChannel client =
+        RDMA.openSocketChannel().bind(new InetSocketAddress(Rig.addressA(), 0))) {
+      client.connect(listener.getLocalAddress());
+      try (SocketChannel server = listener.accept()) {
+        assertEquals(1, client.write(ByteBuffer.allocate(1)));
+        assertEquals(1, server.read(ByteBuffer.allocate(2)));
+      }
+    }
+  }
+
+  /** Reads and writes until the connection ends; returns the number of bytes that were read. */
+  private static long serve(SocketChannel channel) throws IOException {
+    long total = 0;
+    try (channel) {
+      ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 16);
+      int count = 0;
+      while (count >= 0) {
+        count = channel.read(buffer.clear());
+        total += Math.max(0, count);
+        channel.configureBlocking(false);
+        int _ = channel.write(buffer.flip());
+        channel.configureBlocking(true);
+      }
+    } catch (SocketException e) {
+      assertTrue(e.getMessage().contains("the "), e::toString);
+    }
+    return total;
+  }
+
+  @DeviceTest
+  void randomMessagesEndTheirConnectionOnly() throws Exception {
+    Random random = new Random(SEED);
+    int sent = 0;
+    while (sent < MESSAGES) {
+      try (Peer peer = new Peer().connected()) {
+        SocketChannel channel = listener.accept();
+        FutureTask<Long> server = ChannelBehaviour.inBackground(() -> serve(channel));
+        int granted = peer.victim.buffer().length();
+        long written = 0;
+        boolean isOpen = true;
+        for (int i = 0; i < 200 && isOpen && sent < MESSAGES; i++, sent++) {
+          int length = random.nextInt(2000);
+          if (random.nextInt(100) < 95 && written + length <= granted) { // A good one.
+            isOpen =
+                switch (random.nextInt(4)) {
+                  case 0 -> peer.message(RdmaStream.GRANT, random.nextInt());
+                  case 1 -> peer.message(RdmaStream.CONTROL, RdmaStream.KEEPALIVE);
+                  default -> {
+                    long at = peer.victim.buffer().address() + written;
+                    written += length;
+                    yield peer.write(length, at, peer.victim.buffer().key(), length);
+                  }
+                };
+          } else {
+            isOpen = attack(peer, random, length);
+          }
+        }
+        if (isOpen) {
+          boolean _ = peer.message(RdmaStream.CONTROL, RdmaStream.DISCONNECT);
+        }
+        assertTrue(server.get() <= written + (1 << 20), () -> "seed " + SEED);
+      }
+    }
+    echo();
+  }
+
+  private static boolean attack(Peer peer, Random random, int length) {
+    ConnectionData.RemoteMemory buffer = peer.victim.buffer();
+    ConnectionData.RemoteMemory table = peer.victim.table();
+    for (long i = 0; i < 64; i += Long.BYTES) {
+      peer.memory.memory().set(java.lang.foreign.ValueLayout.JAVA_LONG, i, random.nextLong());
+    }
+    return switch (random.nextInt(6)) {
+      case 0 -> peer.write(random.nextInt(), buffer.address(), buffer.key(), length);
+      case 1 -> peer.writeSilently(table.address(), table.key(), 32);
+      case 2 -> peer.writeSilently(buffer.address() - 4096 + random.nextInt(8192), buffer.key(), 8);
+      case 3 -> peer.write(length, random.nextLong(), buffer.key(), length);
+      case 4 -> peer.send(random.nextInt(16));
+      default -> peer.writeSilently(buffer.address() + (1 << 20), random.nextInt(), length);
+    };
+  }
+}

@@ -1,0 +1,143 @@
+package dev.verbena.tools.qualify;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.GeneratedFile;
+import dev.verbena.tools.output.JsonText;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** The reports in the folder reports, and their table in docs/hardware.md. */
+@Tag("host")
+class ReportsTest {
+  private static final Path FOLDER = Path.of("reports");
+  private static final Path PAGE = Path.of("docs/hardware.md");
+  private static final Pattern TABLE = Pattern.compile("(?s)(<!-- reports -->\n).*?(<!-- end -->)");
+  private static final Set<String> FILES =
+      Set.of("report.json", "report.md", "issue.txt", "latency.svg", "bandwidth.svg");
+
+  private static List<Path> reports() throws IOException {
+    try (Stream<Path> folders = Files.list(FOLDER)) {
+      return folders.filter(Files::isDirectory).sorted().toList();
+    }
+  }
+
+  private static String text(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Map<String, Object> report(Path folder) {
+    return Pages.map(JsonText.parse(text(folder.resolve("report.json"))));
+  }
+
+  @TestFactory
+  Stream<DynamicTest> reportIsValid() throws IOException {
+    return reports().stream()
+        .map(folder -> DynamicTest.dynamicTest("" + folder, () -> assertValid(folder)));
+  }
+
+  private static void assertValid(Path folder) throws IOException {
+    assertEquals(List.of(), Validator.errors(text(folder.resolve("report.json"))));
+    try (Stream<Path> files = Files.list(folder)) {
+      Set<String> names =
+          files.map(file -> "" + file.getFileName()).collect(Collectors.toCollection(HashSet::new));
+      assertTrue(names.containsAll(Set.of("report.json", "report.md", "issue.txt")), "" + names);
+      names.removeAll(FILES);
+      assertEquals(Set.of(), names, "files that are not part of a report");
+    }
+    for (String page : List.of("report.md", "issue.txt")) {
+      assertEquals(List.of(), Redaction.leaks(text(folder.resolve(page))), page);
+    }
+  }
+
+  @Test
+  void schemaNamesThePartsThatAreChecked() {
+    Map<String, Object> schema = Pages.map(JsonText.parse(text(FOLDER.resolve("schema.json"))));
+    assertEquals(
+        Pages.map(schema.get("properties")).keySet(), Set.copyOf((List<?>) schema.get("required")));
+    List<String> errors = Validator.errors("{\"format\": \"verbena-report\", \"version\": 1}");
+    for (String part : Pages.map(schema.get("properties")).keySet()) {
+      boolean isChecked = errors.stream().anyMatch(error -> error.startsWith(part + " is missing"));
+      assertTrue(isChecked || part.equals("format") || part.equals("version"), part);
+    }
+  }
+
+  @Test
+  @Tag(GeneratedFile.TAG)
+  void thePageShowsTheReports() throws IOException {
+    StringBuilder table = new StringBuilder();
+    table.append(
+        "| report | device | driver, firmware | kernel, rdma-core | works | findings | problems |"
+            + " send, us | write, MiB/s |\n");
+    table.append("|---|---|---|---|---:|---:|---:|---:|---:|\n");
+    for (Path folder : reports()) {
+      table.append(row(folder, report(folder)));
+    }
+    String page = text(PAGE);
+    Matcher matcher = TABLE.matcher(page);
+    assertTrue(matcher.find(), "docs/hardware.md has the place of the table");
+    GeneratedFile.check(
+        PAGE,
+        matcher.replaceFirst(
+            found -> found.group(1) + Matcher.quoteReplacement("" + table) + found.group(2)));
+  }
+
+  private static String row(Path folder, Map<String, Object> report) {
+    Map<String, Object> inventory = Pages.map(report.get("inventory"));
+    List<Map<String, Object>> trials = Pages.rows(report, "conformance");
+    return "| [%s](../reports/%s/report.md) | %s | %s, %s | %s, %s | %d of %d | %d | %d | %s | %s |%n"
+        .formatted(
+            folder.getFileName(),
+            folder.getFileName(),
+            report.get("kind"),
+            inventory.get("driver"),
+            inventory.get("firmware"),
+            inventory.get("kernel"),
+            inventory.get("rdma_core"),
+            trials.stream().filter(row -> "works".equals(row.get("verdict"))).count(),
+            trials.size(),
+            trials.stream().filter(row -> Boolean.TRUE.equals(row.get("finding"))).count(),
+            ((List<?>) report.get("problems")).size(),
+            figure(report, "latency", "send", 1, "p50_ns", 1000),
+            figure(report, "bandwidth", "write", 65536, "mib_per_second", 1));
+  }
+
+  /** A figure of polling with one queue pair, one operation after the other. */
+  private static String figure(
+      Map<String, Object> report,
+      String measured,
+      String operation,
+      int size,
+      String name,
+      double divisor) {
+    return Pages.rows(report, "peer").stream()
+        .filter(row -> measured.equals(row.get("measured")))
+        .filter(row -> operation.equals(row.get("operation")))
+        .filter(row -> ((Number) row.get("size")).intValue() == size)
+        .filter(row -> "polling".equals(row.get("waits_by")) && "".equals(row.get("rate")))
+        .filter(row -> ((Number) row.get("queue_pairs")).intValue() == 1)
+        .filter(row -> row.get(name) instanceof Number)
+        .map(row -> "%.1f".formatted(((Number) row.get(name)).doubleValue() / divisor))
+        .findFirst()
+        .orElse("");
+  }
+}

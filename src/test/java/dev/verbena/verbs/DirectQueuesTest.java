@@ -1,0 +1,125 @@
+package dev.verbena.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.VerbsException;
+import dev.verbena.testing.Await;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+
+/** Queues with a direct data path, which only devices with libmlx5 have. */
+class DirectQueuesTest {
+  private Context context;
+  private ProtectionDomain domain;
+
+  @BeforeEach
+  void open() {
+    context = Rig.a().open();
+    domain = context.allocateProtectionDomain();
+  }
+
+  @AfterEach
+  void close() {
+    context.close();
+  }
+
+  private CompletionQueue direct() {
+    return context.completionQueue(64).direct().create();
+  }
+
+  @DeviceTest
+  void queuePairsAreDirectIfTheirQueuesAre() {
+    try (CompletionQueue queue = direct();
+        QueuePair queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+        SharedReceiveQueue shared = domain.sharedReceiveQueue(8).direct().create();
+        QueuePair sharing =
+            domain
+                .queuePair(QueuePairType.UC)
+                .completions(queue)
+                .sharedReceiveQueue(shared)
+                .create()) {
+      assertTrue(queue.isDirect());
+      assertTrue(queuePair.isDirect());
+      assertTrue(shared.isDirect());
+      assertTrue(sharing.isDirect());
+    }
+  }
+
+  @DeviceTest
+  void directAndOtherQueuesOfAQueuePairAreRefused() {
+    ExtendedCompletionQueue other = context.completionQueue(8).createExtended();
+    assertFalse(other.isDirect());
+    CompletionQueue queue = direct();
+    QueuePairBuilder mixed =
+        domain.queuePair(QueuePairType.RC).sendCompletions(queue).receiveCompletions(other);
+    assertRefused(mixed, "completion queue of its receive requests");
+    QueuePairBuilder raw =
+        domain
+            .queuePair(QueuePairType.RC)
+            .completions(queue)
+            .sendOperations(SendOperation.RDMA_WRITE);
+    assertRefused(raw, "sendOperations");
+  }
+
+  @DeviceTest
+  void sharedReceiveQueueThatIsNotDirectIsRefused() {
+    SharedReceiveQueue shared = domain.createSharedReceiveQueue(8);
+    shared.settleForProvider();
+    QueuePairBuilder builder =
+        domain.queuePair(QueuePairType.RC).completions(direct()).sharedReceiveQueue(shared);
+    assertRefused(builder, "create it with direct()");
+  }
+
+  private static void assertRefused(QueuePairBuilder builder, String reason) {
+    IllegalStateException refused =
+        assertThrows(IllegalStateException.class, () -> builder.create());
+    assertTrue(refused.getMessage().contains(reason), refused.getMessage());
+  }
+
+  @DeviceTest
+  void directQueueIsNotResized() {
+    CompletionQueue queue = direct();
+    VerbsException refused = assertThrows(VerbsException.class, () -> queue.resize(128));
+    assertTrue(refused.isUnsupported());
+    assertEquals(0, queue.poll(new Completions(1)));
+  }
+
+  /** The completions of a queue pair that is closed go with it; those of others stay. */
+  @DeviceTest
+  void completionsOfADestroyedQueuePairAreRemoved() {
+    try (Arena arena = Arena.ofShared();
+        CompletionQueue queue = direct();
+        MemoryRegion region =
+            domain.registerMemory(
+                arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+        QueuePair stays = domain.queuePair(QueuePairType.RC).completions(queue).create();
+        QueuePair peer = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+      stays.connect(peer.localAddress());
+      peer.connect(stays.localAddress());
+      QueuePair closed = domain.queuePair(QueuePairType.RC).completions(queue).create();
+      closed.setup().init();
+      ReceiveList receives = new ReceiveList(1, 1);
+      receives.id(0, 1);
+      assertEquals(1, closed.post(receives));
+      closed.fail();
+      region.memory().set(ValueLayout.JAVA_LONG, 0, 7);
+      SendList sends = new SendList(1, 1);
+      sends.write(0).id(2).local(region, 0, 8).remote(region.start() + 8, region.rkey()).signaled();
+      assertEquals(1, stays.post(sends));
+      Completions completions = new Completions(4); // Room for that of the closed one, too.
+      Await.until(
+          "the data of the write", () -> region.memory().get(ValueLayout.JAVA_LONG, 8) == 7);
+      closed.close();
+      Await.until("the completion of the write", () -> queue.poll(completions) == 1);
+      assertEquals(2, completions.id(0));
+      assertTrue(completions.isSuccess(0));
+    }
+  }
+}
