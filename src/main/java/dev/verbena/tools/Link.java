@@ -40,6 +40,7 @@ final class Link implements AutoCloseable {
   private final List<QueuePair> queuePairs;
   private final CompletionWaiter waiter;
   private final Completions completions = new Completions(16);
+  private final Completions next = new Completions(1);
   private Duration patience = Patience.forBytes(0);
   private boolean byEvents;
 
@@ -174,21 +175,39 @@ final class Link implements AutoCloseable {
     return await();
   }
 
+  /**
+   * Waits for a number of completions, by polling or by events, and takes no more: a peer that has
+   * received the last message may end the connection, which flushes the receive requests.
+   */
+  void take(int number) throws InterruptedException {
+    if (!byEvents) {
+      await(number);
+      return;
+    }
+    for (int i = 0; i < number; i++) {
+      sleep(next);
+    }
+  }
+
   /** Sleeps until there are completions, and checks that they are successful. */
   void sleep() throws InterruptedException {
+    sleep(completions);
+  }
+
+  private void sleep(Completions completions) throws InterruptedException {
     if (waiter.poll(completions, patience) == 0) {
       throw Patience.tooLate(patience);
     }
-    requireGood();
+    requireGood(completions);
   }
 
   private int awaitUpTo(int limit) {
     Patience.spin(() -> queue.poll(completions, limit) > 0, patience);
-    requireGood();
+    requireGood(completions);
     return completions.count();
   }
 
-  private void requireGood() {
+  private static void requireGood(Completions completions) {
     for (int i = 0; i < completions.count(); i++) {
       if (!completions.isSuccess(i)) {
         throw new IllegalStateException(completions.describe(i));

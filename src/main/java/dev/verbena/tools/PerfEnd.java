@@ -122,13 +122,6 @@ abstract class PerfEnd implements AutoCloseable {
     return list;
   }
 
-  /** Waits for a number of completions, by polling or by events. */
-  final void await(int number) throws InterruptedException {
-    for (int done = 0; done < number; ) {
-      done += link.awaitAny();
-    }
-  }
-
   /** Sets the number of operations that this end has completed. */
   final void completed(long operations) {
     link.buffer().set(ValueLayout.JAVA_LONG, counterOffset(task), operations);

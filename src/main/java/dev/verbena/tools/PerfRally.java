@@ -43,7 +43,7 @@ final class PerfRally {
       for (int i = 0; i < task.total(); i++) {
         writes.await(completed);
         writes.post(completed);
-        end.await(1);
+        end.link().take(1);
         completed++;
         end.completed(completed);
       }
@@ -53,14 +53,14 @@ final class PerfRally {
   private void answerSends() throws InterruptedException {
     ReceiveList receive = end.receives(1);
     int left = task.total() * task.sizes().size();
-    end.await(1);
+    end.link().take(1);
     for (int size : task.sizes()) {
       SendList answer = end.requests(1, size, 0);
       for (int i = 0; i < task.total(); i++) {
         end.link().post(receive);
         end.link().post(answer);
         left--;
-        end.await(left > 0 ? 2 : 1);
+        end.link().take(left > 0 ? 2 : 1);
         completed++;
         end.completed(completed);
       }
@@ -126,7 +126,7 @@ final class PerfRally {
       long now = System.nanoTime();
       // The server may disconnect after its last write, and flush what is not acknowledged yet.
       if (completed + 1 < task.total() * task.sizes().size()) {
-        end.await(1);
+        end.link().take(1);
       }
       return now;
     };
@@ -137,7 +137,7 @@ final class PerfRally {
     ReceiveList receive = end.receives(1);
     return () -> {
       end.link().post(request);
-      end.await(task.isAnswered() ? 2 : 1);
+      end.link().take(task.isAnswered() ? 2 : 1);
       long now = System.nanoTime();
       if (task.isAnswered()) {
         end.link().post(receive);
