@@ -119,7 +119,9 @@ class AgreementTest {
   }
 
   private static void assertNear(double expected, double measured, String what) {
-    assertTrue(measured >= expected, what + ": less than the network's delay: " + measured);
+    // The histograms of both have three digits.
+    double least = expected * 0.999;
+    assertTrue(measured >= least, what + ": less than the network's delay: " + measured);
     assertTrue(measured < expected + SLACK * DELAY, what + ": " + measured);
   }
 
@@ -133,8 +135,7 @@ class AgreementTest {
       assertNear(DELAY, ofPerf("send"), "send of perf");
       assertNear(2 * DELAY, ofPerf("read"), "read of perf");
       Map<String, Double> report = ofQualify();
-      // Half of a whole number of nanoseconds.
-      assertNear(DELAY - 1, report.get("send"), "send of qualify");
+      assertNear(DELAY, report.get("send"), "send of qualify");
       assertNear(2 * DELAY, report.get("read"), "read of qualify");
     }
   }
