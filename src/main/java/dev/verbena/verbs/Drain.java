@@ -62,6 +62,8 @@ final class Drain {
       receive.id(0, id);
       pollUntil(() -> queuePair.post(receive) == 1, limit, start);
       outstanding++;
+      // Soft-RoCE's library does not notify the kernel of receive requests: the transition does.
+      queuePair.fail();
     }
     pollUntil(() -> outstanding == 0, limit, start);
   }
