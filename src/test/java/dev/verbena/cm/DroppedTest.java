@@ -76,10 +76,11 @@ class DroppedTest {
     Listener.open(new InetSocketAddress(address.getAddress(), 7001)).close();
     Listener listener = Listener.open(address);
     List<Connection> all = new ArrayList<>();
+    ConnectionSettings patient = ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT);
     for (int i = 0; i < CONNECTIONS; i++) {
-      var accepting = new FutureTask<>(() -> Connection.accept(listener));
+      var accepting = new FutureTask<>(() -> Connection.accept(listener, patient));
       Thread.ofVirtual().start(accepting);
-      Connection client = Connection.connect(address);
+      Connection client = Connection.connect(address, patient);
       Connection server = accepting.get();
       if (i == 0) {
         client.close();

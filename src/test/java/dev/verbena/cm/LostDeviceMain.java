@@ -20,6 +20,8 @@ final class LostDeviceMain {
   static final String CLOSED = "closed";
   static final String DONE = "50 connections again";
   private static final int CONNECTIONS = 50;
+  private static final ConnectionSettings SETTINGS =
+      ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT);
 
   private final InetAddress address;
 
@@ -69,9 +71,9 @@ final class LostDeviceMain {
     try (Listener listener = Listener.open(new InetSocketAddress(address, 0))) {
       try {
         for (int i = 0; i < count; i++) {
-          FutureTask<Connection> accepting = new FutureTask<>(() -> Connection.accept(listener));
+          FutureTask<Connection> accepting = new FutureTask<>(() -> Connection.accept(listener, SETTINGS));
           Thread.ofPlatform().start(accepting);
-          ends.add(Connection.connect(new InetSocketAddress(address, listener.port())));
+          ends.add(Connection.connect(new InetSocketAddress(address, listener.port()), SETTINGS));
           ends.add(accepting.get());
           ends.get(2 * i).send(new byte[] {(byte) i});
           if (ends.get(2 * i + 1).receive()[0] != (byte) i) {

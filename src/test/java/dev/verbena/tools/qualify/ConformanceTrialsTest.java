@@ -3,6 +3,7 @@ package dev.verbena.tools.qualify;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.tools.qualify.Outcome.Verdict;
@@ -42,7 +43,7 @@ class ConformanceTrialsTest {
         List.of("-cp", root(Child.class) + ":" + root(Outcome.class), Child.class.getName()));
     command.addAll(List.of(arguments));
     List<Outcome> outcomes = new ArrayList<>();
-    new ChildTrials(command, Duration.ofSeconds(arguments[0].equals("hang") ? 5 : 60))
+    new ChildTrials(command, arguments[0].equals("hang") ? Duration.ofSeconds(30) : Await.LIMIT)
         .run(NAMES, outcomes::add);
     assertEquals(NAMES, outcomes.stream().map(Outcome::capability).toList());
     return outcomes;
@@ -82,7 +83,7 @@ class ConformanceTrialsTest {
   @DeviceTest
   void everyTrialEndsWithAVerdict() throws Exception {
     List<Outcome> outcomes = new ArrayList<>();
-    new Conformance(Rig.a()).run(outcomes::add);
+    new Conformance(Rig.a(), Await.LIMIT).run(outcomes::add);
     assertEquals(Conformance.count(), outcomes.size());
     List<Outcome> bad =
         outcomes.stream()
