@@ -34,7 +34,9 @@ static int destroy_object(struct object *object, bool closing) {
       return EBUSY;
     }
     UNLINK(qp);
-    qps[qp->number & 0xffff] = NULL;
+    if (qp->number) {
+      qps[qp->number & 0xffff] = NULL;
+    }
     release_register(object->context, qp->doorbell_register);
     unuse(qp->pd);
     unuse(qp->xrcd);
@@ -325,10 +327,31 @@ static int doorbell_register(struct context *context, int *dedicated) {
   return number / 2 * 4 + number % 2;
 }
 
+// DCI and DCT are flags of the driver's part.
+static int type_of(const struct call *call, int type) {
+  const struct mlx5_ib_create_qp *driver = call->driver_in;
+  if (type != DRIVER || call->driver_in_size < offsetof(struct mlx5_ib_create_qp, ece_options)) {
+    return type;
+  }
+  switch (driver->flags & (MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_TYPE_DCT)) {
+  case MLX5_QP_FLAG_TYPE_DCI:
+    return DCI;
+  case MLX5_QP_FLAG_TYPE_DCT:
+    return DCT;
+  default:
+    return DRIVER;
+  }
+}
+
+static void number(struct qp *qp) {
+  qp->number = free_number(&last_qpn, (void **)qps);
+  qps[qp->number] = qp;
+}
+
 static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
   const struct mlx5_ib_create_qp *driver = call->driver_in;
   struct context *context = call->context;
-  int type = in->qp_type;
+  int type = type_of(call, in->qp_type);
   struct object *pd = find(context, PD, in->pd_handle);
   struct object *xrcd = type == XRC_TGT ? find(context, XRCD, in->pd_handle) : NULL;
   struct cq *send_cq = find(context, CQ, in->send_cq_handle), *recv_cq = find(context, CQ, in->recv_cq_handle);
@@ -342,8 +365,12 @@ static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, st
     driver = NULL;
     send_cq = recv_cq = NULL;
   } else {
-    if (type != RC && type != UC && type != UD && type != RAW_PACKET && type != XRC_INI && type != XRC_TGT) {
+    if (type != RC && type != UC && type != UD && type != RAW_PACKET && type != XRC_INI && type != XRC_TGT &&
+        type != DCI && type != DCT) {
       return EOPNOTSUPP;
+    }
+    if ((type == DCT && !srq) || (type == DCI && (in->max_recv_wr || in->max_recv_sge))) {
+      return EINVAL;
     }
     bool sends = type != XRC_TGT, receives = type != XRC_TGT && type != XRC_INI;
     if (call->driver_in_size < offsetof(struct mlx5_ib_create_qp, ece_options) || (type == XRC_TGT ? !xrcd : !pd) ||
@@ -362,8 +389,9 @@ static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, st
   if (!qp) {
     return errno;
   }
-  qp->number = free_number(&last_qpn, (void **)qps);
-  qps[qp->number] = qp;
+  if (type != DCT) {
+    number(qp);
+  }
   LINK(qp, all_qps);
   qp->type = type;
   qp->attributes = calloc(1, sizeof *qp->attributes);
@@ -373,14 +401,15 @@ static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, st
   memcpy(qp->caps, &in->max_send_wr, sizeof qp->caps);
   if (driver) {
     qp->uidx = driver->uidx;
+    qp->access_key = type == DCT ? driver->access_key : 0;
     qp->doorbell = (volatile uint32_t *)driver->db_addr;
     char *buffer = (char *)driver->buf_addr;
     uint32_t receive_bytes = driver->rq_wqe_count << driver->rq_wqe_shift;
-    if (driver->sq_wqe_count && type != XRC_TGT) {
+    if (driver->sq_wqe_count && type != XRC_TGT && type != DCT) {
       qp->sq_entries = driver->sq_wqe_count;
       qp->sq = driver->sq_buf_addr ? (char *)driver->sq_buf_addr : buffer + receive_bytes;
     }
-    if (driver->rq_wqe_count && !srq && recv_cq) {
+    if (driver->rq_wqe_count && !srq && recv_cq && type != DCI) {
       qp->receives = (struct receives){.buffer = buffer,
                                        .doorbell = qp->doorbell,
                                        .entries = driver->rq_wqe_count,
@@ -438,10 +467,40 @@ static int create_qp_ex(struct call *call) {
   return error;
 }
 
+// The transitions of DC: those of the kernel's modify_dci_qp_is_ok and mlx5_ib_modify_dct.
+static int needed_dc(int type, enum state from, enum state to, uint32_t *optional) {
+  *optional = A_STATE;
+  if (from == RESET && to == INIT) {
+    return A_PKEY | A_PORT | (type == DCT ? A_ACCESS : 0);
+  }
+  if (from == INIT && to == RTR) {
+    *optional |= type == DCI ? A_PKEY | A_AV : 0;
+    return A_MTU | (type == DCT ? A_AV | A_RNR_TIMER : 0);
+  }
+  if (type == DCT) {
+    return -1; // It ends with its destruction.
+  }
+  if (to == RESET || (to == ERR && from != RESET)) {
+    return 0;
+  }
+  if (from == INIT && to == INIT) {
+    *optional |= A_PKEY | A_PORT;
+    return 0;
+  }
+  if ((from == RTR || from == RTS) && to == RTS) {
+    *optional |= A_RNR_TIMER;
+    return from == RTR ? A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD | A_SQ_PSN : 0;
+  }
+  return -1;
+}
+
 // The attributes that a transition needs besides the state; InfiniBand specification, table 91.
 static int needed(int type, enum state from, enum state to, uint32_t *optional) {
   bool reliable = type == RC || type == XRC_INI || type == XRC_TGT, connected = reliable || type == UC;
   bool initiates = type == RC || type == XRC_INI, responds = type == RC || type == XRC_TGT;
+  if (type == DCI || type == DCT) {
+    return needed_dc(type, from, to, optional);
+  }
   *optional = A_STATE | A_CURRENT;
   if (to == RESET || to == ERR) {
     return 0;
@@ -484,7 +543,7 @@ static int needed(int type, enum state from, enum state to, uint32_t *optional) 
 
 static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) {
   struct qp *qp = find(context, QP, in->qp_handle);
-  if (!qp || qp->table) {
+  if (!qp || qp->table || (qp->type == DCT && !(in->attr_mask & A_STATE))) {
     return EINVAL;
   }
   uint32_t mask = in->attr_mask, optional;
@@ -538,6 +597,9 @@ static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) 
   if (to == SQD && qp->state == RTS && in->attr_mask & A_SQD_NOTIFY && in->en_sqd_async_notify) {
     async_event(&qp->object, EVENT_SQ_DRAINED);
   }
+  if (qp->type == DCT && to == RTR) {
+    number(qp); // The device creates it now.
+  }
   qp->state = to;
   return 0;
 }
@@ -549,7 +611,9 @@ static int modify_qp_ex(struct call *call) {
   int error = apply(call->context, &in->base);
   if (!error) {
     struct ib_uverbs_ex_modify_qp_resp out = {.response_length = sizeof out};
-    struct mlx5_ib_modify_qp_resp driver = {.response_length = sizeof driver};
+    struct qp *qp = find(call->context, QP, in->base.qp_handle);
+    struct mlx5_ib_modify_qp_resp driver = {.response_length = sizeof driver,
+                                            .dctn = qp->type == DCT ? qp->number : 0};
     answer(call, &out, sizeof out);
     answer_driver(call, &driver, sizeof driver);
   }
@@ -560,6 +624,11 @@ static int query_qp(struct call *call) {
   const struct ib_uverbs_query_qp *in = call->in;
   struct qp *qp = find(call->context, QP, in->qp_handle);
   if (!qp) {
+    return EINVAL;
+  }
+  if (qp->type == DCT && // as mlx5_ib_dct_query_qp
+      (qp->state != RTR ||
+       in->attr_mask & ~(A_STATE | A_ACCESS | A_PORT | A_RNR_TIMER | A_AV | A_MTU | A_PKEY))) {
     return EINVAL;
   }
   struct ib_uverbs_modify_qp *kept = qp->attributes;

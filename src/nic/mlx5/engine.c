@@ -58,8 +58,14 @@ struct atomic {
   uint64_t swap_add, compare;
 };
 
+// The address vector of UD and DC.
 struct datagram {
-  uint32_t qkey, reserved;
+  union {
+    struct {
+      uint32_t qkey, reserved;
+    };
+    uint64_t access_key; // DC
+  };
   uint32_t qpn; // bit 31: extended
   uint8_t rate_sl, fl_mlid;
   uint16_t rlid;
@@ -387,9 +393,11 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
   take_receive(receives);
   if (!valid || (message->has_data && message->data.length + header > into.length)) {
     enum syndrome syndrome = valid ? LOCAL_LENGTH : LOCAL_PROTECTION;
-    qp->state = ERR;
+    if (qp->type != DCT) {
+      qp->state = ERR;
+    }
     complete_receive(qp, srq, cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(syndrome)}, true);
-    if (srq) {
+    if (srq && qp->type != DCT) {
       async_event(&qp->object, EVENT_QP_LAST_WQE_REACHED);
     }
     return valid ? REMOTE_INVALID_REQUEST : REMOTE_OPERATION;
@@ -397,7 +405,9 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
   if (message->invalidate) {
     struct mkey *m = mkeys[message->invalidate >> 8 & 0xffff];
     if (!m || !m->window || m->type != 2 || m->key != message->invalidate || m->free) {
-      qp->state = ERR;
+      if (qp->type != DCT) {
+        qp->state = ERR;
+      }
       complete_receive(qp, srq, cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(FLUSHED)}, true);
       return REMOTE_ACCESS;
     }
@@ -461,6 +471,15 @@ static struct qp *peer(struct qp *qp) {
   return types && its->dest_qp_num == qp->number && its->rq_psn == mine->sq_psn ? peer : NULL;
 }
 
+// The DC target that an address vector of an initiator names.
+static struct qp *dc_target(struct qp *qp, const struct datagram *address) {
+  struct qp *target = qp_numbered(be32toh(address->qpn) & 0xffffff);
+  return target && target->type == DCT && target->state == RTR && reachable(address->gid) &&
+                 !qp->object.context->port_down && !target->object.context->port_down
+             ? target
+             : NULL;
+}
+
 static uint64_t receiver_not_ready_ns(unsigned code) {
   static const uint32_t microseconds[32] = {655360, 10,   20,   30,    40,    60,    80,    120,    160,    240,   320,
                                             480,    640,  960,  1280,  1920,  2560,  3840,  5120,   7680,   10240, 15360,
@@ -500,6 +519,9 @@ static enum syndrome no_receive(struct qp *qp, struct qp *target) {
 static enum syndrome refuse(struct qp *target, enum syndrome syndrome) {
   if (target->type == UC) {
     return DROPPED;
+  }
+  if (target->type == DCT) {
+    return syndrome; // Other initiators use it, too: only the requester fails.
   }
   qp_enter_error(target);
   async_event(&target->object, syndrome == REMOTE_ACCESS ? EVENT_QP_ACCESS_ERR : EVENT_QP_REQ_ERR);
@@ -567,6 +589,11 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
     message.srqn = be32toh(*(uint32_t *)segments) & 0xffffff;
     segments += 16;
   }
+  const struct datagram *dc = NULL;
+  if (qp->type == DCI) {
+    dc = (const struct datagram *)segments;
+    segments += sizeof *dc;
+  }
   struct remote *remote = NULL;
   if (opcode == OP_WRITE || opcode == OP_WRITE_IMM || opcode == OP_READ || opcode == OP_COMPARE_SWAP ||
       opcode == OP_FETCH_ADD) {
@@ -583,9 +610,12 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
     return segments > end ? LOCAL_QP_OPERATION : LOCAL_PROTECTION;
   }
   *length = message.data.length;
-  struct qp *target = peer(qp);
+  struct qp *target = dc ? dc_target(qp, dc) : peer(qp);
   if (!target) {
     return no_answer(qp);
+  }
+  if (dc && be64toh(dc->access_key) != target->access_key) {
+    return REMOTE_ACCESS;
   }
   uint32_t key = remote ? be32toh(remote->key) : 0;
   uint64_t address = remote ? be64toh(remote->address) : 0;
@@ -770,7 +800,7 @@ static bool send_one(struct qp *qp) {
   qp->tries = 0;
   qp->sq_consumer += blocks;
   if (syndrome != OK && syndrome != FLUSHED) {
-    if (qp->type == RC || qp->type == XRC_INI) {
+    if (qp->type == RC || qp->type == XRC_INI || qp->type == DCI) {
       qp_enter_error(qp);
     } else {
       qp->state = SQE;

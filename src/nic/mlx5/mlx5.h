@@ -4,7 +4,8 @@
 
 #include "../common/kernel.h"
 
-enum { RC = 2, UC = 3, UD = 4, RAW_PACKET = 8, XRC_INI = 9, XRC_TGT = 10 };
+// Types of queue pairs; DCI and DCT, the initiator and the target of DC, are both IBV_QPT_DRIVER in the command.
+enum { RC = 2, UC = 3, UD = 4, RAW_PACKET = 8, XRC_INI = 9, XRC_TGT = 10, DRIVER = 255, DCI = 256, DCT = 257 };
 
 struct cq {
   struct object object;
@@ -47,7 +48,8 @@ struct qp {
   struct object object;
   struct qp *next, **at; // at: the pointer to this queue pair in the list
   struct object *pd, *xrcd, *table;
-  uint32_t number, uidx;
+  uint32_t number, uidx; // the number of a DCT is 0 before the transition to RTR
+  uint64_t access_key;   // of a DCT
   int type;
   enum state state;
   struct cq *send_cq, *recv_cq;
