@@ -11,6 +11,7 @@ module dev.verbena {
   exports dev.verbena;
   exports dev.verbena.cm;
   exports dev.verbena.efa;
+  exports dev.verbena.mlx5;
   exports dev.verbena.packet;
   exports dev.verbena.raw;
   exports dev.verbena.sockets;

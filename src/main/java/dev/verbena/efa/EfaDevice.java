@@ -39,7 +39,7 @@ import java.util.function.LongUnaryOperator;
  * QueuePair queuePair = efa.queuePair(pd).completions(queue).capacity(capacity).create();
  * queuePair.activate();
  * QueuePairAddress remote = exchange(queuePair.localAddress()); // by other means
- * AddressHandle handle = pd.createAddressHandle(queuePair.pathTo(remote));
+ * AddressHandle handle = pd.createAddressHandle(queuePair.setup().pathTo(remote));
  * sends.write(0).local(region, 0, 64).remote(address, rkey)
  *     .to(handle, remote.number(), remote.queueKey());
  * int posted = queuePair.post(sends);

@@ -17,5 +17,6 @@ record GeneratedBinding(Supplier<Library> library, Function<Library, Object> con
       Map.of(
           Verbs.class, new GeneratedBinding(NativeVerbs::library, NativeVerbs::new),
           Librdmacm.class, new GeneratedBinding(NativeLibrdmacm::library, NativeLibrdmacm::new),
-          Libefa.class, new GeneratedBinding(NativeLibefa::library, NativeLibefa::new));
+          Libefa.class, new GeneratedBinding(NativeLibefa::library, NativeLibefa::new),
+          Mlx5dv.class, new GeneratedBinding(NativeMlx5dv::library, NativeMlx5dv::new));
 }

@@ -1,13 +1,20 @@
 package dev.verbena.internal;
 
+import static dev.verbena.internal.SendWorkRequest.ATOMIC_KEY;
+import static dev.verbena.internal.SendWorkRequest.BIND_INFO;
+import static dev.verbena.internal.SendWorkRequest.BIND_KEY;
+import static dev.verbena.internal.SendWorkRequest.BIND_WINDOW;
+import static dev.verbena.internal.SendWorkRequest.COMPARE_ADD;
 import static dev.verbena.internal.SendWorkRequest.FLAGS;
 import static dev.verbena.internal.SendWorkRequest.IMMEDIATE;
+import static dev.verbena.internal.SendWorkRequest.INVALIDATED_KEY;
 import static dev.verbena.internal.SendWorkRequest.NUM_SGE;
 import static dev.verbena.internal.SendWorkRequest.OPCODE;
 import static dev.verbena.internal.SendWorkRequest.RDMA_ADDRESS;
 import static dev.verbena.internal.SendWorkRequest.RDMA_KEY;
 import static dev.verbena.internal.SendWorkRequest.SG_LIST;
 import static dev.verbena.internal.SendWorkRequest.SIZE;
+import static dev.verbena.internal.SendWorkRequest.SWAP;
 import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
 import static dev.verbena.internal.SendWorkRequest.UD_KEY;
 import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
@@ -16,18 +23,21 @@ import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Posts an array of {@code struct ibv_send_wr} through the {@code ibv_wr_*} functions, for
  * providers whose {@code ibv_post_send} lacks operations of a transport service: libefa's posts no
- * RDMA operations. Three calls are made for each request: its operation, its data, its destination.
+ * RDMA operations, and libmlx5's nothing to DC targets. Three calls are made for each request: its
+ * operation, its data, its destination.
  *
  * <p>The struct has one union for the remote memory of RDMA operations and for the destination. The
- * destination of RDMA operations is where {@code bind_mw} is.
+ * destination of RDMA operations is where {@code bind_mw} is, and so is each DC target.
  */
 public final class ListedSendCalls {
   private static final long WR_ID = offset("wr_id");
   private static final long WR_FLAGS = offset("wr_flags");
+  private static final long WR_COMPLETE = offset("wr_complete");
 
   private static final int INLINE = rdma_h.IBV_SEND_INLINE();
 
@@ -37,32 +47,49 @@ public final class ListedSendCalls {
   private static final int SEND = 2;
   private static final int SEND_WITH_IMM = 3;
   private static final int RDMA_READ = 4;
+  private static final int ATOMIC_CMP_AND_SWP = 5;
+  private static final int ATOMIC_FETCH_AND_ADD = 6;
+  private static final int SEND_WITH_INV = 9;
 
   /** How far behind {@code wr.ud} the destination of an RDMA operation is, in its layout. */
   public static final long AFTER_UD = SendWorkRequest.BIND_WINDOW - UD_HANDLE;
 
+  /** Where a request has the address handle, the number and the access key of its DC target. */
+  public static final long DC_HANDLE = BIND_WINDOW;
+
+  public static final long DC_NUMBER = BIND_KEY;
+  public static final long DC_KEY = BIND_INFO;
+
   private final long qpEx;
+  private final @Nullable DcTargetCalls targets;
   private final boolean isCritical;
   private final MemorySegment start;
-  private final MemorySegment complete;
   private final MemorySegment send;
   private final MemorySegment sendImm;
   private final MemorySegment write;
   private final MemorySegment writeImm;
   private final MemorySegment read;
+  private final MemorySegment sendInv;
+  private final MemorySegment compareAndSwap;
+  private final MemorySegment fetchAndAdd;
   private final MemorySegment setSge;
   private final MemorySegment setSgeList;
   private final MemorySegment setInlineData;
   private final MemorySegment setUdAddr;
 
+  /** Not final: libmlx5 replaces the function when the state of the queue pair changes. */
+  private MemorySegment complete;
+
   /**
    * Reads the pointers.
    *
    * @param qpEx the {@code ibv_qp_ex}
+   * @param targets sets the DC target of a request; null: requests are addressed as datagrams are
    * @param isCritical whether the functions stay in user space and never call back
    */
-  public ListedSendCalls(long qpEx, boolean isCritical) {
+  public ListedSendCalls(long qpEx, @Nullable DcTargetCalls targets, boolean isCritical) {
     this.qpEx = Memory.notNull(qpEx);
+    this.targets = targets;
     this.isCritical = isCritical;
     start = pointer("wr_start");
     complete = pointer("wr_complete");
@@ -71,6 +98,9 @@ public final class ListedSendCalls {
     write = pointer("wr_rdma_write");
     writeImm = pointer("wr_rdma_write_imm");
     read = pointer("wr_rdma_read");
+    sendInv = pointer("wr_send_inv");
+    compareAndSwap = pointer("wr_atomic_cmp_swp");
+    fetchAndAdd = pointer("wr_atomic_fetch_add");
     setSge = pointer("wr_set_sge");
     setSgeList = pointer("wr_set_sge_list");
     setInlineData = pointer("wr_set_inline_data");
@@ -95,12 +125,19 @@ public final class ListedSendCalls {
       Memory.putInt(qpEx + WR_FLAGS, flags);
       boolean isSend = operation(request);
       data(request, flags);
-      long destination = request + (isSend ? 0 : AFTER_UD);
-      call(
-          setUdAddr,
-          Memory.getLong(destination + UD_HANDLE),
-          Memory.getInt(destination + UD_NUMBER),
-          Memory.getInt(destination + UD_KEY));
+      if (targets == null) {
+        long destination = request + (isSend ? 0 : AFTER_UD);
+        call(
+            setUdAddr,
+            Memory.getLong(destination + UD_HANDLE),
+            Memory.getInt(destination + UD_NUMBER),
+            Memory.getInt(destination + UD_KEY));
+      } else {
+        target(targets, request);
+      }
+    }
+    if (Memory.getLong(qpEx + WR_COMPLETE) != complete.address()) {
+      complete = pointer("wr_complete");
     }
     return (int) (isCritical ? Call.critical(complete, qpEx) : Call.plain(complete, qpEx));
   }
@@ -128,9 +165,43 @@ public final class ListedSendCalls {
       case RDMA_READ -> call(read, key(request), address(request));
       case RDMA_WRITE_WITH_IMM ->
           call(writeImm, key(request), address(request), Memory.getInt(request + IMMEDIATE));
+      case SEND_WITH_INV -> {
+        long rkey = Memory.getInt(request + INVALIDATED_KEY);
+        if (isCritical) {
+          Call.critical(sendInv, qpEx, rkey);
+        } else {
+          Call.plain(sendInv, qpEx, rkey);
+        }
+      }
+      case ATOMIC_CMP_AND_SWP ->
+          // Not critical: only the calls of most requests are.
+          Call.plain(
+              compareAndSwap,
+              qpEx,
+              Memory.getInt(request + ATOMIC_KEY),
+              address(request),
+              Memory.getLong(request + COMPARE_ADD),
+              Memory.getLong(request + SWAP));
+      case ATOMIC_FETCH_AND_ADD ->
+          call(
+              fetchAndAdd,
+              Memory.getInt(request + ATOMIC_KEY),
+              address(request),
+              Memory.getLong(request + COMPARE_ADD));
       default -> throw new AssertionError("operation " + opcode); // Validated before.
     }
     return opcode == SEND || opcode == SEND_WITH_IMM;
+  }
+
+  private void target(DcTargetCalls of, long request) {
+    long handle = Memory.getLong(request + DC_HANDLE);
+    int number = Memory.getInt(request + DC_NUMBER);
+    long key = Memory.getLong(request + DC_KEY);
+    if (isCritical) {
+      of.setCritical(handle, number, key);
+    } else {
+      of.mlx5dv_wr_set_dc_addr(handle, number, key);
+    }
   }
 
   private void data(long request, int flags) {

@@ -1,8 +1,10 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.raw.ibv_context;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
@@ -137,6 +139,11 @@ final class Access extends VerbsAccess {
   @Override
   public Provider provider(Context context) {
     return context.provider();
+  }
+
+  @Override
+  public long device(Context context) {
+    return Memory.getLong(context.address() + ibv_context.device$offset());
   }
 
   @Override

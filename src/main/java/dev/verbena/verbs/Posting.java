@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.ExtendedQueuePairCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Segments;
@@ -60,9 +61,17 @@ public final class Posting extends DataPathUser implements AutoCloseable {
   private boolean inline;
   private boolean addressed;
 
-  Posting(QueuePair queuePair, QueueLimits limits, Set<SendOperation> operations) {
+  /** Null but for a DC initiator. */
+  private final @Nullable DcTargetCalls targets;
+
+  Posting(
+      QueuePair queuePair,
+      QueueLimits limits,
+      Set<SendOperation> operations,
+      @Nullable DcTargetCalls targets) {
     long qpEx = queuePair.context().verbs().ibv_qp_to_qp_ex(queuePair.address());
     this.queuePair = queuePair;
+    this.targets = targets;
     this.section = new OpenSection("posting", queuePair, this::close);
     this.limits = limits;
     this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
@@ -221,6 +230,10 @@ public final class Posting extends DataPathUser implements AutoCloseable {
               + " has no address handle, which a "
               + limits.type()
               + " queue pair requires: call to()");
+    }
+    if (!addressed && targets != null) {
+      throw new IllegalStateException(
+          opcode + " has no DC target, which a DC_INITIATOR queue pair requires: call toTarget()");
     }
     if (!addressed && limits.type() == QueuePairType.XRC_SEND && takesTarget(opcode)) {
       throw new IllegalStateException(
@@ -603,10 +616,12 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     section.requireOpenHere();
     if (!limits.type().isAddressed() && limits.type() != QueuePairType.DRIVER) {
       throw new IllegalStateException(
-          "only requests of UD and SRD queue pairs have a destination: "
-              + queuePair
-              + " is "
-              + limits.type());
+          targets == null
+              ? "only requests of UD and SRD queue pairs have a destination: "
+                  + queuePair
+                  + " is "
+                  + limits.type()
+              : "requests of a DC initiator have a DC target: call toTarget()");
     }
     requireNoTarget();
     requireSameDomain(handle, handle.domain());
@@ -614,6 +629,34 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     try {
       use(handle);
       calls.ibv_wr_set_ud_addr(handle.address(), number, key);
+    } finally {
+      entry.leave();
+    }
+    addressed = true;
+    return this;
+  }
+
+  /**
+   * Sets the DC target of a request of a DC initiator: {@code mlx5dv_wr_set_dc_addr}.
+   *
+   * @param handle the address handle of the target's device
+   * @param number the number of the target (DCTN): that of its {@link QueuePair#localAddress}
+   * @param accessKey the DC access key of the target
+   * @return this
+   */
+  public Posting toTarget(AddressHandle handle, int number, long accessKey) {
+    section.requireOpenHere();
+    if (targets == null) {
+      throw new IllegalStateException(
+          "only requests of DC initiators have a DC target: " + queuePair + " is " + limits.type());
+    }
+    requireNoTarget();
+    requireSameDomain(handle, handle.domain());
+    int checked = Ranges.bits(number, 24, "a DCT number");
+    DataPathEntry entry = enter();
+    try {
+      use(handle);
+      targets.mlx5dv_wr_set_dc_addr(handle.address(), checked, accessKey);
     } finally {
       entry.leave();
     }

@@ -4,9 +4,11 @@ import dev.verbena.Errno;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.Ece;
 import dev.verbena.internal.ListedSendCalls;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.NativeQueuePairCalls;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Segments;
@@ -55,11 +57,21 @@ import org.jspecify.annotations.Nullable;
 public final class QueuePair extends Resource implements ReceiveQueue {
   private static final long STATE = ibv_qp.state$offset();
 
+  /** What {@code ibv_query_qp} returns of a DC target; it fails if it is asked for more. */
+  private static final Set<QueuePairAttribute> OF_TARGETS =
+      Set.of(
+          QueuePairAttribute.STATE,
+          QueuePairAttribute.ACCESS_FLAGS,
+          QueuePairAttribute.PKEY_INDEX,
+          QueuePairAttribute.PORT,
+          QueuePairAttribute.AV,
+          QueuePairAttribute.PATH_MTU,
+          QueuePairAttribute.MIN_RNR_TIMER);
+
   private final Context context;
   private final @Nullable ProtectionDomain domain;
   private final QueuePairType type;
   private final QueuePairCapacity capacity;
-  private final int number;
   private final Set<SendOperation> sendOperations;
   private final MulticastGroups groups;
   private final QueuePairCalls calls;
@@ -67,12 +79,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final QueueLimits sends;
   private final boolean sendsItself;
 
+  /** That of a DC target changes once, from 0: the device assigns it at the transition to RTR. */
+  private volatile int number;
+
   /** Null if there is no receive queue of its own. */
   private final @Nullable ReceivePosts receives;
 
   private final @Nullable Posting posting;
 
-  /** Posts lists instead of {@code ibv_post_send}, whose structs lack what an SRD request has. */
+  /** Posts lists instead of {@code ibv_post_send}, whose structs lack what the requests have. */
   private final @Nullable ListedSendCalls listed;
 
   /**
@@ -129,13 +144,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.calls = made.calls();
     ProtectionDomain root = domain == null ? null : domain.root();
     this.sends = new QueueLimits(this, root, type, capacity.sendSges(), capacity.maxInlineData());
-    this.sendsItself = !made.spreads() && ibv_qp.send_cq(qp).address() != 0;
+    this.sendsItself =
+        !made.spreads() && ibv_qp.send_cq(qp).address() != 0 && type != QueuePairType.DC_TARGET;
     boolean receivesItself =
         !made.spreads()
             && ibv_qp.recv_cq(qp).address() != 0
             && ibv_qp.srq(qp).address() == 0
             && type != QueuePairType.XRC_SEND
-            && type != QueuePairType.XRC_RECV;
+            && type != QueuePairType.XRC_RECV
+            && !type.isDynamicallyConnected();
     this.receives =
         receivesItself
             ? new ReceivePosts(
@@ -144,11 +161,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                 calls::ibv_post_recv,
                 (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
             : null;
-    this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations);
+    this.posting =
+        sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations, made.targets());
     this.listed =
-        type == QueuePairType.SRD
+        type.isPostedByBuilders()
             ? new ListedSendCalls(
-                context.verbs().ibv_qp_to_qp_ex(made.address()), context.linking().isCritical())
+                context.verbs().ibv_qp_to_qp_ex(made.address()),
+                made.targets(),
+                context.linking().isCritical())
             : null;
   }
 
@@ -212,6 +232,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
           new NativeQueuePairCalls(address, context.criticalCalls()));
     }
 
+    /** Returns what sets the DC target of a request; null if the queue pair has none. */
+    @Nullable DcTargetCalls targets() {
+      return driverType == QueuePairType.DC_INITIATOR
+          ? new DcTargetCalls(
+              context.provider().library(Mlx5dv.class), context.verbs().ibv_qp_to_qp_ex(address))
+          : null;
+    }
+
     void release() {
       groups.leaveAndThen(() -> calls.destroy(destroy));
     }
@@ -240,8 +268,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Posts all send requests of a list: {@code ibv_post_send}, or on an SRD queue pair {@code
-   * ibv_wr_start}, three {@code ibv_wr_*} functions for each request, and {@code ibv_wr_complete}.
+   * Posts all send requests of a list: {@code ibv_post_send}, or on an SRD queue pair and on a DC
+   * initiator {@code ibv_wr_start}, three {@code ibv_wr_*} functions for each request, and {@code
+   * ibv_wr_complete}.
    *
    * @param list formatted send requests
    * @return the number of requests that were posted, from the first one on; less than all if the
@@ -325,8 +354,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
         count
             + " requests on "
             + this
-            + ", none was posted: RDMA operations have one SGE, and inline data only with the flag"
-            + " INLINE_WRITE");
+            + ", none was posted"
+            + (type == QueuePairType.SRD
+                ? ": RDMA operations have one SGE, and inline data only with the flag INLINE_WRITE"
+                : ""));
   }
 
   /**
@@ -377,7 +408,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   /**
    * Returns the queue pair number (QPN).
    *
-   * @return the QPN
+   * @return the QPN; that of a DC target, the DCT number (DCTN), is 0 before state RTR
    */
   public int number() {
     return number;
@@ -471,8 +502,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Activates a queue pair of an unconnected type (UD, RAW_PACKET): transitions it from RESET or
-   * INIT to RTS.
+   * Activates a queue pair of an unconnected type (UD, SRD, RAW_PACKET, DC_INITIATOR): transitions
+   * it from RESET or INIT to RTS; a DC_TARGET to RTR.
    */
   public void activate() {
     setup.activate();
@@ -643,6 +674,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       if (to == QueuePairState.RESET) {
         calls.wasReset();
       }
+      if (type == QueuePairType.DC_TARGET) {
+        number = whileOpen(() -> ibv_qp.qp_num(Memory.at(address(), ibv_qp.sizeof())));
+      }
     } catch (VerbsException e) {
       failure = e;
       throw new ModifyFailure(this, attributes).explain(e);
@@ -656,11 +690,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the current state of the queue pair: {@code ibv_query_qp}.
+   * Returns the current state of the queue pair: {@code ibv_query_qp}; of a DC target, which the
+   * kernel does not query before RTR, that of its last transition.
    *
    * @return the state
    */
   public QueuePairState state() {
+    if (type == QueuePairType.DC_TARGET) {
+      return whileOpen(this::storedState);
+    }
     return query(QueuePairAttribute.STATE).state();
   }
 
@@ -783,9 +821,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * Returns the current attributes of the queue pair: {@code ibv_query_qp}. Attributes that the
    * state does not require are undefined.
    *
-   * @return the attributes, without the rate limit, which {@code ibv_query_qp} does not return
+   * @return the attributes, without the rate limit, which {@code ibv_query_qp} does not return; of
+   *     a DC target those of its transitions
+   * @throws IllegalStateException if it is a DC target before state RTR, which the kernel does not
+   *     query
    */
   public QueuePairAttributes query() {
+    if (type == QueuePairType.DC_TARGET) {
+      return query(OF_TARGETS);
+    }
     EnumSet<QueuePairAttribute> all = EnumSet.allOf(QueuePairAttribute.class);
     all.remove(QueuePairAttribute.RATE_LIMIT);
     return query(all);
@@ -802,6 +846,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   private QueuePairAttributes query(Set<QueuePairAttribute> wanted) {
+    if (type == QueuePairType.DC_TARGET) {
+      requireReached(QueuePairState.RTR, "ibv_query_qp", Errno.EINVAL);
+    }
     MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment initAttr = ibv_qp_init_attr.allocate(arena);

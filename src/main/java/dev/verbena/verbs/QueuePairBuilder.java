@@ -62,6 +62,10 @@ public final class QueuePairBuilder {
       throw new IllegalArgumentException(
           "SRD queue pairs are created by libefa: EfaDevice.queuePair()");
     }
+    if (type.isDynamicallyConnected()) {
+      throw new IllegalArgumentException(
+          type + " queue pairs are created by libmlx5: Mlx5Device.dcInitiator() and dcTarget()");
+    }
   }
 
   QueuePairBuilder(XrcDomain domain) {
@@ -135,6 +139,9 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder sharedReceiveQueue(SharedReceiveQueue queue) {
+    if (type == QueuePairType.DC_INITIATOR) {
+      throw new IllegalArgumentException("a DC initiator receives no messages, a DC target does");
+    }
     context.requireOwn(queue, queue.context());
     this.sharedReceiveQueue = queue;
     return this;
@@ -142,16 +149,20 @@ public final class QueuePairBuilder {
 
   /**
    * Sets the operations that can be posted through the {@code ibv_wr_*} interface: {@code
-   * send_ops_flags}. The default is none; on an EFA all that the device has.
+   * send_ops_flags}. The default is none; for SRD and DC initiators all that the device has.
    *
-   * @param operations the operations; on an EFA at least one
+   * @param operations the operations; for SRD and DC initiators at least one
    * @return this
    */
   public QueuePairBuilder sendOperations(SendOperation... operations) {
-    if (type == QueuePairType.SRD && operations.length == 0) {
+    if (type.isPostedByBuilders() && operations.length == 0) {
       throw new IllegalArgumentException(
-          "an SRD queue pair posts through the ibv_wr_* interface only: name at least one"
-              + " operation");
+          "a queue pair of type "
+              + type
+              + " posts through the ibv_wr_* interface only: name at least one operation");
+    }
+    if (type == QueuePairType.DC_TARGET && operations.length > 0) {
+      throw new IllegalArgumentException("a DC target has no send queue, a DC initiator has one");
     }
     this.sendOperations = Set.of(operations);
     return this;
@@ -232,7 +243,8 @@ public final class QueuePairBuilder {
    * requires it.
    *
    * @return a queue pair in state RESET, to be closed
-   * @throws IllegalStateException if a completion queue is missing
+   * @throws IllegalStateException if a completion queue is missing, or the shared receive queue of
+   *     a DC target
    * @throws VerbsException if it cannot be created; the message names the limits that were exceeded
    */
   public QueuePair create() {
@@ -246,7 +258,7 @@ public final class QueuePairBuilder {
           context.verbs()::ibv_destroy_qp,
           (address, release) -> made(attr, address, release));
     } catch (VerbsException e) {
-      throw CapacityFailure.explain(e, context, type, capacity);
+      throw CapacityFailure.explain(e, context, type, requested());
     }
   }
 
@@ -278,10 +290,10 @@ public final class QueuePairBuilder {
 
   private QueuePair made(MemorySegment attr, long address, Runnable release) {
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
-    CompletionQueue ofSends = sendCompletions;
-    CompletionQueue ofReceives = sharedReceiveQueue == null ? receiveCompletions : null;
-    int sends = capacity.sendRequests();
-    int receives = capacity.receiveRequests();
+    CompletionQueue ofSends = sendQueue();
+    CompletionQueue ofReceives = sharedReceiveQueue == null ? receiveQueue() : null;
+    int sends = requested().sendRequests();
+    int receives = requested().receiveRequests();
     Runnable releaseAndForget =
         () -> {
           release.run();
@@ -307,7 +319,7 @@ public final class QueuePairBuilder {
 
   private QueuePairCalls calls(long address, QueuePairCapacity real) {
     return new DirectChoice(
-            context, sendCompletions, receiveCompletions, sharedReceiveQueue, directObstacle())
+            context, sendQueue(), receiveQueue(), sharedReceiveQueue, directObstacle())
         .calls(
             address,
             new DirectQueues.Shape(
@@ -343,23 +355,45 @@ public final class QueuePairBuilder {
     if (type == QueuePairType.XRC_RECV || table != null) {
       return; // The completion queues are those of the XRC SRQs, or of the work queues.
     }
-    if (sendCompletions == null) {
+    if (sendQueue() == null && type != QueuePairType.DC_TARGET) {
       throw new IllegalStateException(
           "no completion queue for send requests: call completions or sendCompletions");
     }
-    if (receiveCompletions == null && type != QueuePairType.XRC_SEND) {
+    if (receiveQueue() == null && type != QueuePairType.XRC_SEND) {
       throw new IllegalStateException(
           "no completion queue for receive requests: call completions or receiveCompletions");
     }
+    if (type == QueuePairType.DC_TARGET && sharedReceiveQueue == null) {
+      throw new IllegalStateException(
+          "a DC target receives by a shared receive queue: call sharedReceiveQueue");
+    }
+  }
+
+  /** The kernel requires both completion queues, also where one is not used. */
+  private @Nullable CompletionQueue sendQueue() {
+    return type == QueuePairType.DC_TARGET ? receiveCompletions : sendCompletions;
+  }
+
+  private @Nullable CompletionQueue receiveQueue() {
+    return type == QueuePairType.DC_INITIATOR ? sendCompletions : receiveCompletions;
+  }
+
+  /** Without queues that the type does not have: the kernel refuses receives of a DC initiator. */
+  private QueuePairCapacity requested() {
+    return switch (type) {
+      case DC_INITIATOR -> capacity.withReceiveRequests(0).withReceiveSges(0);
+      case DC_TARGET -> QueuePairCapacity.NONE;
+      default -> capacity;
+    };
   }
 
   private void writeTo(MemorySegment attr, Arena arena) {
-    ibv_qp_init_attr_ex.send_cq(attr, segment(sendCompletions));
-    ibv_qp_init_attr_ex.recv_cq(attr, segment(receiveCompletions));
+    ibv_qp_init_attr_ex.send_cq(attr, segment(sendQueue()));
+    ibv_qp_init_attr_ex.recv_cq(attr, segment(receiveQueue()));
     ibv_qp_init_attr_ex.srq(attr, segment(sharedReceiveQueue));
     ibv_qp_init_attr_ex.qp_type(attr, type.code());
     ibv_qp_init_attr_ex.sq_sig_all(attr, signalAll ? 1 : 0);
-    capacity.writeTo(ibv_qp_init_attr_ex.cap(attr));
+    requested().writeTo(ibv_qp_init_attr_ex.cap(attr));
     int mask = 0;
     if (domain != null) {
       mask |= rdma_h.IBV_QP_INIT_ATTR_PD();
@@ -400,7 +434,7 @@ public final class QueuePairBuilder {
 
   private List<Resource> parents() {
     return Stream.<Resource>of(
-            domain, xrcDomain, sendCompletions, receiveCompletions, sharedReceiveQueue, table)
+            domain, xrcDomain, sendQueue(), receiveQueue(), sharedReceiveQueue, table)
         .filter(Objects::nonNull)
         .distinct()
         .toList();

@@ -345,6 +345,10 @@ public final class QueuePairSetup {
    * @return the address; the same until a setting is changed or the queue pair is reset
    */
   public QueuePairAddress address() {
+    if (queuePair.type() == QueuePairType.DC_TARGET && queuePair.number() == 0) {
+      throw new IllegalStateException(
+          queuePair + " has no number before state RTR: call activate() first");
+    }
     return QueuePairAddress.of(queuePair.number(), choice().gid())
         .withGidType(choice().entry().type())
         .withPsn(psn)
@@ -370,9 +374,8 @@ public final class QueuePairSetup {
     return Math.min(device.maxReadsAsTarget(), reads < 0 ? MAX_READS : reads);
   }
 
-  private int readsAsInitiator(DeviceAttributes device, QueuePairAddress remote) {
-    int own = Math.min(device.maxReadsAsInitiator(), reads < 0 ? MAX_READS : reads);
-    return Math.min(own, remote.reads());
+  private int readsAsInitiator(DeviceAttributes device) {
+    return Math.min(device.maxReadsAsInitiator(), reads < 0 ? MAX_READS : reads);
   }
 
   private Set<AccessFlag> allowed(DeviceAttributes device) {
@@ -389,10 +392,17 @@ public final class QueuePairSetup {
     return all;
   }
 
-  /** Returns the path to a remote queue pair, as the link layer and the subnets require it. */
-  AddressVector pathTo(QueuePairAddress remote) {
+  /**
+   * Returns the path to a remote queue pair, as the link layer and the subnets require it: for the
+   * address handle of a queue pair type whose requests name their destination.
+   *
+   * @param remote the {@linkplain QueuePair#localAddress address} of the remote queue pair
+   * @return the path
+   * @throws IllegalArgumentException if the GID of the remote queue pair cannot be reached from the
+   *     local one
+   */
+  public AddressVector pathTo(QueuePairAddress remote) {
     GidChoice local = choice();
-    boolean global = local.isGlobal() || port().attributes().isGlobalRouteRequired();
     local
         .mismatch(remote.gid(), remote.gidType())
         .ifPresent(
@@ -402,16 +412,21 @@ public final class QueuePairSetup {
     if (local.isGlobal()) {
       requireRoute(local.entry(), remote.gid());
     }
+    return path(remote.gid(), remote.lid());
+  }
+
+  private AddressVector path(Gid gid, int lid) {
+    GidChoice local = choice();
     int number = port().number();
-    if (!global) {
-      return AddressVector.local(number, remote.lid()).withServiceLevel(serviceLevel);
+    if (!local.isGlobal() && !port().attributes().isGlobalRouteRequired()) {
+      return AddressVector.local(number, lid).withServiceLevel(serviceLevel);
     }
     GlobalRoute route =
-        new GlobalRoute(remote.gid(), local.index())
+        new GlobalRoute(gid, local.index())
             .withFlowLabel(flowLabel)
             .withHopLimit(hopLimit)
             .withTrafficClass(trafficClass);
-    return AddressVector.global(number, route).withLid(remote.lid()).withServiceLevel(serviceLevel);
+    return AddressVector.global(number, route).withLid(lid).withServiceLevel(serviceLevel);
   }
 
   /** Throws if packets to the remote side leave by the network interface of another local GID. */
@@ -446,11 +461,28 @@ public final class QueuePairSetup {
         .destination(remote.number())
         .receivePsn(remote.psn())
         .readsAsTarget(readsAsTarget(device))
-        .readsAsInitiator(readsAsInitiator(device, remote))
+        .readsAsInitiator(Math.min(readsAsInitiator(device), remote.reads()))
         .minRnrTimer(minRnrTimer)
         .ackTimeout(ackTimeout)
         .retryCount(retryCount)
         .rnrRetryCount(rnrRetryCount);
+  }
+
+  private QueuePairAttributes.Builder initiator() {
+    return local()
+        .pathMtu(localMtu())
+        .readsAsInitiator(readsAsInitiator(context().deviceAttributes()))
+        .ackTimeout(ackTimeout)
+        .retryCount(retryCount)
+        .rnrRetryCount(rnrRetryCount);
+  }
+
+  /** A target has no peer: of the path, the device uses the local GID, and how it answers. */
+  private QueuePairAttributes.Builder target() {
+    return local()
+        .pathMtu(localMtu())
+        .path(path(choice().gid(), choice().lid()))
+        .minRnrTimer(minRnrTimer);
   }
 
   /**
@@ -478,8 +510,8 @@ public final class QueuePairSetup {
   }
 
   /**
-   * Activates a queue pair of an unconnected type (UD, RAW_PACKET): transitions it from RESET or
-   * INIT to RTS.
+   * Activates a queue pair of an unconnected type (UD, SRD, RAW_PACKET, DC_INITIATOR): transitions
+   * it from RESET or INIT to RTS; a DC_TARGET to RTR, its last state, where it has its number.
    *
    * @throws IllegalStateException if the queue pair is in another state, or is of a connected type
    */
@@ -488,20 +520,33 @@ public final class QueuePairSetup {
       throw new IllegalStateException(
           queuePair.type() + " queue pairs are connected to a peer: use connect(remote)");
     }
-    toReadyToSend(local().rnrRetryCount(rnrRetryCount));
+    switch (queuePair.type()) {
+      case DC_INITIATOR -> toReadyToSend(initiator());
+      case DC_TARGET -> toReadyToReceive(target());
+      default -> toReadyToSend(local().rnrRetryCount(rnrRetryCount));
+    }
   }
 
   private void toReadyToSend(QueuePairAttributes.Builder attributes) {
+    toReadyToReceive(attributes);
+    step(attributes, QueuePairState.RTR, QueuePairState.RTS);
+  }
+
+  private void toReadyToReceive(QueuePairAttributes.Builder attributes) {
     QueuePairState from = queuePair.state();
     switch (from) {
       case RESET -> step(attributes, QueuePairState.RESET, QueuePairState.INIT);
       case INIT -> {}
       default ->
           throw new IllegalStateException(
-              queuePair + " is in state " + from + ": reset() it first");
+              queuePair
+                  + " is in state "
+                  + from
+                  + (queuePair.type() == QueuePairType.DC_TARGET
+                      ? ", its last one"
+                      : ": reset() it first"));
     }
     step(attributes, QueuePairState.INIT, QueuePairState.RTR);
-    step(attributes, QueuePairState.RTR, QueuePairState.RTS);
   }
 
   /**

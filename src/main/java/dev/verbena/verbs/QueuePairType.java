@@ -28,6 +28,17 @@ public enum QueuePairType implements Codes.Code {
    * order. {@code dev.verbena.efa} creates such queue pairs; in C they are {@code IBV_QPT_DRIVER}.
    */
   SRD(rdma_h.IBV_QPT_DRIVER()),
+  /**
+   * Initiator of mlx5's dynamically connected transport (DC): each request is sent to any {@link
+   * #DC_TARGET}, reliably and in order. {@code dev.verbena.mlx5} creates such queue pairs; in C
+   * they are {@code IBV_QPT_DRIVER}.
+   */
+  DC_INITIATOR(rdma_h.IBV_QPT_DRIVER()),
+  /**
+   * Target of mlx5's dynamically connected transport (DC): receives from any {@link #DC_INITIATOR}
+   * that has its access key, into a shared receive queue.
+   */
+  DC_TARGET(rdma_h.IBV_QPT_DRIVER()),
   /** Another provider-specific service. */
   DRIVER(rdma_h.IBV_QPT_DRIVER());
 
@@ -55,13 +66,29 @@ public enum QueuePairType implements Codes.Code {
   public boolean isConnected() {
     return switch (this) {
       case RC, UC, XRC_SEND, XRC_RECV -> true;
-      case UD, SRD, RAW_PACKET, DRIVER -> false;
+      case UD, SRD, DC_INITIATOR, DC_TARGET, RAW_PACKET, DRIVER -> false;
     };
   }
 
-  /** Returns whether each send request of a queue pair of this type names its destination. */
+  /**
+   * Returns whether each send request of a queue pair of this type names a queue pair with its
+   * Q_Key as the destination.
+   */
   boolean isAddressed() {
     return this == UD || this == SRD;
+  }
+
+  /** Returns whether it belongs to mlx5's dynamically connected transport. */
+  boolean isDynamicallyConnected() {
+    return this == DC_INITIATOR || this == DC_TARGET;
+  }
+
+  /**
+   * Returns whether lists of send requests are posted by {@code ibv_wr_*}, as {@code ibv_post_send}
+   * lacks what their requests have.
+   */
+  boolean isPostedByBuilders() {
+    return this == SRD || this == DC_INITIATOR;
   }
 
   /** Returns the types of a mask of device capabilities. */

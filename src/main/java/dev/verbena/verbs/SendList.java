@@ -71,6 +71,10 @@ public final class SendList extends RequestList {
   private final long inlineArea;
   private final int inlineCapacity;
   private final MemorySegment[] inlineData;
+
+  /** Whether the destination of a request is a DC target. */
+  private final boolean[] dcTargets;
+
   private final SendRequest cursor = new SendRequest(this);
 
   /**
@@ -101,6 +105,7 @@ public final class SendList extends RequestList {
     this.inlineCapacity = inlineCapacity;
     this.inlineArea = endOfSges(requests, maxSges, SIZE);
     this.opcodes = new WorkRequestOpcode[requests];
+    this.dcTargets = new boolean[requests];
     this.inlineData = new MemorySegment[inlineCapacity == 0 ? 0 : requests];
     for (int i = 0; i < inlineData.length; i++) {
       inlineData[i] = memory.slice(inlineAt(i), inlineCapacity);
@@ -302,6 +307,7 @@ public final class SendList extends RequestList {
   private long clear(int request) {
     long at = at(Objects.checkIndex(request, size()));
     opcodes[request] = null;
+    dcTargets[request] = false;
     putLong(at + ID, 0);
     setSges(request, 0);
     for (long offset = OPCODE; offset < SIZE; offset += Integer.BYTES) {
@@ -453,10 +459,39 @@ public final class SendList extends RequestList {
               default -> throw unfit(request, "an address handle");
             };
     long address = handle.address();
-    name(request, TARGET, OTHERS, handle);
+    destination(request, handle, false);
     putLong(destination + UD_HANDLE, address);
     putInt(destination + UD_NUMBER, number);
     putInt(destination + UD_KEY, key);
+  }
+
+  /**
+   * Sets the DC target of a request of a DC initiator.
+   *
+   * @param request the index of a send, write, read or atomic operation
+   * @param handle the address handle of the target's device
+   * @param number the number of the target (DCTN): that of its {@link QueuePair#localAddress}
+   * @param accessKey the DC access key of the target
+   */
+  public void toTarget(int request, AddressHandle handle, int number, long accessKey) {
+    long at = at(checked(request));
+    if (!opcode(request, "a DC target").isFor(QueuePairType.DC_INITIATOR)) {
+      throw unfit(request, "a DC target");
+    }
+    Ranges.bits(number, 24, "a DCT number");
+    long address = handle.address();
+    destination(request, handle, true);
+    putLong(at + ListedSendCalls.DC_HANDLE, address);
+    putInt(at + ListedSendCalls.DC_NUMBER, number);
+    putLong(at + ListedSendCalls.DC_KEY, accessKey);
+  }
+
+  private void destination(int request, AddressHandle handle, boolean isDcTarget) {
+    if (dcTargets[request] != isDcTarget) {
+      name(request, TARGET, OTHERS, null); // The request is to be validated again.
+      dcTargets[request] = isDcTarget;
+    }
+    name(request, TARGET, OTHERS, handle);
   }
 
   /**
@@ -621,6 +656,19 @@ public final class SendList extends RequestList {
 
   private void validateDestination(QueuePairType type, WorkRequestOpcode opcode, int request) {
     boolean isAddressed = named(request, TARGET, OTHERS) instanceof AddressHandle;
+    boolean isDcTarget = isAddressed && dcTargets[request];
+    if (type == QueuePairType.DC_INITIATOR) {
+      if (!isDcTarget) {
+        throw new IllegalArgumentException(
+            describe(request)
+                + " has no DC target, which a DC_INITIATOR queue pair requires: call toTarget()");
+      }
+      return;
+    }
+    if (isDcTarget) {
+      throw new IllegalArgumentException(
+          describe(request) + " has a DC target, which only DC initiators use");
+    }
     if (type.isAddressed() && !isAddressed) {
       throw new IllegalArgumentException(
           describe(request)

@@ -125,6 +125,23 @@ public final class SendRequest {
   }
 
   /**
+   * Sets the DC target of a request of a DC initiator.
+   *
+   * @param handle the address handle of the target's device
+   * @param number the number of the target (DCTN): that of its {@link QueuePair#localAddress}
+   * @param accessKey the DC access key of the target
+   * @return this
+   */
+  public SendRequest toTarget(AddressHandle handle, int number, long accessKey) {
+    try {
+      list.toTarget(index, handle, number, accessKey);
+    } catch (RuntimeException e) {
+      throw discarded(e);
+    }
+    return this;
+  }
+
+  /**
    * Sets the shared receive queue of an XRC send request: {@code remote_srqn}.
    *
    * @param number the number of the remote shared receive queue

@@ -11,7 +11,8 @@ import java.util.StringJoiner;
 
 /**
  * The state transitions of queue pairs and the attributes that each requires and allows, for each
- * transport service: the rules of the InfiniBand specification, as the Linux kernel applies them.
+ * transport service: the rules of the InfiniBand specification, as the Linux kernel applies them;
+ * those of DC are those of its driver {@code mlx5_ib}.
  *
  * <p>The kernel returns EINVAL for an invalid transition; {@link #explain} returns the reason.
  */
@@ -21,18 +22,24 @@ public final class StateTable {
       """
       RESET INIT : UD SRD : PKEY_INDEX PORT QKEY :
       RESET INIT : RAW_PACKET : PORT :
+      RESET INIT : DC_INITIATOR : PKEY_INDEX PORT :
+      RESET INIT : DC_TARGET : PKEY_INDEX PORT ACCESS_FLAGS :
       RESET INIT : RC UC XRC_SEND XRC_RECV : PKEY_INDEX PORT ACCESS_FLAGS :
 
       INIT INIT : UD SRD : : PKEY_INDEX PORT QKEY
+      INIT INIT : DC_INITIATOR : : PKEY_INDEX PORT
       INIT INIT : RC UC XRC_SEND XRC_RECV : : PKEY_INDEX PORT ACCESS_FLAGS
 
       INIT RTR : UD SRD : : PKEY_INDEX QKEY
+      INIT RTR : DC_INITIATOR : PATH_MTU : PKEY_INDEX AV
+      INIT RTR : DC_TARGET : AV PATH_MTU MIN_RNR_TIMER :
       INIT RTR : UC XRC_SEND : AV PATH_MTU DEST_QPN RQ_PSN : ALT_PATH ACCESS_FLAGS PKEY_INDEX
       INIT RTR : RC XRC_RECV : AV PATH_MTU DEST_QPN RQ_PSN MAX_DEST_RD_ATOMIC MIN_RNR_TIMER \
       : ALT_PATH ACCESS_FLAGS PKEY_INDEX
 
       RTR RTS : UD : SQ_PSN : CUR_STATE QKEY
       RTR RTS : SRD : SQ_PSN : CUR_STATE QKEY RNR_RETRY
+      RTR RTS : DC_INITIATOR : TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_QP_RD_ATOMIC : MIN_RNR_TIMER
       RTR RTS : RAW_PACKET : : RATE_LIMIT
       RTR RTS : UC : SQ_PSN : CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE
       RTR RTS : RC : TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_QP_RD_ATOMIC \
@@ -43,6 +50,7 @@ public final class StateTable {
       : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
 
       RTS RTS : UD SRD : : CUR_STATE QKEY
+      RTS RTS : DC_INITIATOR : : MIN_RNR_TIMER
       RTS RTS : RAW_PACKET : : RATE_LIMIT
       RTS RTS : UC XRC_SEND : : CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE
       RTS RTS : RC XRC_RECV : : CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE MIN_RNR_TIMER
@@ -176,6 +184,14 @@ public final class StateTable {
           "there is no transition from state %s to %s; from %s there are transitions to %s"
               .formatted(from, to, from, destinations(from)));
     }
+    if (type.isDynamicallyConnected() && !isOfDynamicallyConnected(type, from, to)) {
+      return Optional.of(
+          "%s has no transition from state %s to %s".formatted(type, from, to)
+              + (type == QueuePairType.DC_TARGET
+                  ? ", only those from RESET to INIT and from INIT to RTR: close it and create"
+                      + " another one"
+                  : ""));
+    }
     Rule rule = rule(type, from, to);
     EnumSet<QueuePairAttribute> missing = inOrder(rule.required);
     missing.removeAll(given);
@@ -193,6 +209,13 @@ public final class StateTable {
     return faults.length() == 0
         ? Optional.empty()
         : Optional.of("for %s from state %s to %s, %s".formatted(type, from, to, faults));
+  }
+
+  /** A target cannot return to RESET, nor enter ERR. */
+  private static boolean isOfDynamicallyConnected(
+      QueuePairType type, QueuePairState from, QueuePairState to) {
+    boolean ends = to == QueuePairState.RESET || to == QueuePairState.ERR;
+    return ends ? type == QueuePairType.DC_INITIATOR : TABLE.get(from).get(to).containsKey(type);
   }
 
   private static EnumSet<QueuePairAttribute> inOrder(Set<QueuePairAttribute> set) {

@@ -28,7 +28,11 @@ public final class ToReadyToReceive {
     this.queuePair = queuePair;
     if (queuePair.needs(
         QueuePairState.INIT, QueuePairState.RTR, QueuePairAttribute.MIN_RNR_TIMER)) {
-      attributes.readsAsTarget(1).minRnrTimer(RnrTimer.DEFAULT);
+      attributes.minRnrTimer(RnrTimer.DEFAULT);
+    }
+    if (queuePair.needs(
+        QueuePairState.INIT, QueuePairState.RTR, QueuePairAttribute.MAX_DEST_RD_ATOMIC)) {
+      attributes.readsAsTarget(1);
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.verbs.QueuePairType.DC_INITIATOR;
 import static dev.verbena.verbs.QueuePairType.DRIVER;
 import static dev.verbena.verbs.QueuePairType.RAW_PACKET;
 import static dev.verbena.verbs.QueuePairType.RC;
@@ -16,25 +17,25 @@ import java.util.Set;
 /** The operation of a send request: {@code enum ibv_wr_opcode}. */
 public enum WorkRequestOpcode implements Codes.Code {
   /** An RDMA write. */
-  RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND, SRD),
+  RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND, SRD, DC_INITIATOR),
   /** An RDMA write with immediate data, which consumes a remote receive request. */
-  RDMA_WRITE_WITH_IMM(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND, SRD),
+  RDMA_WRITE_WITH_IMM(rdma_h.IBV_WR_RDMA_WRITE_WITH_IMM(), UC, RC, XRC_SEND, SRD, DC_INITIATOR),
   /** A send. */
-  SEND(rdma_h.IBV_WR_SEND(), UD, UC, RC, XRC_SEND, RAW_PACKET, SRD),
+  SEND(rdma_h.IBV_WR_SEND(), UD, UC, RC, XRC_SEND, RAW_PACKET, SRD, DC_INITIATOR),
   /** A send with immediate data. */
-  SEND_WITH_IMM(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND, SRD),
+  SEND_WITH_IMM(rdma_h.IBV_WR_SEND_WITH_IMM(), UD, UC, RC, XRC_SEND, SRD, DC_INITIATOR),
   /** An RDMA read. */
-  RDMA_READ(rdma_h.IBV_WR_RDMA_READ(), RC, XRC_SEND, SRD),
+  RDMA_READ(rdma_h.IBV_WR_RDMA_READ(), RC, XRC_SEND, SRD, DC_INITIATOR),
   /** An atomic compare and swap of 64 bits. */
-  ATOMIC_CMP_AND_SWP(rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), RC, XRC_SEND),
+  ATOMIC_CMP_AND_SWP(rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), RC, XRC_SEND, DC_INITIATOR),
   /** An atomic fetch and add of 64 bits. */
-  ATOMIC_FETCH_AND_ADD(rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD(), RC, XRC_SEND),
+  ATOMIC_FETCH_AND_ADD(rdma_h.IBV_WR_ATOMIC_FETCH_AND_ADD(), RC, XRC_SEND, DC_INITIATOR),
   /** A local invalidation of a key. */
   LOCAL_INV(rdma_h.IBV_WR_LOCAL_INV(), UC, RC, XRC_SEND),
   /** The binding of a memory window of type 2. */
   BIND_MW(rdma_h.IBV_WR_BIND_MW(), UC, RC, XRC_SEND),
   /** A send that invalidates a remote key. */
-  SEND_WITH_INV(rdma_h.IBV_WR_SEND_WITH_INV(), UC, RC, XRC_SEND),
+  SEND_WITH_INV(rdma_h.IBV_WR_SEND_WITH_INV(), UC, RC, XRC_SEND, DC_INITIATOR),
   /** A send with TCP segmentation offload (TSO). */
   TSO(rdma_h.IBV_WR_TSO(), UD, RAW_PACKET),
   /** A provider-specific operation. */

@@ -33,6 +33,8 @@ class PublicApiTest {
           "dev/verbena",
           "dev/verbena/verbs",
           "dev/verbena/cm",
+          "dev/verbena/efa",
+          "dev/verbena/mlx5",
           "dev/verbena/packet",
           "dev/verbena/sockets",
           "dev/verbena/soft");

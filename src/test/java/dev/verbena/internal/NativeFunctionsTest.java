@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * {@link NativeVerbs}, {@link NativeLibrdmacm}, {@link NativeRsockets} and {@link NativeLibefa} are
+ * {@link NativeVerbs}, {@link NativeLibrdmacm}, {@link NativeLibefa} and {@link NativeMlx5dv} are
  * what this class generates from the interfaces of C functions.
  */
 @Tag("host")
@@ -32,7 +32,7 @@ class NativeFunctionsTest {
       Pattern.compile("^  (?:default )?(\\w+) (\\w+)\\(([^)]*)\\)(?:;| \\{)$", Pattern.MULTILINE);
 
   @ParameterizedTest
-  @ValueSource(classes = {Verbs.class, Librdmacm.class, Libefa.class})
+  @ValueSource(classes = {Verbs.class, Librdmacm.class, Libefa.class, Mlx5dv.class})
   void theClassIsGeneratedFromTheInterface(Class<?> functions) throws IOException {
     Path file = SOURCES.resolve("Native" + functions.getSimpleName() + ".java");
     String generated = generated(functions);
@@ -146,6 +146,9 @@ class NativeFunctionsTest {
     Class<?> type = method.getReturnType();
     if (type == void.class) {
       return "";
+    }
+    if (type == boolean.class) {
+      return "return 0 != (byte) "; // The other bytes of the register are undefined.
     }
     return type == long.class ? "return " : "return (" + type + ") ";
   }

@@ -36,7 +36,7 @@ class NativeImageTest {
 
   /** The interfaces whose methods are C functions. */
   private static final List<Class<?>> INTERFACES =
-      List.of(Verbs.class, Librdmacm.class, Libefa.class);
+      List.of(Verbs.class, Librdmacm.class, Libefa.class, Mlx5dv.class);
 
   /** The classes that link C functions, each into constants of its own or of a nested class. */
   private static final List<Class<?>> LINKING =

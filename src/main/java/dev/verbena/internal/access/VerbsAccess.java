@@ -257,6 +257,14 @@ public abstract class VerbsAccess {
   public abstract Provider provider(Context context);
 
   /**
+   * Returns the {@code struct ibv_device} of a context.
+   *
+   * @param context the context
+   * @return the address
+   */
+  public abstract long device(Context context);
+
+  /**
    * Throws unless this thread has a cursor open that is at a completion of a queue.
    *
    * @param cursor the cursor
