@@ -39,6 +39,7 @@ class SamplesTest {
       import dev.verbena.*;
       import dev.verbena.cm.*;
       import dev.verbena.efa.*;
+      import dev.verbena.mlx5.*;
       import dev.verbena.packet.*;
       import dev.verbena.soft.*;
       import dev.verbena.verbs.*;
