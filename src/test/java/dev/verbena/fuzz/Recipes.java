@@ -9,6 +9,7 @@ import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.efa.EfaCompletionQueue;
 import dev.verbena.efa.EfaDevice;
+import dev.verbena.mlx5.Mlx5Device;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.sockets.RdmaSocketChannel;
 import dev.verbena.sockets.RdmaSockets;
@@ -37,6 +38,7 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendOperation;
 import dev.verbena.verbs.SendRequest;
+import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -96,7 +98,7 @@ final class Recipes {
       worker.perform("recipe: open a device", () -> keep(device().open()));
     }
     boolean cm = !worker.round().target.addresses().isEmpty();
-    switch (random().nextInt(cm ? 19 : 13)) {
+    switch (random().nextInt(cm ? 20 : 14)) {
       case 0 -> worker.perform("recipe: a domain with memory", this::domain);
       case 1 -> worker.perform("recipe: a queue with a channel", this::queue);
       case 2, 3 -> worker.perform("recipe: two connected queue pairs", this::pair);
@@ -108,8 +110,9 @@ final class Recipes {
       case 9 -> worker.perform("recipe: a network", this::network);
       case 10 -> worker.perform("recipe: two hosts", this::hosts);
       case 11, 12 -> worker.perform("recipe: two SRD queue pairs", this::srd);
-      case 13, 14 -> worker.perform("recipe: a connection", this::connection);
-      case 15, 16 -> worker.perform("recipe: two channels", this::channels);
+      case 13 -> worker.perform("recipe: a DC initiator and a target", this::dc);
+      case 14, 15 -> worker.perform("recipe: a connection", this::connection);
+      case 16, 17 -> worker.perform("recipe: two channels", this::channels);
       default -> worker.perform("recipe: an identifier", this::identifier);
     }
   }
@@ -186,6 +189,62 @@ final class Recipes {
     int sent = a.post(sends);
     if (received + sent > 0 && random().nextBoolean()) {
       toA.close();
+    }
+  }
+
+  /** Where the device is one of mlx5: requests to a target, with its access key or another. */
+  private void dc() {
+    Context left = pick(Context.class);
+    Context right = pick(Context.class);
+    if (left == null || right == null) {
+      return;
+    }
+    ProtectionDomain ofTarget = keep(right.allocateProtectionDomain());
+    SharedReceiveQueue shared = keep(ofTarget.createSharedReceiveQueue(16));
+    QueuePair target =
+        keep(
+            Mlx5Device.of(right)
+                .dcTarget(ofTarget, 1)
+                .receiveCompletions(keep(right.createCompletionQueue(64)))
+                .sharedReceiveQueue(shared)
+                .create());
+    target.activate();
+    ProtectionDomain domain = keep(left.allocateProtectionDomain());
+    QueuePair initiator =
+        keep(
+            Mlx5Device.of(left)
+                .dcInitiator(domain)
+                .sendCompletions(keep(left.createCompletionQueue(64)))
+                .capacity(QueuePairCapacity.of(16))
+                .create());
+    initiator.setup().rnrRetryCount(1);
+    initiator.activate();
+    QueuePairAddress remote = target.localAddress();
+    AddressHandle handle = keep(domain.createAddressHandle(initiator.setup().pathTo(remote)));
+    MemoryRegion from = keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
+    MemoryRegion to = keep(ofTarget.registerMemory(worker.round().memory.page(random()), ALL));
+    ReceiveList receives = keep(new ReceiveList(4, 1));
+    SendList sends = keep(new SendList(8, 1));
+    for (int i = 0; i < receives.size(); i++) {
+      receives.local(i, 0, to, 64L * i, 64);
+    }
+    for (int i = 0; i < sends.size(); i++) {
+      SendRequest request =
+          switch (random().nextInt(4)) {
+            case 0 -> sends.send(i);
+            case 1 -> sends.write(i).remote(to.start(), to.rkey());
+            case 2 -> sends.fetchAndAdd(i, 1).remote(to.start(), to.rkey());
+            default -> sends.writeWithImmediate(i, i).remote(to.start(), to.rkey());
+          };
+      request
+          .local(from, 0, Long.BYTES)
+          .toTarget(handle, remote.number(), random().nextInt(8) == 0 ? 2 : 1)
+          .signaled();
+    }
+    int received = shared.post(receives);
+    int sent = initiator.post(sends);
+    if (received + sent > 0 && random().nextBoolean()) {
+      handle.close();
     }
   }
 

@@ -37,6 +37,7 @@ final class Surface {
           "dev/verbena/verbs",
           "dev/verbena/cm",
           "dev/verbena/efa",
+          "dev/verbena/mlx5",
           "dev/verbena/packet",
           "dev/verbena/sockets",
           "dev/verbena/soft");

@@ -404,8 +404,18 @@ class DcTest {
     sends.to(0, toB, target, 7);
     notPosted(sends, "has no DC target");
     AddressHandle ofOther = b.handleFor(b);
+    sends.toTarget(0, toB, target, KEY);
+    sends.toTarget(0, ofOther, target, KEY);
+    notPosted(sends, "another protection domain");
     sends.send(0).local(a.memory, 0, 64).toTarget(ofOther, target, KEY);
     notPosted(sends, "another protection domain");
+    try (Posting posting = a.initiator.startPosting()) {
+      posting.send();
+      refused(
+          IllegalArgumentException.class,
+          "another protection domain",
+          () -> posting.toTarget(ofOther, target, KEY));
+    }
     sends.send(0).local(b.memory, 0, 64).toTarget(toB, target, KEY);
     notPosted(sends, "another protection domain");
     refused(
