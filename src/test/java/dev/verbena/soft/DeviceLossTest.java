@@ -10,14 +10,19 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AsyncEventType;
 import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.MemoryWindowType;
 import dev.verbena.verbs.ProtectionDomain;
@@ -174,6 +179,33 @@ class DeviceLossTest {
       }
       listener.close();
     }
+  }
+
+  /** RDMA CM opened the context, and closes it with the network, but objects of it are in use. */
+  @Test
+  void objectsThatAreInUseAreClosedAfterTheNetworkOfALostDevice() throws Exception {
+    SoftNetwork network = SoftNetwork.create();
+    try (network;
+        ExecutorService poller = Executors.newSingleThreadExecutor()) {
+      var _ = network.addDevice("soft0", InetAddress.getByName("10.77.0.1"));
+      try (EventChannel channel = network.call(EventChannel::open);
+          ConnectionId id = channel.createId(PortSpace.TCP)) {
+        id.bind(new InetSocketAddress("10.77.0.1", 0));
+        ExtendedCompletionQueue queue = id.context().completionQueue(8).createExtended();
+        CompletionCursor cursor = poller.submit(queue::startPolling).get();
+        var _ = network.faults().loseDevice("soft0");
+        // The context stays open, since a thread polls the queue.
+        assertThrows(IllegalStateException.class, () -> endNetwork(network));
+        assertTrue(queue.isOpen());
+        poller.submit(cursor::close).get();
+        queue.close();
+      }
+      assertEquals(Map.of(), network.openObjects());
+    }
+  }
+
+  private static void endNetwork(SoftNetwork network) {
+    network.close();
   }
 
   @Test

@@ -53,15 +53,37 @@ public final class Registry {
     remove(object);
   }
 
-  /** Removes the objects of a device that was lost, which could not be destroyed. */
-  public static synchronized void removeAll(SoftDevice device) {
+  /**
+   * Records that the program destroys an object of a lost device, which reports EIO. The object is
+   * removed once no context of the device is open.
+   */
+  public static void release(SoftObject object) {
+    SoftDevice device = object.device;
+    object.isReleased = true;
+    device.engine.locked(
+        () -> {
+          if (device.contexts.isEmpty()) {
+            removeReleased(device);
+          }
+        });
+  }
+
+  /**
+   * Removes the objects of a lost device that the program has released. The others may be in use,
+   * although their context is closed: librdmacm closes its own with the network.
+   */
+  public static synchronized void removeReleased(SoftDevice device) {
     for (int handle = 1; handle < byHandle.length; handle++) {
-      if (byHandle[handle] != null && device.equals(byHandle[handle].device)) {
+      if (byHandle[handle] != null && isReleased(byHandle[handle], device)) {
         byHandle[handle] = null;
         FREE.add(handle);
       }
     }
-    BY_ADDRESS.values().removeIf(object -> device.equals(object.device));
+    BY_ADDRESS.values().removeIf(object -> isReleased(object, device));
+  }
+
+  private static boolean isReleased(SoftObject object, SoftDevice device) {
+    return object.isReleased && device.equals(object.device);
   }
 
   /**

@@ -9,6 +9,9 @@ public abstract class SoftObject {
   public final SoftDevice device;
   public final CStruct struct;
 
+  /** Whether the program destroyed it after its device was lost, which reported EIO. */
+  volatile boolean isReleased;
+
   /** How many other objects use this one: it cannot be destroyed before they are. */
   public int users;
 

@@ -41,6 +41,9 @@ public final class CompletionFunctions {
           // As libibverbs does: a queue that could not be destroyed still counts.
           int queues = channel.struct.getInt("refcnt");
           if (queues > 0) {
+            if (channel.device.isLost()) {
+              Registry.release(channel);
+            }
             throw new VerbsException(
                 "ibv_destroy_comp_channel", Errno.EBUSY, queues + " completion queues use it");
           }

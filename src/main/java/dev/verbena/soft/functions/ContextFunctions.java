@@ -60,7 +60,7 @@ final class ContextFunctions {
           }
           context.device.contexts.remove(context);
           if (context.device.isLost() && context.device.contexts.isEmpty()) {
-            Registry.removeAll(context.device);
+            Registry.removeReleased(context.device);
           }
         });
     Registry.remove(context);

@@ -6,6 +6,7 @@ import dev.verbena.internal.Upcalls;
 import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftObject;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -55,6 +56,10 @@ final class FunctionTable {
   private static final Pattern LOCAL =
       Pattern.compile(
           "ibv_(ack_.*|close_device|destroy_comp_channel|get_async_event|get_cq_event)");
+
+  /** What destroys an object. */
+  private static final Pattern DESTROYING =
+      Pattern.compile("ibv_(destroy|dealloc|dereg|close|free).*");
 
   /** A name that a library exports; all others are those of pointers. */
   private static final Pattern EXPORTED = Pattern.compile("(_?ibv|rdma|efadv)_.*");
@@ -144,7 +149,7 @@ final class FunctionTable {
   private static void check(String function, long object) {
     Upcalls.requireObject(object);
     SoftDevice device = Registry.deviceOf(object);
-    requirePresent(function, device);
+    requirePresent(function, object, device);
     if (device != null) {
       device.profile.requireFunction(function);
     }
@@ -159,10 +164,14 @@ final class FunctionTable {
    *
    * @throws VerbsException EIO
    */
-  private static void requirePresent(String function, SoftDevice device) {
+  private static void requirePresent(String function, long address, SoftDevice device) {
     if (device != null && device.isRemoved()) {
       Pattern possible = device.isLost() ? LOCAL : ENDING;
       if (!possible.matcher(function).matches()) {
+        SoftObject object = Registry.find(address);
+        if (object != null && DESTROYING.matcher(function).matches()) {
+          Registry.release(object);
+        }
         throw new VerbsException(function, Errno.EIO, device.name + " was removed");
       }
     }
@@ -176,7 +185,7 @@ final class FunctionTable {
     }
     if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
       SoftDevice device = Registry.deviceOf(object);
-      requirePresent(name, device);
+      requirePresent(name, object, device);
       if (device != null) {
         device.profile.requireFunction(name);
       }
