@@ -27,7 +27,9 @@ public final class RdmaTimeoutException extends RdmaException {
   }
 
   private static String text(Duration timeout) {
-    return timeout.toMillis() % 1000 == 0 ? timeout.toSeconds() + " s" : timeout.toMillis() + " ms";
+    long seconds = timeout.toSeconds();
+    boolean isLong = seconds != (int) seconds; // Its milliseconds may exceed a long.
+    return isLong || timeout.toMillisPart() == 0 ? seconds + " s" : timeout.toMillis() + " ms";
   }
 
   /**

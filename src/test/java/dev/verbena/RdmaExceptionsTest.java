@@ -18,6 +18,10 @@ class RdmaExceptionsTest {
     assertEquals(
         "waiting: not completed within 1500 ms",
         new RdmaTimeoutException("waiting", Duration.ofMillis(1500)).getMessage());
+    assertEquals(
+        "waiting: not completed within " + Long.MIN_VALUE + " s",
+        new RdmaTimeoutException("waiting", Duration.ofSeconds(Long.MIN_VALUE, 5_000_000))
+            .getMessage());
     assertTrue(late.isTransient());
   }
 

@@ -67,7 +67,11 @@ public final class PolledMemory {
   public long getLongAcquire(long offset) {
     MemorySegment memory = memory(offset, Long.BYTES);
     requireAligned(memory, offset);
-    return (long) LONG.getAcquire(memory, offset);
+    try {
+      return (long) LONG.getAcquire(memory, offset);
+    } catch (IllegalStateException e) {
+      throw arenaClosed(e);
+    }
   }
 
   /**
@@ -80,7 +84,12 @@ public final class PolledMemory {
    * @throws WrongThreadException if the memory is of a confined arena of another thread
    */
   public byte getByteAcquire(long offset) {
-    return (byte) BYTE.getAcquire(memory(offset, Byte.BYTES), offset);
+    MemorySegment memory = memory(offset, Byte.BYTES);
+    try {
+      return (byte) BYTE.getAcquire(memory, offset);
+    } catch (IllegalStateException e) {
+      throw arenaClosed(e);
+    }
   }
 
   /**
@@ -97,7 +106,11 @@ public final class PolledMemory {
   public void putLongRelease(long offset, long value) {
     MemorySegment memory = writable(offset, Long.BYTES);
     requireAligned(memory, offset);
-    LONG.setRelease(memory, offset, value);
+    try {
+      LONG.setRelease(memory, offset, value);
+    } catch (IllegalStateException e) {
+      throw arenaClosed(e);
+    }
   }
 
   /**
@@ -111,7 +124,12 @@ public final class PolledMemory {
    * @throws WrongThreadException if the memory is of a confined arena of another thread
    */
   public void putByteRelease(long offset, byte value) {
-    BYTE.setRelease(writable(offset, Byte.BYTES), offset, value);
+    MemorySegment memory = writable(offset, Byte.BYTES);
+    try {
+      BYTE.setRelease(memory, offset, value);
+    } catch (IllegalStateException e) {
+      throw arenaClosed(e);
+    }
   }
 
   /**
@@ -207,6 +225,14 @@ public final class PolledMemory {
               .formatted(size, offset, region, memory.byteSize()));
     }
     return memory;
+  }
+
+  /**
+   * The arena, and with it the region, was closed after the check of the region. The JDK's message
+   * does not name what is closed.
+   */
+  private IllegalStateException arenaClosed(IllegalStateException e) {
+    return new IllegalStateException(region + " is closed, with the arena of its memory", e);
   }
 
   private MemorySegment writable(long offset, int size) {
