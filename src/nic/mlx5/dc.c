@@ -7,6 +7,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,15 @@
       exit(1); \
     } \
   } while (0)
+
+// The offsets that dev.verbena.mlx5 uses.
+_Static_assert(offsetof(struct mlx5dv_context, comp_mask) == 16 &&
+                   offsetof(struct mlx5dv_qp_init_attr, comp_mask) == 0 &&
+                   offsetof(struct mlx5dv_qp_init_attr, dc_init_attr.dc_type) == 16 &&
+                   offsetof(struct mlx5dv_qp_init_attr, dc_init_attr.dct_access_key) == 24 &&
+                   sizeof(struct mlx5dv_qp_init_attr) == 40 && offsetof(struct mlx5dv_qp_ex, wr_set_dc_addr) == 8 &&
+                   MLX5DV_QP_INIT_ATTR_MASK_DC == 2 && MLX5DV_DCTYPE_DCT == 1 && MLX5DV_DCTYPE_DCI == 2,
+               "Mlx5Structs");
 
 enum { DEPTH = 16, SIZE = 4096, TARGETS = 2 };
 static const uint64_t KEY = 0x1122334455667788;
