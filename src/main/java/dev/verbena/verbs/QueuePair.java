@@ -846,8 +846,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   private QueuePairAttributes query(Set<QueuePairAttribute> wanted) {
-    if (type == QueuePairType.DC_TARGET) {
-      requireReached(QueuePairState.RTR, "ibv_query_qp", Errno.EINVAL);
+    if (type == QueuePairType.DC_TARGET && state() != QueuePairState.RTR) {
+      throw new IllegalStateException(
+          "%s is in state %s; the kernel queries a DC target in state RTR only"
+              .formatted(this, state()));
     }
     MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
     try (Arena arena = Arena.ofConfined()) {

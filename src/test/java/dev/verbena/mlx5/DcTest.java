@@ -339,7 +339,7 @@ class DcTest {
     assertEquals(0, made.number());
     assertEquals(QueuePairState.RESET, made.state());
     refused(IllegalStateException.class, "has no number before state RTR", made::localAddress);
-    refused(IllegalStateException.class, "requires state RTR", made::query);
+    refused(IllegalStateException.class, "queries a DC target in state RTR only", made::query);
     made.setup().init();
     assertEquals(QueuePairState.INIT, made.state());
     made.activate();
