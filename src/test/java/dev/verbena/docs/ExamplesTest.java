@@ -146,6 +146,11 @@ class ExamplesTest {
   }
 
   @DeviceTest
+  void aMessageOverDcReturns() throws Exception {
+    assertEquals("ping\n", printed("DcPingPong"));
+  }
+
+  @DeviceTest
   void messagesInARingArriveInOrderAndComplete() throws Exception {
     long messages = Rig.isSoftware() ? 100_000 : 2_000;
     // Seven words of each message: 0, 8, ... 48 times its number.
