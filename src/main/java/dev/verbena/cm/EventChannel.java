@@ -250,7 +250,7 @@ public final class EventChannel implements AutoCloseable {
     try {
       requireOpen();
       if (readiness == null) {
-        readiness = Readiness.of(descriptor);
+        readiness = Readiness.of(descriptor, toString());
       }
       return readiness;
     } finally {

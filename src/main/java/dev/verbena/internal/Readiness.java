@@ -36,6 +36,9 @@ public final class Readiness implements AutoCloseable {
 
   private final int descriptor;
 
+  /** The descriptor and whose it is, for messages. */
+  private final String name;
+
   /**
    * The {@code struct pollfd}, shared by all threads: they poll for the same and use only poll's
    * result. Alive as long as a thread is inside.
@@ -53,15 +56,26 @@ public final class Readiness implements AutoCloseable {
 
   private volatile boolean parked;
 
-  private Readiness(int descriptor) {
+  private Readiness(int descriptor, String name) {
     this.descriptor = descriptor;
+    this.name = name;
     pollfd.set(ValueLayout.JAVA_INT, 0, descriptor);
     pollfd.set(ValueLayout.JAVA_SHORT, Integer.BYTES, POLLIN);
   }
 
   /** Returns the readiness of a descriptor, which it does not own. */
   public static Readiness of(int descriptor) {
-    return new Readiness(descriptor);
+    return new Readiness(descriptor, "file descriptor " + descriptor);
+  }
+
+  /**
+   * Returns the readiness of a descriptor, which it does not own.
+   *
+   * @param owner names the object that has the descriptor; a reference to it would keep it
+   *     reachable, and hide that a program has dropped it
+   */
+  public static Readiness of(int descriptor, String owner) {
+    return new Readiness(descriptor, "file descriptor " + descriptor + " of " + owner);
   }
 
   /** Makes a descriptor non-blocking: reads fail with EAGAIN instead of blocking. */
@@ -205,8 +219,8 @@ public final class Readiness implements AutoCloseable {
    * Makes all threads leave {@link #await}, now and in the future, and returns when they have left:
    * after at most about {@value #DIRECT_MILLIS} ms, if they are given processor time.
    *
-   * @throws IllegalStateException if a thread, which the message names, has not left within two
-   *     minutes: the descriptor must not be closed yet, and this can be closed again
+   * @throws IllegalStateException if a thread, which the message names with the owner, has not left
+   *     within two minutes: the descriptor must not be closed yet, and this can be closed again
    */
   @Override
   public void close() {
@@ -260,6 +274,6 @@ public final class Readiness implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "wait on file descriptor " + descriptor;
+    return "wait on " + name;
   }
 }

@@ -4,6 +4,7 @@ import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Readiness;
@@ -23,7 +24,7 @@ final class CmEvents implements AutoCloseable {
   private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
     this.channel = channel;
     this.receiver = receiver;
-    this.readiness = Readiness.of(channel.descriptor());
+    this.readiness = Readiness.of(channel.descriptor(), channel.toString());
   }
 
   /** Opens a channel of a provider, whose events the receiver gets one after the other. */
@@ -36,7 +37,12 @@ final class CmEvents implements AutoCloseable {
     } catch (Exception e) {
       throw new AssertionError(e);
     }
-    events.receiveNext();
+    try {
+      events.receiveNext();
+    } catch (Throwable t) { // No memory or descriptor is left for the wait.
+      AfterFailure.close(t, events::close);
+      throw t;
+    }
     return events;
   }
 

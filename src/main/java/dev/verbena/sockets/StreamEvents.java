@@ -35,7 +35,7 @@ final class StreamEvents implements AutoCloseable {
     this.lock = lock;
     changed = lock.newCondition();
     descriptor = channel.descriptor();
-    readiness = Readiness.of(descriptor);
+    readiness = Readiness.of(descriptor, channel.toString());
   }
 
   /** Returns the descriptor that is readable when a queue has an event. */
@@ -115,7 +115,7 @@ final class StreamEvents implements AutoCloseable {
         return;
       }
       old = readiness;
-      readiness = Readiness.of(descriptor);
+      readiness = Readiness.of(descriptor, channel.toString());
     } finally {
       lock.unlock();
     }

@@ -136,7 +136,7 @@ final class EventFile<E> {
     owner.requireOpen();
     if (wait == null) {
       Readiness.setNonBlocking(descriptor);
-      wait = Readiness.of(descriptor);
+      wait = Readiness.of(descriptor, owner.toString());
     }
     return wait;
   }

@@ -109,10 +109,15 @@ class ReadinessTest {
 
   @Test
   void closeEndsAlthoughAThreadDoesNotLeave() {
+    Readiness readiness = Readiness.of(pipe.readEnd(), "the pipe");
     assertTrue(readiness.enter());
     var stuck =
         assertThrows(IllegalStateException.class, () -> readiness.close(Duration.ofMillis(1)));
-    assertTrue(stuck.getMessage().startsWith("the wait on file descriptor"), stuck.getMessage());
+    assertTrue(
+        stuck
+            .getMessage()
+            .startsWith("the wait on file descriptor " + pipe.readEnd() + " of the pipe"),
+        stuck.getMessage());
     assertTrue(stuck.getMessage().contains(Thread.currentThread().toString()), stuck.getMessage());
     assertFalse(readiness.enter(), "closing has begun");
     readiness.leave();
