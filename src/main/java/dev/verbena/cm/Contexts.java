@@ -70,6 +70,9 @@ public final class Contexts {
 
   /** Closes the contexts of devices that were removed as soon as nothing of them is open. */
   static void releaseRemoved(Librdmacm rdmacm) {
+    if (removed(rdmacm, List.of()).isEmpty()) {
+      return; // None is held.
+    }
     try {
       List<Context> _ = list(rdmacm);
     } catch (VerbsException e) { // The last device was removed.

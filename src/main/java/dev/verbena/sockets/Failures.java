@@ -52,7 +52,20 @@ final class Failures {
           event.rejectReason().map(RejectReason.INVALID_SERVICE_ID::equals).orElse(true);
       return ofConnect(isRefused ? ECONNREFUSED : 0, event.description(), remote, null);
     }
-    return ofConnect(-event.status(), event.description(), remote, null);
+    // The status of a removed device would be explained as that of a missing one.
+    int errno = event.type() == EventType.DEVICE_REMOVAL ? 0 : -event.status();
+    return ofConnect(errno, event.description(), remote, null);
+  }
+
+  /** Returns the exception of a connection whose identifier was closed. */
+  static IOException ofConnect(IllegalStateException e, InetSocketAddress remote) {
+    return with(e, new ConnectException("connecting to " + remote + ": " + e.getMessage()));
+  }
+
+  /** Returns the exception of a listener that ended, for example because its device was removed. */
+  static IOException ofAccept(ConnectionEvent event) {
+    return new SocketException(
+        "accepting connections on " + event.id() + ": " + event.description());
   }
 
   private static IOException ofConnect(

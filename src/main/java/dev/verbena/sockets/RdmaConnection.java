@@ -101,7 +101,12 @@ final class RdmaConnection {
     this.id = request;
     this.state = State.CONNECTING;
     events = CmEvents.open(provider, this::receive);
-    events.add(request);
+    try {
+      events.add(request);
+    } catch (Throwable t) {
+      AfterFailure.close(t, events::close);
+      throw t;
+    }
   }
 
   /** Creates a connection that is bound to a local address. */
@@ -174,6 +179,8 @@ final class RdmaConnection {
       sizes = wanted;
       resolve();
     } catch (RdmaException e) {
+      throw Failures.ofConnect(e, address);
+    } catch (IllegalStateException e) { // The channel of the identifier was closed meanwhile.
       throw Failures.ofConnect(e, address);
     } finally {
       lock.unlock();
@@ -262,6 +269,7 @@ final class RdmaConnection {
     }
     stream().disconnected();
     disconnect();
+    boolean _ = acknowledged.complete(null); // Nothing can be acknowledged any more.
   }
 
   private void fail(IOException e) {

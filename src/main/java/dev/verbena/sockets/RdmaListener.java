@@ -45,6 +45,9 @@ final class RdmaListener {
 
   private boolean isClosed;
 
+  /** Why there are no more requests: the device was removed. Null as long as there can be some. */
+  private @Nullable IOException failure;
+
   private RdmaListener(InetSocketAddress local, int backlog, Sizes sizes, Runnable changed) {
     this.provider = Providers.reaching(local);
     this.backlog = backlog;
@@ -78,6 +81,9 @@ final class RdmaListener {
   }
 
   private void receive(ConnectionEvent event) {
+    if (event.type() == EventType.DEVICE_REMOVAL) {
+      ended(event);
+    }
     if (event.type() != EventType.CONNECT_REQUEST) {
       return;
     }
@@ -94,6 +100,21 @@ final class RdmaListener {
     }
   }
 
+  /** The device was removed, or its network closed: no request can come any more. */
+  private void ended(ConnectionEvent event) {
+    if (!event.id().equals(id)) {
+      return; // Of a request that waits; the listener has its own event.
+    }
+    lock.lock();
+    try {
+      failure = Failures.ofAccept(event);
+      change.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    changed.run();
+  }
+
   /** Accepts requests until there are as many connections as the backlog. */
   private void acceptWaiting() {
     while (!waiting.isEmpty() && pending.size() + established.size() < backlog) {
@@ -107,14 +128,17 @@ final class RdmaListener {
     }
   }
 
+  /**
+   * Rejects a request, so that the next one can be processed in any case: a request that cannot be
+   * rejected has ended, and what cannot be closed is closed with the event channel.
+   */
   private static void reject(ConnectionEvent event) {
-    ConnectionId request = event.id();
-    if (request.isOpen()) {
-      try {
+    try (ConnectionId request = event.id()) {
+      if (request.isOpen()) {
         request.reject();
-      } finally {
-        request.close();
       }
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.DEBUG, "a connection request could not be rejected", e);
     }
   }
 
@@ -138,11 +162,18 @@ final class RdmaListener {
     }
   }
 
-  /** Returns the next connection, or null. */
-  @Nullable RdmaConnection accept() {
+  /**
+   * Returns the next connection, or null.
+   *
+   * @throws IOException if there is none, and can be none any more
+   */
+  @Nullable RdmaConnection accept() throws IOException {
     lock.lock();
     try {
       RdmaConnection next = established.poll();
+      if (next == null && failure != null) {
+        throw failure;
+      }
       if (next != null && !isClosed) {
         acceptWaiting();
       }
@@ -152,10 +183,11 @@ final class RdmaListener {
     }
   }
 
+  /** Returns whether {@link #accept} would return a connection or throw. */
   boolean isAcceptable() {
     lock.lock();
     try {
-      return !established.isEmpty();
+      return !established.isEmpty() || failure != null;
     } finally {
       lock.unlock();
     }
@@ -166,11 +198,22 @@ final class RdmaListener {
     long left = nanos;
     lock.lock();
     try {
-      while (established.isEmpty() && !isClosed && left > 0) {
+      while (established.isEmpty() && failure == null && !isClosed && left > 0) {
         left = change.awaitNanos(left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public String toString() {
+    lock.lock();
+    try {
+      return "listener at %s: %d pending, %d established, %d waiting"
+          .formatted(id.localAddress(), pending.size(), established.size(), waiting.size());
     } finally {
       lock.unlock();
     }
@@ -192,7 +235,7 @@ final class RdmaListener {
       established.clear();
     } finally {
       lock.unlock();
+      events.close();
     }
-    events.close();
   }
 }

@@ -500,8 +500,9 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   /**
-   * Stops the network, and ends its connections of RDMA CM. Contexts that are still open must not
-   * be used afterwards: close them first.
+   * Stops the network, and ends its connections of RDMA CM, whose identifiers then get {@code
+   * RDMA_CM_EVENT_DEVICE_REMOVAL} with the status {@code -ENODEV}. Contexts that are still open
+   * must not be used afterwards: close them first.
    */
   @Override
   public void close() {
@@ -520,6 +521,7 @@ public final class SoftNetwork implements AutoCloseable {
       } finally {
         engine.close();
         provider.manager().close();
+        engine.locked(provider.manager()::reportEnd); // When no context of it is held any more.
       }
     }
   }

@@ -1,17 +1,28 @@
 package dev.verbena.sockets;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.VerbsException;
+import dev.verbena.cm.Connection;
 import dev.verbena.cm.Contexts;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.EventType;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.Context;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
@@ -21,6 +32,8 @@ import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -53,13 +66,13 @@ class ClosedBelowTest {
     abstract void of(SoftNetwork network) throws Exception;
   }
 
-  private record Connection(SocketChannel client, SocketChannel server) {
-    static Connection open() throws IOException {
+  private record Pair(SocketChannel client, SocketChannel server) {
+    static Pair open() throws IOException {
       try (ServerSocketChannel listener = RDMA.openServerSocketChannel()) {
         listener.bind(new InetSocketAddress(ADDRESS, 0));
         SocketChannel client = RDMA.openSocketChannel();
         client.connect(listener.getLocalAddress());
-        return new Connection(client, listener.accept());
+        return new Pair(client, listener.accept());
       }
     }
   }
@@ -69,9 +82,9 @@ class ClosedBelowTest {
   void streamsEndInOrder(End end) throws Exception {
     try (SoftNetwork network = SoftNetwork.create()) {
       network.addDevice("soft0", ADDRESS);
-      Connection waiting = network.call(Connection::open);
-      Connection selected = network.call(Connection::open);
-      Connection closing = network.call(Connection::open);
+      Pair waiting = network.call(Pair::open);
+      Pair selected = network.call(Pair::open);
+      Pair closing = network.call(Pair::open);
       ByteBuffer unread = ByteBuffer.allocate(1 << 20);
       closing.client.configureBlocking(false);
       assertTrue(closing.client.write(unread) > 0);
@@ -95,12 +108,74 @@ class ClosedBelowTest {
             });
       }
       closing.client.close();
-      for (Connection each : List.of(waiting, selected, closing)) {
+      for (Pair each : List.of(waiting, selected, closing)) {
         each.client.close();
         each.server.close();
       }
       Await.until(() -> "open: " + network.openObjects(), () -> network.openObjects().isEmpty());
     }
+  }
+
+  /** The context remains that of its device: what waits goes on. */
+  @ParameterizedTest
+  @EnumSource(names = "CONTEXT_IS_CLOSED", mode = EnumSource.Mode.EXCLUDE)
+  void waitsForConnectionsEnd(End end) throws Exception {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      network.addDevice("soft0", ADDRESS);
+      InetSocketAddress local = new InetSocketAddress(ADDRESS, 0);
+      try (Listener silent = network.call(() -> Listener.open(local));
+          Listener listening = network.call(() -> Listener.open(local));
+          ServerSocketChannel accepting = network.call(RDMA::openServerSocketChannel);
+          ServerSocketChannel selected = network.call(RDMA::openServerSocketChannel);
+          SocketChannel blocking = network.call(RDMA::openSocketChannel);
+          SocketChannel pending = network.call(RDMA::openSocketChannel);
+          Selector selector = RDMA.openSelector()) {
+        InetSocketAddress target = silent.address().orElseThrow();
+        network.call(() -> accepting.bind(local));
+        network.call(() -> selected.bind(local)).configureBlocking(false);
+        SelectionKey acceptable = selected.register(selector, SelectionKey.OP_ACCEPT);
+        pending.configureBlocking(false);
+        SelectionKey connectable = pending.register(selector, SelectionKey.OP_CONNECT);
+        assertFalse(network.call(() -> pending.connect(target)));
+        List<FutureTask<?>> waits =
+            List.of(
+                network.call(() -> ChannelBehaviour.inBackground(() -> blocking.connect(target))),
+                network.call(() -> ChannelBehaviour.inBackground(() -> Connection.connect(target))),
+                ChannelBehaviour.inBackground(listening::take),
+                ChannelBehaviour.inBackground(accepting::accept));
+        try (Endpoint _ = silent.take();
+            Endpoint _ = silent.take();
+            Endpoint _ = silent.take()) {
+          end.of(network);
+          for (FutureTask<?> wait : waits) {
+            Await.until("the end of a wait", wait::isDone);
+            assertThrows(ExecutionException.class, wait::get);
+          }
+          while (!acceptable.isAcceptable() || !connectable.isConnectable()) {
+            assertEquals(1, Math.min(1, selector.select()));
+          }
+          assertThrows(SocketException.class, selected::accept);
+          assertThrows(ConnectException.class, pending::finishConnect);
+        }
+      }
+    }
+  }
+
+  @Test
+  void nothingWaitsForAClosedNetwork() throws Exception {
+    SoftNetwork network = SoftNetwork.create();
+    network.addDevice("soft0", ADDRESS);
+    try (EventChannel channel = network.call(EventChannel::open)) {
+      var _ = channel.createId(PortSpace.TCP);
+      network.close();
+      assertSame(EventType.DEVICE_REMOVAL, channel.take().type());
+      assertThrows(VerbsException.class, () -> channel.createId(PortSpace.TCP));
+    }
+    assertThrows(
+        IOException.class,
+        () ->
+            network.call(
+                () -> RDMA.openSocketChannel().connect(new InetSocketAddress(ADDRESS, 1))));
   }
 
   private static void assertEnds(Future<?> reading) throws Exception {

@@ -19,6 +19,9 @@ public final class CmChannel {
   /** Guarded by the network's lock. */
   private final ArrayDeque<CmEvent> events = new ArrayDeque<>();
 
+  /** Guarded by the network's lock. */
+  private boolean isClosed;
+
   CmChannel() {
     struct = CStruct.allocate(rdma_event_channel.layout()).putInt("fd", file.descriptor());
   }
@@ -29,6 +32,9 @@ public final class CmChannel {
 
   /** Adds an event. Called under the network's lock. */
   void add(CmEvent event) {
+    if (isClosed) {
+      return; // The number of the descriptor may be that of another file.
+    }
     events.add(event);
     file.add();
   }
@@ -57,7 +63,9 @@ public final class CmChannel {
     return removed;
   }
 
+  /** Closes the descriptor. Called under the network's lock. */
   void close() {
+    isClosed = true;
     file.close();
   }
 }

@@ -527,6 +527,11 @@ public final class CmId {
     }
   }
 
+  /** The network was closed: reports that as the removal of the device. */
+  void ended() {
+    tell(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), -Errno.ENODEV, CmEvent.NOTHING);
+  }
+
   /**
    * Reports on another channel from now on, also what was not taken yet, with the identifiers of
    * requests that wait there.

@@ -36,6 +36,9 @@ public final class CmManager {
   /** Guarded by the devices. */
   private boolean isClosed;
 
+  /** Set under the network's lock when the network is closed: nobody reports events any more. */
+  private boolean isEnded;
+
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
   private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
 
@@ -201,12 +204,33 @@ public final class CmManager {
 
   /** Ends all connections and look-ups. Called under the network's lock. */
   public void destroyAll() {
+    isEnded = true;
     handles.values().forEach(handle -> handle.id.destroy());
+  }
+
+  /**
+   * Tells all identifiers that the network was closed, as if their devices were removed: none of
+   * them has another event, and threads wait for one. Called under the network's lock.
+   */
+  public void reportEnd() {
+    handles.values().forEach(handle -> handle.id.ended());
+  }
+
+  private void requireNetwork(String function) {
+    if (isEnded) {
+      throw new VerbsException(function, Errno.ENODEV, "the network is closed");
+    }
   }
 
   // Channels and identifiers
 
+  /**
+   * Opens a channel.
+   *
+   * @throws VerbsException ENODEV if the network is closed
+   */
   public CmChannel openChannel() {
+    locked(() -> requireNetwork("rdma_create_event_channel"));
     CmChannel channel = new CmChannel();
     channels.put(channel.address(), channel);
     return channel;
@@ -233,11 +257,20 @@ public final class CmManager {
                 .filter(handle -> handle.id.channel == channel)
                 .forEach(handle -> handle.id.destroy()));
     channels.remove(channel.address());
-    channel.close();
+    locked(channel::close);
   }
 
+  /**
+   * Adds an identifier.
+   *
+   * @throws VerbsException ENODEV if the network is closed: it would have no event
+   */
   public void add(CmHandle handle) {
-    handles.put(handle.address(), handle);
+    locked(
+        () -> {
+          requireNetwork("rdma_create_id");
+          handles.put(handle.address(), handle);
+        });
   }
 
   /**

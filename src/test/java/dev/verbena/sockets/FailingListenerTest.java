@@ -1,0 +1,81 @@
+package dev.verbena.sockets;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.verbena.Errno;
+import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Await;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Calls of RDMA CM fail while a listener accepts or rejects requests: nothing remains open. */
+class FailingListenerTest {
+  private static final SelectorProvider RDMA = RdmaSelectorProvider.provider();
+  private static final InetAddress ADDRESS = InetAddress.ofLiteral("192.0.2.1");
+  private static final InetSocketAddress LOCAL = new InetSocketAddress(ADDRESS, 0);
+
+  private final SoftNetwork network = SoftNetwork.create();
+
+  FailingListenerTest() {
+    network.addDevice("soft0", ADDRESS);
+  }
+
+  @AfterEach
+  void close() {
+    network.close();
+  }
+
+  private SocketChannel open() throws Exception {
+    return network.call(RDMA::openSocketChannel);
+  }
+
+  private boolean connect(SocketChannel client, InetSocketAddress to) throws Exception {
+    return network.call(() -> client.connect(to));
+  }
+
+  private void assertNothingIsOpen() {
+    Await.until(() -> "open: " + network.openObjects(), () -> network.openObjects().isEmpty());
+  }
+
+  @Test
+  void requestThatCannotBeMovedLeavesNothing() throws Exception {
+    try (ServerSocketChannel listener = network.call(RDMA::openServerSocketChannel);
+        SocketChannel refused = open();
+        SocketChannel client = open()) {
+      network.call(() -> listener.bind(LOCAL));
+      InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
+      var _ = network.faults().fail("rdma_migrate_id", 1, Errno.ENOMEM);
+      assertThrows(IOException.class, () -> connect(refused, address));
+      assertEquals(true, connect(client, address));
+      listener.accept().close();
+    }
+    assertNothingIsOpen();
+  }
+
+  @Test
+  void listenerIsClosedThatCannotRejectARequest() throws Exception {
+    RdmaListener listener =
+        network.call(() -> RdmaListener.open(LOCAL, 1, Sizes.DEFAULT, () -> {}));
+    try (SocketChannel established = open();
+        SocketChannel first = open();
+        SocketChannel second = open()) {
+      InetSocketAddress address = listener.localAddress();
+      assertEquals(true, connect(established, address));
+      for (SocketChannel client : new SocketChannel[] {first, second}) {
+        client.configureBlocking(false);
+        assertEquals(false, connect(client, address));
+      }
+      Await.until(listener::toString, () -> listener.toString().endsWith("2 waiting"));
+      var _ = network.faults().fail("rdma_reject", 1, Errno.ENOMEM);
+      listener.close();
+    }
+    assertNothingIsOpen();
+  }
+}
