@@ -101,7 +101,7 @@ final class EventSelector extends AbstractSelector {
     polled.keys().add(key);
     key.interestOps(operations);
     if (!isOpen()) {
-      remove(key);
+      forget(key); // It was never selected: the sets are those of the thread that closes.
       throw new ClosedSelectorException();
     }
     return key;
@@ -116,10 +116,15 @@ final class EventSelector extends AbstractSelector {
     throw new IllegalSelectorException();
   }
 
+  /** Removes a key; called by the thread that selects or closes. */
   private void remove(EventKey key) {
-    keys.remove(key);
     selected.remove(key);
     ready.remove(key);
+    forget(key);
+  }
+
+  private void forget(EventKey key) {
+    keys.remove(key);
     byNumber.remove(key.number());
     key.polled().keys().remove(key);
     deregister((AbstractSelectionKey) key); // The key is invalid from here on.
@@ -162,14 +167,15 @@ final class EventSelector extends AbstractSelector {
       requireOpen();
       synchronized (publicSelected) {
         selecting = Thread.currentThread();
-        removeCancelled();
         try {
-          return poll(nanos);
+          removeCancelled();
+          int updated = poll(nanos);
+          removeCancelled();
+          return updated;
         } catch (VerbsException e) {
           throw Failures.of(e);
         } finally {
           selecting = null;
-          removeCancelled();
         }
       }
     }
@@ -178,10 +184,11 @@ final class EventSelector extends AbstractSelector {
   private void removeCancelled() {
     Set<SelectionKey> cancelled = cancelledKeys();
     synchronized (cancelled) {
-      for (SelectionKey key : cancelled) {
+      for (Iterator<SelectionKey> all = cancelled.iterator(); all.hasNext(); ) {
+        SelectionKey key = all.next();
+        all.remove(); // First: a key that cannot be removed does not keep the others.
         remove((EventKey) key);
       }
-      cancelled.clear();
     }
   }
 

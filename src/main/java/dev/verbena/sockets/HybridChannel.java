@@ -474,9 +474,6 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   }
 
   @Override
-  public void deregistered() {}
-
-  @Override
   public String toString() {
     String name = RdmaSelectorProvider.class.getPackageName() + ".HybridChannel";
     return isOpen() ? name + "[" + used + "]" : name + "[closed]";

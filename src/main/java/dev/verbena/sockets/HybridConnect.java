@@ -127,7 +127,7 @@ final class HybridConnect {
   }
 
   /**
-   * Continues a connection by RDMA.
+   * Continues a connection by RDMA; waits for it until the limit, if the channel is blocking.
    *
    * @return false to {@link #fallBack} to TCP
    */
@@ -136,20 +136,25 @@ final class HybridConnect {
       return true;
     }
     try {
-      if (!rdma.finishConnect() && mayFallBack && System.nanoTime() - start >= LIMIT) {
-        throw new SocketTimeoutException(
-            "no answer by RDMA within %d ms".formatted(TimeUnit.NANOSECONDS.toMillis(LIMIT)));
+      long left = mayFallBack ? LIMIT - (System.nanoTime() - start) : SocketCalls.FOREVER;
+      if (!rdma.finishConnect(left) && left <= 0) {
+        throw noAnswer();
       }
       return true;
     } catch (IOException e) {
       try {
-        notByRdma(e);
+        notByRdma(e instanceof SocketTimeoutException ? noAnswer() : e);
         return false;
       } catch (IOException last) {
         failure = last;
         return true;
       }
     }
+  }
+
+  private static SocketTimeoutException noAnswer() {
+    return new SocketTimeoutException(
+        "no answer by RDMA within %d ms".formatted(TimeUnit.NANOSECONDS.toMillis(LIMIT)));
   }
 
   private long left(long nanos) throws SocketTimeoutException {

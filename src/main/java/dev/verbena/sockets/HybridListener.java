@@ -126,7 +126,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
       if (Failures.isOfPort(e)) {
         throw e;
       }
-      use(tcp.bind(address, backlog));
+      bindTcpAfter(e, address, backlog);
       return e;
     }
     if (Addresses.isOfThisHost(address.getAddress())) {
@@ -140,15 +140,25 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     return null;
   }
 
+  private void bindTcpAfter(IOException ofRdma, InetSocketAddress address, int backlog)
+      throws IOException {
+    try {
+      use(tcp.bind(address, backlog));
+    } catch (IOException e) {
+      e.addSuppressed(ofRdma);
+      throw e;
+    }
+  }
+
   private void bindTcpToo(InetSocketAddress address, int backlog) throws IOException {
     for (int attempt = 1; ; attempt++) {
       int port = rdma.socket().getLocalPort();
       try {
         tcp.bind(new InetSocketAddress(address.getAddress(), port), backlog);
         return;
-      } catch (BindException e) {
-        rdma.unbind();
-        if (address.getPort() != 0 || attempt == ATTEMPTS) {
+      } catch (IOException e) {
+        rdma.unbind(); // So that the program can bind this listener to another address.
+        if (!(e instanceof BindException) || address.getPort() != 0 || attempt == ATTEMPTS) {
           throw e;
         }
       }
@@ -261,14 +271,25 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     try {
       requireOpen();
       if (waiting == null) {
-        waiting = new EventSelector(provider);
-        for (ServerSocketChannel listener : used) {
-          listener.register(waiting, SelectionKey.OP_ACCEPT);
-        }
+        waiting = selectorOfBoth();
       }
       return waiting;
     } finally {
       lock.unlock();
+    }
+  }
+
+  private Selector selectorOfBoth() throws IOException {
+    Selector selector = new EventSelector(provider);
+    try {
+      for (ServerSocketChannel listener : used) {
+        listener.register(selector, SelectionKey.OP_ACCEPT);
+      }
+      return selector;
+    } catch (Throwable t) { // With one listener only, connections of the other would wait for ever.
+      try (selector) {
+        throw t;
+      }
     }
   }
 
@@ -294,6 +315,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
     acceptLock.lock(); // An accept in progress ends first.
+    lock.lock(); // Binding sets the mode of the listeners, too.
     try {
       requireOpen();
       if (!isBound || used.size() == 1) {
@@ -302,6 +324,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
         }
       }
     } finally {
+      lock.unlock();
       acceptLock.unlock();
     }
   }
@@ -357,9 +380,6 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     return (used.contains(rdma) ? rdma.readyOperations(operations, events) : 0)
         | (used.contains(tcp) ? polledTcp.readyOperations(operations, events) : 0);
   }
-
-  @Override
-  public void deregistered() {}
 
   @Override
   public String toString() {

@@ -137,7 +137,12 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
         }
         return null;
       }
-      return StreamChannel.accepted(provider, accepted, options.sizes());
+      try {
+        return StreamChannel.accepted(provider, accepted, options.sizes());
+      } catch (Throwable t) { // For example without memory: nobody else would close it.
+        var _ = accepted.close(0);
+        throw t;
+      }
     } finally {
       acceptLock.unlock();
     }
@@ -247,9 +252,6 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   public boolean isReportedWhileReady() {
     return false;
   }
-
-  @Override
-  public void deregistered() {}
 
   @Override
   public void readEvents(EventKey key) {

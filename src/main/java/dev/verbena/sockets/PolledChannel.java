@@ -28,5 +28,5 @@ interface PolledChannel {
   int readyOperations(int operations, int events);
 
   /** A key of the channel was removed from its selector. */
-  void deregistered();
+  default void deregistered() {}
 }

@@ -1114,9 +1114,13 @@ final class RdmaStream {
       lock.unlock();
     }
     resource.close();
-    id.close();
-    areas.close();
-    close(sends, receives, events, memory);
+    try (memory;
+        events;
+        receives;
+        sends;
+        areas) { // Each is closed, whether others can be or not; the last one first.
+      id.close();
+    }
   }
 
   /** Ends all use of the queues and of the memory, before they are closed. */

@@ -562,8 +562,8 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   /** Guarded by the state lock. */
   private void connected() {
     local = Objects.requireNonNull(connection).localAddress().orElseThrow();
+    stream().beforeRelease(this::releasing); // Before selectors can wait for its descriptor.
     state = State.CONNECTED;
-    stream().beforeRelease(this::releasing);
     keepAlive.start(stream(), options);
   }
 
@@ -598,6 +598,15 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
 
   @Override
   public boolean finishConnect() throws IOException {
+    return finishConnect(FOREVER);
+  }
+
+  /**
+   * Finishes to connect; waits no longer than a time, if the channel is blocking.
+   *
+   * @throws SocketTimeoutException if the time has passed; the channel is closed
+   */
+  boolean finishConnect(long nanos) throws IOException {
     lockBoth();
     try {
       requireOpen();
@@ -613,7 +622,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
           if (isBlocking) {
             begin();
           }
-          isConnected = isBlocking ? awaitConnection(FOREVER) : isEstablished();
+          isConnected = isBlocking ? awaitConnection(nanos) : isEstablished();
         } finally {
           if (isBlocking) {
             end(isConnected);
@@ -876,9 +885,6 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   public boolean isReportedWhileReady() {
     return false;
   }
-
-  @Override
-  public void deregistered() {}
 
   @Override
   public void readEvents(EventKey key) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.cm.Listener;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.LoggedMessages;
@@ -260,6 +261,7 @@ class HybridProviderTest {
 
     public static void main(String[] args) throws Exception {
       refused();
+      withoutDevice();
       unanswered();
       nobody();
       loopback();
@@ -282,6 +284,13 @@ class HybridProviderTest {
         assertEquals(8, client.getOption(StandardSocketOptions.IP_TOS));
       }
       try (SocketChannel client = connectSelected(LEFT, target)) {
+        assertServed(client, tcp);
+      }
+      try (SocketChannel client = SocketChannel.open().bind(address(LEFT))) {
+        client.configureBlocking(false);
+        boolean isConnected = client.connect(target);
+        client.configureBlocking(true);
+        assertTrue(isConnected || client.finishConnect());
         assertServed(client, tcp);
       }
       try (Socket client = SocketChannel.open().socket()) {
@@ -310,10 +319,24 @@ class HybridProviderTest {
       }
     }
 
-    /** Where the peer does not answer by RDMA: it has no device. */
-    private static void unanswered() throws Exception {
+    /** Where the peer has no device: RDMA is not tried. */
+    private static void withoutDevice() throws Exception {
       try (ServerSocket tcp = new ServerSocket(0, 50, InetAddress.getByName(WITHOUT))) {
         connectBothWays(tcp);
+      }
+    }
+
+    /** Where the peer does not answer by RDMA: nobody accepts the request. */
+    private static void unanswered() throws Exception {
+      try (ServerSocket tcp = new ServerSocket(0, 50, InetAddress.getByName(RIGHT));
+          Listener _ = Listener.open((InetSocketAddress) tcp.getLocalSocketAddress());
+          LoggedMessages log =
+              new LoggedMessages("dev.verbena.sockets", Level.FINE, "connection to")) {
+        connectBothWays(tcp);
+        assertEquals(
+            2,
+            log.all().stream().filter(line -> line.contains("no answer by RDMA within")).count(),
+            () -> "finishConnect, non-blocking and blocking: " + log.all());
       }
     }
 
