@@ -75,6 +75,7 @@ final class Drain {
         polled += poll(queue);
       }
       if (polled == 0) {
+        queuePair.requireOpen(); // A thread that closes it discards what is waited for.
         if (System.nanoTime() - start > TimeUnit.NANOSECONDS.convert(limit)) {
           throw new RdmaTimeoutException("draining " + queuePair, limit);
         }

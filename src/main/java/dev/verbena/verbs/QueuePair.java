@@ -608,7 +608,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * Ends all outstanding work: transitions the queue pair to ERR, as {@link #fail} does, and polls
    * its completion queues until each request that was posted has completed. Then the memory of the
    * requests can be used again, and the queue pair be reset or closed without losing a completion.
-   * No other thread may post to the queue pair meanwhile.
+   * No other thread may post to the queue pair or poll its completion queues meanwhile.
    *
    * <p>Requests of a shared receive queue are not drained; after {@link
    * AsyncEventType#QP_LAST_WQE_REACHED} the queue pair has none of them.

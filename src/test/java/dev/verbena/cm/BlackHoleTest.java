@@ -47,7 +47,9 @@ class BlackHoleTest {
               () -> Endpoint.resolve(PortSpace.TCP, Host.a4().at(0), nobody, SHORTLY));
       Duration took = Duration.ofNanos(System.nanoTime() - start);
       assertTrue(took.compareTo(SHORTLY.minusMillis(10)) > 0, took::toString);
-      assertTrue(noWay.getMessage().contains("ETIMEDOUT"), noWay.getMessage());
+      // The limit, or the kernel's own, which is about as long.
+      boolean isLate = noWay instanceof RdmaTimeoutException;
+      assertTrue(isLate || noWay.getMessage().contains("ETIMEDOUT"), noWay.getMessage());
     } finally {
       run(List.of("ip", "route", "del", "10.9.0.77", "dev", Rig.netdevA()));
     }
