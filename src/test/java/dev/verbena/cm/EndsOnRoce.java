@@ -1,14 +1,17 @@
 package dev.verbena.cm;
 
 import dev.verbena.cm.PeerProcess.Order;
-import dev.verbena.testing.Program;
+import dev.verbena.testing.Netem;
 import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.List;
 
 /** Soft-RoCE in the lab: the peer is another process on the same machine. */
 final class EndsOnRoce implements Ends {
   private final PeerProcess peer;
   private final Connection client;
+  private boolean isInterrupted;
 
   EndsOnRoce(ConnectionSettings settings) throws Exception {
     peer = PeerProcess.start(Place.ROCE, Rig.addressB(), 0);
@@ -54,10 +57,21 @@ final class EndsOnRoce implements Ends {
     peer.stop();
   }
 
+  /** The devices do not know: with a link that is down, Soft-RoCE reports only flushed requests. */
   @Override
   public void networkIsInterrupted() throws Exception {
-    try (Program down = Program.start("ip", "link", "set", Rig.netdevA(), "down")) {
-      var _ = down.endsWell();
+    Netem.begin("loss 100%");
+    isInterrupted = true;
+  }
+
+  private static void repair() {
+    try {
+      Netem.end();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while the network is repaired", e);
     }
   }
 
@@ -73,6 +87,9 @@ final class EndsOnRoce implements Ends {
 
   @Override
   public void close() {
+    if (isInterrupted) {
+      repair();
+    }
     client.close();
     peer.close();
   }

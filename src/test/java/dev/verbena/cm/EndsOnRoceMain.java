@@ -2,15 +2,12 @@ package dev.verbena.cm;
 
 import dev.verbena.cm.Ends.Place;
 
-/**
- * Runs a row of the table of the ends of connections on devices that are not usable afterwards.
- * Argument: the row.
- */
+/** Runs the row of the table of the ends of connections after which the device is gone. */
 final class EndsOnRoceMain {
   private EndsOnRoceMain() {}
 
   public static void main(String[] args) throws Exception {
-    EndOfConnection row = EndOfConnection.valueOf(args[0]);
+    EndOfConnection row = EndOfConnection.REMOVED;
     try (Ends ends = new EndsOnRoce(row.settings(Place.ROCE))) {
       row.check(ends);
     }

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.extension.TestWatcher;
  * Skips a device test where there is no RDMA device, or fails it if it was chosen by name; skips
  * what is not for software devices on these; names the environment of a test that failed.
  */
-final class NeedsDevice implements ExecutionCondition, TestWatcher {
+public final class NeedsDevice implements ExecutionCondition, TestWatcher {
   /** The option {@code -Dtest} of Maven, which Surefire passes on. */
   static final String CHOSEN = "test";
 

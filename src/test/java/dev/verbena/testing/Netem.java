@@ -1,5 +1,6 @@
 package dev.verbena.testing;
 
+import java.io.IOException;
 import java.util.List;
 
 /** Faults of the cable between the devices of the lab, by the queueing discipline {@code netem}. */
@@ -16,20 +17,33 @@ public final class Netem {
 
   /** Does something while packets fare badly in both directions. */
   public static void under(String fault, Task task) throws Exception {
-    List<String> netdevs = List.of(Rig.netdevA(), System.getenv(NETDEV_B));
     try {
-      for (String netdev : netdevs) {
-        run("tc qdisc add dev " + netdev + " root netem " + fault);
-      }
+      begin(fault);
       task.run();
     } finally {
-      for (String netdev : netdevs) {
-        run("tc qdisc del dev " + netdev + " root");
-      }
+      end();
     }
   }
 
-  private static void run(String command) throws Exception {
+  /** Packets fare badly in both directions until {@link #end}. */
+  public static void begin(String fault) throws IOException, InterruptedException {
+    for (String netdev : netdevs()) {
+      run("tc qdisc add dev " + netdev + " root netem " + fault);
+    }
+  }
+
+  /** The cable is good again. */
+  public static void end() throws IOException, InterruptedException {
+    for (String netdev : netdevs()) {
+      run("tc qdisc del dev " + netdev + " root");
+    }
+  }
+
+  private static List<String> netdevs() {
+    return List.of(Rig.netdevA(), System.getenv(NETDEV_B));
+  }
+
+  private static void run(String command) throws IOException, InterruptedException {
     try (Program program = Program.start(List.of(command.split(" ")))) {
       program.endsWell();
     }
