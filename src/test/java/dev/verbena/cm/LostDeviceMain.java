@@ -71,7 +71,8 @@ final class LostDeviceMain {
     try (Listener listener = Listener.open(new InetSocketAddress(address, 0))) {
       try {
         for (int i = 0; i < count; i++) {
-          FutureTask<Connection> accepting = new FutureTask<>(() -> Connection.accept(listener, SETTINGS));
+          FutureTask<Connection> accepting =
+              new FutureTask<>(() -> Connection.accept(listener, SETTINGS));
           Thread.ofPlatform().start(accepting);
           ends.add(Connection.connect(new InetSocketAddress(address, listener.port()), SETTINGS));
           ends.add(accepting.get());
