@@ -1,6 +1,5 @@
 package dev.verbena.disni;
 
-import com.ibm.disni.verbs.IbvContext;
 import com.ibm.disni.verbs.IbvMr;
 import dev.verbena.verbs.MemoryAdvice;
 import dev.verbena.verbs.MemoryRegion;
@@ -8,18 +7,31 @@ import java.io.IOException;
 
 /** A memory region. */
 final class BridgeMr extends IbvMr {
-  private final MemoryRegion region;
+  private static final int REMOTE =
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-  BridgeMr(IbvContext context, MemoryRegion region, int access) throws IOException {
+  private final BridgePd pd;
+  private final MemoryRegion region;
+  private final int localKey;
+  private final int remoteKey;
+
+  /** A region that peers may access has one key for both: {@link LocalKeys}. */
+  BridgeMr(BridgePd pd, MemoryRegion region, int access) throws IOException {
     super(
-        context,
+        pd.getContext(),
         region.start(),
         (int) region.length(),
         access,
-        region.lkey(),
+        (access & REMOTE) == 0 ? region.lkey() : region.rkey(),
         region.rkey(),
         region.handle());
+    this.pd = pd;
     this.region = region;
+    this.localKey = region.lkey();
+    this.remoteKey = region.rkey();
+    if (lkey != localKey) {
+      pd.localKeys().add(remoteKey, localKey);
+    }
   }
 
   /** Returns the region of a call's argument. */
@@ -38,6 +50,7 @@ final class BridgeMr extends IbvMr {
 
   void deregister() throws IOException {
     Failures.run(region::close);
+    pd.localKeys().remove(remoteKey, localKey);
     close();
   }
 }

@@ -8,6 +8,7 @@ import java.io.IOException;
 /** A protection domain. */
 final class BridgePd extends IbvPd {
   private final ProtectionDomain domain;
+  private final LocalKeys localKeys = new LocalKeys();
 
   BridgePd(IbvContext context, ProtectionDomain domain) throws IOException {
     super(context);
@@ -24,6 +25,10 @@ final class BridgePd extends IbvPd {
 
   ProtectionDomain domain() {
     return domain;
+  }
+
+  LocalKeys localKeys() {
+    return localKeys;
   }
 
   /** Frees it, after its memory regions and queue pairs. */

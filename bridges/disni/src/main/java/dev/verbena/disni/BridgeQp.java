@@ -7,12 +7,14 @@ import java.io.IOException;
 /** A queue pair. */
 final class BridgeQp extends IbvQP {
   private final QueuePair pair;
+  private final LocalKeys localKeys;
 
   BridgeQp(QueuePair pair, BridgePd pd, BridgeCq sends, BridgeCq receives) throws IOException {
     super(pair.number());
     this.pair = pair;
     this.context = pd.getContext();
     this.pd = pd;
+    this.localKeys = pd.localKeys();
     this.send_cq = sends;
     this.recv_cq = receives;
     this.qp_type = pair.type().code();
@@ -31,6 +33,11 @@ final class BridgeQp extends IbvQP {
 
   QueuePair pair() {
     return pair;
+  }
+
+  /** Returns the local key for the key of an SGE. */
+  int localKey(int key) {
+    return localKeys.of(key);
   }
 
   /** Returns the state that the device has it in: {@code ibv_query_qp}. */

@@ -43,7 +43,7 @@ final class PostRecv extends SVCPostRecv {
       list.id(i, request.getWr_id());
       for (int j = 0; j < request.getNum_sge(); j++) {
         IbvSge sge = request.getSg_list().get(j);
-        list.localUnchecked(i, j, sge.getAddr(), sge.getLength(), sge.getLkey());
+        list.localUnchecked(i, j, sge.getAddr(), sge.getLength(), qp.localKey(sge.getLkey()));
       }
     }
     return new PostRecv(qp, new ArrayList<>(requests), failed, list);

@@ -50,6 +50,11 @@ final class PostSend extends SVCPostSend {
     }
   }
 
+  /** Returns the local key for the key of an SGE. */
+  int localKey(int key) {
+    return qp.localKey(key);
+  }
+
   /** Called by a request that has inline data. */
   void copiesInlineData() {
     inline = true;

@@ -46,7 +46,7 @@ final class RegMr extends SVCRegMr {
     Call.requireValid(valid, "registration");
     BridgePd.of(pd);
     MemoryRegion region = Failures.io(() -> pd.domain().registerMemory(memory, flags));
-    mr = new BridgeMr(pd.getContext(), region, access);
+    mr = new BridgeMr(pd, region, access);
     return this;
   }
 

@@ -226,18 +226,20 @@ final class SendSlot implements SendWRMod, RdmaMod {
     private long address;
     private int length;
     private int lkey;
+    private int localKey;
 
     Sge(int sge, IbvSge from) {
       this.sge = sge;
       this.address = from.getAddr();
       this.length = from.getLength();
       this.lkey = from.getLkey();
+      this.localKey = call.localKey(lkey);
     }
 
     /** Inline data is copied when the list is posted. */
     private void patch() {
       if (!isInline()) {
-        list.localUnchecked(index, sge, address, length, lkey);
+        list.localUnchecked(index, sge, address, length, localKey);
       }
     }
 
@@ -266,6 +268,7 @@ final class SendSlot implements SendWRMod, RdmaMod {
     @Override
     public void setLkey(int key) {
       lkey = key;
+      localKey = call.localKey(key);
       patch();
     }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.ibm.disni.verbs.IbvMr;
 import com.ibm.disni.verbs.IbvRecvWR;
 import com.ibm.disni.verbs.IbvSendWR;
 import com.ibm.disni.verbs.IbvSge;
@@ -87,6 +88,50 @@ class PostTest {
       client.success();
       assertEquals(7, server.memory.getLong(40));
       assertEquals(50, client.memory.getLong(16));
+    }
+  }
+
+  /** As DiSNI's {@code ReadServer} and {@code VerbsServer} do, though software devices have two. */
+  @Test
+  void theLocalKeyOfARegionIsItsRemoteKey() throws IOException {
+    try (Ends ends = new Ends()) {
+      End client = ends.client;
+      ends.server.memory.putLong(40, 42);
+      IbvMr other = client.pd.regMr(client.memory, End.ACCESS).execute().free().getMr();
+      IbvSendWR read = End.request(IbvSendWR.IBV_WR_RDMA_READ, 1, client.sge(8, 8));
+      read.getRdma().setRemote_addr(ends.server.mr.getAddr() + 40);
+      read.getRdma().setRkey(ends.server.mr.getLkey());
+      SVCPostSend call = client.qp.postSend(List.of(read), null);
+      call.execute();
+      client.success();
+      assertEquals(42, client.memory.getLong(8));
+      call.getWrMod(0).getSgeMod(0).setLkey(other.getLkey());
+      assertEquals(other.getLkey(), call.getWrMod(0).getSgeMod(0).getLkey());
+      client.memory.putLong(8, 0);
+      call.execute();
+      client.success();
+      assertEquals(42, client.memory.getLong(8));
+      other.deregMr().execute();
+      call.getWrMod(0).getSgeMod(0).setLkey(other.getLkey());
+      call.execute();
+      assertEquals(IbvWcStatus.IBV_WC_LOC_PROT_ERR.ordinal(), client.completion().getStatus());
+    }
+  }
+
+  @Test
+  void memoryThatPeersMayNotAccessKeepsItsLocalKey() throws IOException {
+    try (Ends ends = new Ends()) {
+      End server = ends.server;
+      IbvMr own =
+          server.pd.regMr(server.memory, IbvMr.IBV_ACCESS_LOCAL_WRITE).execute().free().getMr();
+      IbvSge sge = server.sge(0, 8);
+      sge.setLkey(own.getLkey());
+      server.post(End.receive(5, sge));
+      ends.client.memory.putLong(0, 11);
+      ends.client.post(End.request(IbvSendWR.IBV_WR_SEND, 6, ends.client.sge(0, 8)));
+      server.success();
+      assertEquals(11, server.memory.getLong(0));
+      own.deregMr().execute();
     }
   }
 
