@@ -3,11 +3,13 @@ package dev.verbena.disni;
 import com.ibm.disni.verbs.IbvWC;
 import com.ibm.disni.verbs.SVCPollCq;
 import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import java.io.IOException;
 
 /** The polling of a completion queue into the program's objects. */
 final class PollCq extends SVCPollCq {
+  private static final System.Logger LOG = System.getLogger("dev.verbena.disni");
   private static final CompletionFlag[] FLAGS = {
     CompletionFlag.GRH, CompletionFlag.WITH_IMM, CompletionFlag.IP_CSUM_OK, CompletionFlag.WITH_INV
   };
@@ -37,9 +39,19 @@ final class PollCq extends SVCPollCq {
       throw Failures.io(e);
     }
     for (int i = 0; i < polls; i++) {
+      if (!completions.isSuccess(i)) {
+        warn(i);
+      }
       copy(i);
     }
     return this;
+  }
+
+  /** DiSNI's endpoints, and many programs, do not look at the status, and wait on. */
+  private void warn(int i) {
+    if (completions.status(i) != CompletionStatus.WR_FLUSH_ERR) {
+      LOG.log(System.Logger.Level.WARNING, completions.describe(i));
+    }
   }
 
   /** Copies all fields, of failures, too: DiSNI's provider leaves those of the last success. */

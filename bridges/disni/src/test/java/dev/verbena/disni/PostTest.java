@@ -317,7 +317,8 @@ class PostTest {
 
   @Test
   void killedPeerFailsTheRequestsWithTheirQueuePair() throws IOException {
-    try (Ends ends = new Ends()) {
+    try (Ends ends = new Ends();
+        Warnings warnings = new Warnings(ends.client.qp)) {
       End client = ends.client;
       client.post(End.receive(8, client.sge(0, 8)));
       ends.hosts.network.removeDevice("soft1");
@@ -337,6 +338,8 @@ class PostTest {
         }
       }
       assertEquals(List.of(7L, 8L), ids);
+      assertEquals(1, warnings.texts().size(), "not for requests that are flushed");
+      assertTrue(warnings.texts().get(0).contains("(RETRY_EXC_ERR"), warnings.texts().get(0));
     }
   }
 
