@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.internal.CheckReturnValue;
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class MemoryPool {
   private final MemoryRegion region;
+  private final MemorySegment memory;
   private final int smallest;
   private final int largest;
 
@@ -59,6 +61,7 @@ public final class MemoryPool {
               + region);
     }
     this.region = region;
+    this.memory = region.memory();
     this.smallest = smallest;
     this.largest = largest;
     this.lists = new ChunkList[classes() + 1];
@@ -85,11 +88,17 @@ public final class MemoryPool {
    * @param size the number of bytes needed
    * @return a slice of at least this size, or null if none is free
    * @throws IllegalArgumentException if the size is not positive, or larger than the largest slice
+   * @throws IllegalStateException if the region is closed, or was registered again with other
+   *     memory
    */
   @CheckReturnValue
   public @Nullable MemorySlice take(int size) {
     if (size < 1 || size > largest) {
       throw new IllegalArgumentException("a slice has 1 to " + largest + " bytes: " + size);
+    }
+    if (!region.memory().equals(memory)) {
+      throw new IllegalStateException(
+          region + " was registered again with other memory, of which the pool has no slices");
     }
     int wanted = sizeClass(size);
     synchronized (lists) {

@@ -15,12 +15,14 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.raw.ibv_context;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AsyncEventType;
 import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionCursor;
+import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.Gid;
@@ -113,6 +115,20 @@ class DeviceLossTest {
       } // An arena whose memory is registered could not be closed.
       domain.close();
       assertFalse(allocated.scope().isAlive(), "freed with the region");
+    }
+  }
+
+  @Test
+  void objectsOfAnotherContextAreClosedAfterTheirDevice() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Context owner = network.addDevice("soft0").open();
+      Context borrowed = Context.borrow(owner.segment().reinterpret(ibv_context.sizeof()));
+      CompletionQueue queue = borrowed.completionQueue(8).createExtended();
+      var _ = network.faults().loseDevice("soft0");
+      owner.close();
+      queue.close();
+      borrowed.close();
+      assertEquals(Map.of(), network.openObjects());
     }
   }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import dev.verbena.soft.SoftHosts;
+import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayDeque;
@@ -43,6 +44,21 @@ class MemoryPoolTest {
 
   private MemoryPool pool(long size, int smallest, int largest) {
     return new MemoryPool(domain.allocateMemory(size, AccessFlag.LOCAL_WRITE), smallest, largest);
+  }
+
+  @Test
+  void noSliceIsOfTheMemoryBeforeAReregistration() {
+    try (Arena arena = Arena.ofShared()) {
+      MemoryRegion region =
+          domain.registerMemory(arena.allocate(1 << 13, 4096), AccessFlag.LOCAL_WRITE);
+      MemoryPool pool = new MemoryPool(region, 64, 4096);
+      assertNotNull(pool.take(64));
+      region.reregister(arena.allocate(1 << 12, 4096));
+      var gone = assertThrows(IllegalStateException.class, () -> pool.take(4096));
+      assertTrue(gone.getMessage().contains("registered again"), gone.getMessage());
+      assertThrows(IllegalStateException.class, () -> pool.take(64));
+      region.close();
+    }
   }
 
   @Test

@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,27 +64,32 @@ public final class Registry {
     device.engine.locked(
         () -> {
           if (device.contexts.isEmpty()) {
-            removeReleased(device);
+            removeReleased(device, object instanceof SoftContext);
           }
         });
   }
 
   /**
    * Removes the objects of a lost device that the program has released. The others may be in use,
-   * although their context is closed: librdmacm closes its own with the network.
+   * although their context is closed: librdmacm closes its own with the network. The contexts then
+   * remain, since whoever destroys such an object asks them whether the device is lost.
    */
-  public static synchronized void removeReleased(SoftDevice device) {
+  private static synchronized void removeReleased(SoftDevice device, boolean withContexts) {
+    boolean isInUse = of(device).stream().anyMatch(object -> !object.isReleased);
+    boolean areContextsRemoved = withContexts && !isInUse;
+    Predicate<@Nullable SoftObject> isRemoved =
+        object ->
+            object != null
+                && object.isReleased
+                && device.equals(object.device)
+                && (areContextsRemoved || !(object instanceof SoftContext));
     for (int handle = 1; handle < byHandle.length; handle++) {
-      if (byHandle[handle] != null && isReleased(byHandle[handle], device)) {
+      if (isRemoved.test(byHandle[handle])) {
         byHandle[handle] = null;
         FREE.add(handle);
       }
     }
-    BY_ADDRESS.values().removeIf(object -> isReleased(object, device));
-  }
-
-  private static boolean isReleased(SoftObject object, SoftDevice device) {
-    return object.isReleased && device.equals(object.device);
+    BY_ADDRESS.values().removeIf(isRemoved);
   }
 
   /**

@@ -59,11 +59,12 @@ final class ContextFunctions {
             context.requireUnused("ibv_close_device");
           }
           context.device.contexts.remove(context);
-          if (context.device.isLost() && context.device.contexts.isEmpty()) {
-            Registry.removeReleased(context.device);
+          if (context.device.isLost()) {
+            Registry.release(context);
+          } else {
+            Registry.remove(context);
           }
         });
-    Registry.remove(context);
     context.events.close();
   }
 
