@@ -53,6 +53,9 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   /** Held to accept. */
   private final ReentrantLock acceptLock = new ReentrantLock();
 
+  /** Which of two listeners accepts next; guarded by {@link #acceptLock}. */
+  private int turn;
+
   /** In which a blocking accept waits for both listeners; guarded by the lock. */
   private @Nullable Selector waiting;
 
@@ -218,9 +221,14 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     }
   }
 
+  /** The listeners take turns, so that neither waits while clients of the other keep coming. */
   private @Nullable SocketChannel acceptEither() throws IOException {
-    SocketChannel accepted = rdma.accept();
-    return accepted == null ? tcp.accept() : accepted;
+    SocketChannel accepted = null;
+    for (int i = 0; i < used.size() && accepted == null; i++) {
+      accepted = used.get(turn).accept();
+      turn = (turn + 1) % used.size();
+    }
+    return accepted;
   }
 
   private SocketChannel awaitEither(long nanos) throws IOException {

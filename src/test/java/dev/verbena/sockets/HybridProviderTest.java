@@ -35,8 +35,10 @@ import java.nio.channels.spi.SelectorProvider;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.logging.Level;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -150,6 +152,7 @@ class HybridProviderTest {
         try (ServerSocketChannel listener = ServerSocketChannel.open().bind(address(host))) {
           InetSocketAddress target = new InetSocketAddress(RIGHT, port(listener));
           acceptEach(listener, target);
+          acceptInTurns(listener, target);
           listener.configureBlocking(false);
           acceptEach(listener, target);
           listener.configureBlocking(true);
@@ -195,6 +198,28 @@ class HybridProviderTest {
           server.write(ByteBuffer.wrap(new byte[] {7}));
           assertEquals(7, client.getInputStream().read());
         }
+      }
+    }
+
+    /** A client of TCP does not wait until there are no more of RDMA. */
+    private static void acceptInTurns(ServerSocketChannel listener, InetSocketAddress target)
+        throws Exception {
+      List<FutureTask<SocketChannel>> clients = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        SocketChannel client = SocketChannel.open().bind(address(LEFT));
+        clients.add(ChannelBehaviour.inBackground(() -> client.connect(target) ? client : null));
+      }
+      listener.accept().close();
+      try (Socket client = new Socket(target.getAddress(), target.getPort())) {
+        try (SocketChannel server = listener.accept()) {
+          assertEquals(client.getLocalSocketAddress(), server.getRemoteAddress());
+        }
+        for (int i = 1; i < clients.size(); i++) {
+          listener.accept().close();
+        }
+      }
+      for (FutureTask<SocketChannel> client : clients) {
+        client.get().close();
       }
     }
 
