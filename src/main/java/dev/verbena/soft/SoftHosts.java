@@ -13,6 +13,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
@@ -246,7 +247,8 @@ public final class SoftHosts implements AutoCloseable {
     } catch (InterruptedException | RuntimeException e) {
       throw e;
     } catch (Exception e) {
-      throw new IllegalStateException("the hosts cannot connect: " + e.getMessage(), e);
+      Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
+      throw new IllegalStateException("the hosts cannot connect: " + cause.getMessage(), cause);
     }
   }
 

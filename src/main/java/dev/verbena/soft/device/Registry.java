@@ -64,25 +64,24 @@ public final class Registry {
     device.engine.locked(
         () -> {
           if (device.contexts.isEmpty()) {
-            removeReleased(device, object instanceof SoftContext);
+            removeReleased(device);
           }
         });
   }
 
   /**
    * Removes the objects of a lost device that the program has released. The others may be in use,
-   * although their context is closed: librdmacm closes its own with the network. The contexts then
-   * remain, since whoever destroys such an object asks them whether the device is lost.
+   * although their context is closed: librdmacm closes its own with the network. The contexts
+   * remain for ever, since whoever has destroyed an object asks its context whether the device is
+   * lost.
    */
-  private static synchronized void removeReleased(SoftDevice device, boolean withContexts) {
-    boolean isInUse = of(device).stream().anyMatch(object -> !object.isReleased);
-    boolean areContextsRemoved = withContexts && !isInUse;
+  private static synchronized void removeReleased(SoftDevice device) {
     Predicate<@Nullable SoftObject> isRemoved =
         object ->
             object != null
                 && object.isReleased
                 && device.equals(object.device)
-                && (areContextsRemoved || !(object instanceof SoftContext));
+                && !(object instanceof SoftContext);
     for (int handle = 1; handle < byHandle.length; handle++) {
       if (isRemoved.test(byHandle[handle])) {
         byHandle[handle] = null;
