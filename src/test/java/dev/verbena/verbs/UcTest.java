@@ -3,11 +3,15 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 
 /** Unreliable connections: sends and writes, nothing that needs an answer. */
 class UcTest {
+  private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+
   @DeviceTest
   void sendsAndWrites() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
@@ -45,10 +49,19 @@ class UcTest {
   void lostMessageHasNoCompletion() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);
+      MemoryRegion target = pair.b.memory;
       list.send(0).local(pair.a.memory, 0, 8).signaled();
       pair.a.run(list);
       pair.a.memory.memory().set(ValueLayout.JAVA_LONG, 0, 7);
+      list.write(0)
+          .local(pair.a.memory, 0, 8)
+          .remote(target.start() + 1024, target.rkey())
+          .signaled();
+      pair.a.run(list);
+      // The completion of a send says nothing of its arrival; the write is executed after it.
+      Await.until("the write", () -> (long) LONG.getVolatile(target.memory(), 1024L) == 7);
       pair.b.receive(2);
+      list.send(0).local(pair.a.memory, 0, 8).signaled();
       pair.a.run(list);
       assertEquals(2, pair.b.completion(CompletionStatus.SUCCESS).id(0));
       assertEquals(7, pair.b.memory.memory().get(ValueLayout.JAVA_LONG, 0), "the second one");
