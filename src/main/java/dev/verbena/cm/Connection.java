@@ -87,6 +87,12 @@ public final class Connection implements AutoCloseable {
   /** The maximum time for a device to complete or flush requests when the connection is closed. */
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
+  /**
+   * The maximum time for the event of an end to be read after the end has flushed requests: more
+   * than a slow machine takes, since without it the flush is all that is known.
+   */
+  private static final Duration CAUSE_TIME = Duration.ofSeconds(20);
+
   /** The maximum time for requests to complete when the peer has disconnected. */
   private static final Duration COMPLETION_TIME = Duration.ofMillis(200);
 
@@ -881,7 +887,7 @@ public final class Connection implements AutoCloseable {
    */
   private void awaitEnd() throws InterruptedException {
     if (silence == null && endpoint.end().isEmpty() && !endAwaited && !isLinkDown()) {
-      endpoint.awaitEnd(Deadline.after(CLOSING_TIME));
+      endpoint.awaitEnd(Deadline.after(CAUSE_TIME));
       endAwaited = true;
     }
   }
@@ -1107,7 +1113,7 @@ public final class Connection implements AutoCloseable {
    * the end of the connection, whose event may be read after the requests were flushed.
    */
   private void awaitCause() throws InterruptedException {
-    Deadline deadline = Deadline.after(CLOSING_TIME);
+    Deadline deadline = Deadline.after(CAUSE_TIME);
     if (endpoint.end().isEmpty() && acquire(sending, deadline)) {
       try {
         outbox.awaitAll(deadline);
