@@ -41,6 +41,7 @@ final class Link implements AutoCloseable {
   private final CompletionWaiter waiter;
   private final Completions completions = new Completions(16);
   private final Completions next = new Completions(1);
+  private Completions taken = completions;
   private Duration patience = Patience.forBytes(0);
   private boolean byEvents;
 
@@ -126,7 +127,7 @@ final class Link implements AutoCloseable {
 
   /** Returns the completions of the last wait. */
   Completions completions() {
-    return completions;
+    return taken;
   }
 
   void post(SendList list) {
@@ -166,13 +167,16 @@ final class Link implements AutoCloseable {
     }
   }
 
-  /** Waits until there are completions, by polling or by events, and returns their number. */
-  int awaitAny() throws InterruptedException {
+  /**
+   * Waits until there are completions, by polling or by events, takes no more than a limit, and
+   * returns their number.
+   */
+  int awaitAny(int limit) throws InterruptedException {
     if (byEvents) {
-      sleep();
-      return completions.count();
+      sleep(limit < completions.capacity() ? next : completions);
+      return taken.count();
     }
-    return await();
+    return awaitUpTo(Math.min(limit, completions.capacity()));
   }
 
   /**
@@ -194,15 +198,17 @@ final class Link implements AutoCloseable {
     sleep(completions);
   }
 
-  private void sleep(Completions completions) throws InterruptedException {
-    if (waiter.poll(completions, patience) == 0) {
+  private void sleep(Completions into) throws InterruptedException {
+    if (waiter.poll(into, patience) == 0) {
       throw Patience.tooLate(patience);
     }
-    requireGood(completions);
+    taken = into;
+    requireGood(into);
   }
 
   private int awaitUpTo(int limit) {
     Patience.spin(() -> queue.poll(completions, limit) > 0, patience);
+    taken = completions;
     requireGood(completions);
     return completions.count();
   }

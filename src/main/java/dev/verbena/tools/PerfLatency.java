@@ -19,7 +19,7 @@ import picocli.CommandLine.Spec;
       "Without HOST: start a server and wait for connection.",
       "For send: half the time of a round trip, a message in each direction, as ib_send_lat reports"
           + " it. For write: half the time of a round trip, where each end polls its memory, as"
-          + " ib_write_lat; with --cm or --events until the completion. For the others: the time"
+          + " ib_write_lat; with --events until the completion. For the others: the time"
           + " until the completion, as ib_read_lat and ib_atomic_lat."
     })
 final class PerfLatency implements Callable<Integer> {
@@ -66,11 +66,7 @@ final class PerfLatency implements Callable<Integer> {
       }
     } else {
       PerfTask task = options.task(SIZE, 1);
-      boolean polled =
-          task.operation() == Operation.WRITE
-              && !completion
-              && !options.byCm()
-              && !task.plan().events();
+      boolean polled = task.operation() == Operation.WRITE && !completion && !task.plan().events();
       measure(polled ? task.byPolledMemory() : task);
     }
     return 0;

@@ -202,11 +202,6 @@ final class PerfOptions {
     }
   }
 
-  /** Returns whether the ends connect by RDMA CM. */
-  boolean byCm() {
-    return cm;
-  }
-
   PerfTask.Operation operation() {
     return operation;
   }

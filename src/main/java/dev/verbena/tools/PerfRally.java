@@ -23,27 +23,28 @@ final class PerfRally {
     task = end.task();
   }
 
-  /** The end with the last completion notifies the other: the server if it answers. */
+  /**
+   * Answers. The client leaves when it has all completions. Then the last answer has arrived, and
+   * its completion is not awaited: the end of the connection may flush it.
+   */
   void serve() throws IOException, InterruptedException {
-    if (!task.isAnswered()) {
-      end.awaitLeave();
-      return;
-    }
     if (task.plan().polled()) {
       answerWrites();
-    } else {
+    } else if (task.isAnswered()) {
       answerSends();
     }
-    end.leave();
+    end.awaitLeave();
   }
 
   private void answerWrites() throws InterruptedException {
+    int left = task.total() * task.sizes().size();
     for (int size : task.sizes()) {
       PolledWrites writes = new PolledWrites(end, size);
       for (int i = 0; i < task.total(); i++) {
         writes.await(completed);
         writes.post(completed);
-        end.link().take(1);
+        left--;
+        end.link().take(left > 0 ? 1 : 0);
         completed++;
         end.completed(completed);
       }
@@ -60,7 +61,7 @@ final class PerfRally {
         end.link().post(receive);
         end.link().post(answer);
         left--;
-        end.link().take(left > 0 ? 2 : 1);
+        end.link().take(left > 0 ? 2 : 0);
         completed++;
         end.completed(completed);
       }
@@ -80,11 +81,7 @@ final class PerfRally {
     for (int size : task.sizes()) {
       bySize.put(size, measure(size, pace, progress));
     }
-    if (task.isAnswered()) {
-      end.awaitLeave();
-    } else {
-      end.leave();
-    }
+    end.leave();
     return bySize;
   }
 
@@ -124,10 +121,7 @@ final class PerfRally {
       writes.post(completed);
       writes.await(completed);
       long now = System.nanoTime();
-      // The server may disconnect after its last write, and flush what is not acknowledged yet.
-      if (completed + 1 < task.total() * task.sizes().size()) {
-        end.link().take(1);
-      }
+      end.link().take(1);
       return now;
     };
   }

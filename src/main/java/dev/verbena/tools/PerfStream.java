@@ -22,7 +22,8 @@ final class PerfStream {
 
   void serve() throws IOException, InterruptedException {
     if (task.plan().bidirectional()) {
-      var _ = transferAll(_ -> {});
+      // The client leaves when it has read the last time, perhaps before the server has read its.
+      var _ = transferAll(_ -> {}, task.sizes().size() - 1);
     } else if (task.operation() == Operation.SEND) {
       transfer.receive(task.sizes().size());
     }
@@ -35,22 +36,27 @@ final class PerfStream {
    * @param progress is told how many operations have completed
    */
   List<PerfRate> measure(IntConsumer progress) throws IOException, InterruptedException {
-    List<PerfRate> rates = transferAll(progress);
+    List<PerfRate> rates = transferAll(progress, task.sizes().size());
     end.leave();
     return rates;
   }
 
-  private List<PerfRate> transferAll(IntConsumer progress)
+  /**
+   * Transfers all sizes.
+   *
+   * @param awaited for how many sizes to wait for the end of the peer's transfer, if it has one
+   */
+  private List<PerfRate> transferAll(IntConsumer progress, int awaited)
       throws IOException, InterruptedException {
     List<PerfRate> rates = new ArrayList<>();
     List<Integer> sizes = task.sizes();
     for (int i = 0; i < sizes.size(); i++) {
-      rates.add(transfer(sizes.get(i), i, progress));
+      rates.add(transfer(sizes.get(i), i, progress, i < awaited));
     }
     return rates;
   }
 
-  private PerfRate transfer(int size, int index, IntConsumer progress)
+  private PerfRate transfer(int size, int index, IntConsumer progress, boolean awaitsPeer)
       throws IOException, InterruptedException {
     send(size, task.warmUp(), progress);
     long start = System.nanoTime();
@@ -69,7 +75,9 @@ final class PerfStream {
       if (task.operation() == Operation.SEND) {
         transfer.receive(index + 1);
       }
-      perSecond += count / (transfer.durationOfPeer(index) / 1e9);
+      if (awaitsPeer) {
+        perSecond += count / (transfer.durationOfPeer(index) / 1e9);
+      }
     }
     return new PerfRate(size, count, perSecond, rates.chart(title(size)));
   }

@@ -63,16 +63,20 @@ final class PerfTransfer {
           outstanding[i]++;
         }
       }
-      poll();
+      poll(BATCH);
       completed.accept((int) (sent - before));
     }
   }
 
-  /** Waits until as many messages have been received as the peer sends in so many measurements. */
+  /**
+   * Waits until as many messages have been received as the peer sends in so many measurements, and
+   * takes no more completions: a peer whose last message has arrived may end the connection, which
+   * flushes the receive requests.
+   */
   void receive(int sizes) throws InterruptedException {
     long wanted = (long) sizes * operations(end.task().total());
     while (received < wanted) {
-      poll();
+      poll((int) Math.min(BATCH, wanted - received));
       end.completed(received);
     }
   }
@@ -85,7 +89,7 @@ final class PerfTransfer {
       hasRead = false;
       end.link().post(read);
       while (!hasRead) {
-        poll();
+        poll(BATCH);
       }
       if (System.nanoTime() - start > end.task().patience(end.timeout()).toNanos()) {
         throw new IllegalStateException(
@@ -97,8 +101,8 @@ final class PerfTransfer {
     return end.durationOfPeer();
   }
 
-  private void poll() throws InterruptedException {
-    int count = end.link().awaitAny();
+  private void poll(int limit) throws InterruptedException {
+    int count = end.link().awaitAny(limit);
     Completions completions = end.link().completions();
     for (int i = 0; i < count; i++) {
       int id = (int) completions.id(i);
