@@ -109,7 +109,7 @@ class PerfProgramTest {
       assertLatency(
           overCm("lat", "-o", operation, "-n", "30", "-w", "10", "--json").out(), operation);
     }
-    String memory = overCm("lat", "-o", "write", "-n", "30", "-w", "300", "--sizes", "1:64").out();
+    String memory = overCm("lat", "-o", "write", "-n", "30", "-w", "10", "--sizes", "1:64").out();
     assertFalse(memory.contains("completion"), memory);
   }
 
