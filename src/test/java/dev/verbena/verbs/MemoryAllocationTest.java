@@ -13,12 +13,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** Where memory is that a region owns, and of which pages it consists. */
 class MemoryAllocationTest {
   private static final long HUGE = 2 << 20;
-  private static final Path FREE =
-      Path.of("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  private static final Path HUGE_PAGES = Path.of("/sys/kernel/mm/hugepages");
+  private static final Path NODES = Path.of("/sys/devices/system/node");
 
   @DeviceTest
   void memoryIsAlignedZeroedAndOfTheAskedSize() {
@@ -49,45 +50,79 @@ class MemoryAllocationTest {
     }
   }
 
+  /**
+   * Of each size that the kernel has; pages of 1 GiB are free where they were asked for at boot.
+   */
   @DeviceTest
   void hugePagesAreUsedOrTheMessageSaysHowManyThereAre() throws IOException {
-    try (Context context = Rig.a().open()) {
+    try (Context context = Rig.a().open();
+        Stream<Path> folders = Files.list(HUGE_PAGES)) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      long free = Long.parseLong(Files.readString(FREE).strip());
-      if (free >= 2) {
-        MemoryRegion region = pd.memory(HUGE + 1).hugePages(HUGE).allocate();
-        assertEquals(0, region.memory().address() % HUGE);
-        assertEquals(HUGE + 1, region.memory().byteSize());
-        List<String> mapping = mapping("/proc/self/smaps", region.memory().address());
-        assertTrue(
-            mapping.stream().anyMatch(line -> line.matches("KernelPageSize: +2048 kB")),
-            mapping::toString);
-        assertEquals(free - 2, Long.parseLong(Files.readString(FREE).strip()));
-        region.close();
-        assertEquals(free, Long.parseLong(Files.readString(FREE).strip()));
+      for (Path folder : folders.toList()) {
+        useHugePages(pd, folder.resolve("free_hugepages"), kilobytes(folder) << 10);
       }
-      VerbsException none =
-          assertThrows(
-              VerbsException.class, () -> pd.memory(HUGE * (free + 1)).hugePages(HUGE).allocate());
-      assertEquals(Errno.ENOMEM, none.errno());
-      assertTrue(
-          none.getMessage().contains((free + 1) + " huge pages of 2097152 bytes are needed"),
-          none::getMessage);
-      assertTrue(none.getMessage().contains(free + " of "), none::getMessage);
       VerbsException unknown =
           assertThrows(VerbsException.class, () -> pd.memory(1).hugePages(8192).allocate());
       assertEquals(Errno.EINVAL, unknown.errno());
     }
   }
 
+  /** Returns the size of the pages of a folder, such as {@code hugepages-2048kB}. */
+  private static long kilobytes(Path folder) {
+    return Long.parseLong(folder.getFileName().toString().replaceAll("[^0-9]", ""));
+  }
+
+  private static void useHugePages(ProtectionDomain pd, Path freeFile, long size)
+      throws IOException {
+    long free = number(freeFile);
+    long pages = Math.min(2, free);
+    if (pages > 0) {
+      long length = size * (pages - 1) + 1;
+      MemoryRegion region = pd.memory(length).hugePages(size).allocate();
+      assertEquals(0, region.memory().address() % size);
+      assertEquals(length, region.memory().byteSize());
+      List<String> mapping = mapping("/proc/self/smaps", region.memory().address());
+      assertTrue(
+          mapping.stream()
+              .anyMatch(line -> line.matches("KernelPageSize: +" + (size >> 10) + " kB")),
+          mapping::toString);
+      assertEquals(free - pages, number(freeFile));
+      region.close();
+      assertEquals(free, number(freeFile));
+    }
+    VerbsException none =
+        assertThrows(
+            VerbsException.class, () -> pd.memory(size * (free + 1)).hugePages(size).allocate());
+    assertEquals(Errno.ENOMEM, none.errno());
+    assertTrue(
+        none.getMessage().contains((free + 1) + " huge pages of " + size + " bytes are needed"),
+        none::getMessage);
+    assertTrue(none.getMessage().contains(free + " of "), none::getMessage);
+  }
+
+  private static long number(Path file) throws IOException {
+    return Long.parseLong(Files.readString(file).strip());
+  }
+
   @DeviceTest
   void memoryIsOnTheChosenNode() throws IOException {
-    try (Context context = Rig.a().open()) {
+    try (Context context = Rig.a().open();
+        Stream<Path> folders = Files.list(NODES)) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      MemoryRegion region = pd.memory(1 << 20).numaNode(0).prefault().allocate();
-      List<String> mapping = mapping("/proc/self/numa_maps", region.memory().address());
-      assertTrue(mapping.getFirst().contains(" prefer:0 "), mapping::toString);
-      assertTrue(mapping.getFirst().contains(" N0=256"), mapping::toString);
+      List<String> nodes =
+          folders
+              .map(folder -> folder.getFileName().toString())
+              .filter(name -> name.matches("node[0-9]+"))
+              .map(name -> name.substring("node".length()))
+              .toList();
+      assertTrue(nodes.contains("0"), nodes::toString);
+      for (String node : nodes) {
+        MemoryRegion region =
+            pd.memory(1 << 20).numaNode(Integer.parseInt(node)).prefault().allocate();
+        List<String> mapping = mapping("/proc/self/numa_maps", region.memory().address());
+        assertTrue(mapping.getFirst().contains(" prefer:" + node + " "), mapping::toString);
+        assertTrue(mapping.getFirst().contains(" N" + node + "=256"), mapping::toString);
+      }
       VerbsException none =
           assertThrows(VerbsException.class, () -> pd.memory(1).numaNode(1023).allocate());
       assertEquals("mbind", none.function());
