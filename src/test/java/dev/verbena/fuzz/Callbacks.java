@@ -5,7 +5,6 @@ import dev.verbena.verbs.ProviderAllocator;
 import dev.verbena.verbs.ReceiveHandler;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Random;
 
 /** What the callbacks of the fuzzer return. */
 final class Callbacks {
@@ -20,7 +19,7 @@ final class Callbacks {
         || type == ProviderAllocator.class;
   }
 
-  static Object result(Class<?> type, Memory memory, Random random) {
+  static Object result(Class<?> type, Object[] arguments) {
     if (type == boolean.class) {
       return true;
     } else if (type == int.class) {
@@ -29,7 +28,7 @@ final class Callbacks {
       return 0L;
     } else if (type == MemorySegment.class) {
       // As an allocator must: zeros that stay valid; the JVM that is fuzzed is short-lived.
-      return Arena.global().allocate(ALLOCATED, 4096);
+      return (long) arguments[0] <= ALLOCATED ? Arena.global().allocate(ALLOCATED, 4096) : null;
     }
     return null;
   }

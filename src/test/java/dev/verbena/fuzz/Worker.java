@@ -389,11 +389,11 @@ final class Worker implements Runnable {
     return Proxy.newProxyInstance(
         Worker.class.getClassLoader(),
         new Class<?>[] {type},
-        (proxy, method, arguments) -> calledBack(type, method));
+        (proxy, method, arguments) -> calledBack(type, method, arguments));
   }
 
   /** On a thread of the library as well, where it does nothing but return or throw. */
-  private Object calledBack(Class<?> type, Method method) {
+  private Object calledBack(Class<?> type, Method method, Object[] arguments) {
     if (method.getDeclaringClass() == Object.class) {
       return switch (method.getName()) {
         case "toString" -> "callback " + type.getSimpleName();
@@ -413,7 +413,7 @@ final class Worker implements Runnable {
         inCallback = false;
       }
     }
-    return Callbacks.result(method.getReturnType(), round.memory, random);
+    return Callbacks.result(method.getReturnType(), arguments);
   }
 
   // Text

@@ -1,12 +1,16 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.functions.MemoryFunctions;
+import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
 /** {@code ibv_rereg_mr} and memory that is not mapped, which only on-demand paging permits. */
@@ -61,6 +65,19 @@ class ReregistrationTest {
                       0,
                       rdma_h.IBV_ACCESS_LOCAL_WRITE()));
       assertEquals(Errno.EFAULT, thrown.errno());
+    }
+  }
+
+  /** Another thread may close a region between its registration and the report of its segment. */
+  @Test
+  void memoryOfARegionThatWasDeregisteredMeanwhileIsNotHeld() {
+    try (SoftPair pair = SoftPair.unconnected()) {
+      long address = pair.a.region.segment().address();
+      SoftRegion region = Registry.at("test", address, SoftRegion.class);
+      MemorySegment memory = pair.a.region.memory();
+      pair.a.region.close();
+      region.hold(memory);
+      assertNull(region.local);
     }
   }
 }

@@ -21,10 +21,12 @@ public final class SoftRegion extends SoftObject {
     this.backing = backing;
   }
 
-  /** Takes over the segment that was registered. */
+  /** Takes over the segment that was registered, unless the region was deregistered meanwhile. */
   public void hold(MemorySegment memory) {
-    local.hold(memory);
-    remote.hold(memory);
+    if (local != null && remote != null) {
+      local.hold(memory);
+      remote.hold(memory);
+    }
   }
 
   @Override
