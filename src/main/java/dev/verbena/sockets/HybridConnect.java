@@ -214,9 +214,9 @@ final class HybridConnect {
   }
 
   /** Reports the decision, and closes the other channel. */
-  void finished(SocketChannel used) throws IOException {
+  void finished(SocketChannel used) {
     boolean isRdma = used.equals(rdma);
-    (isRdma ? tcp : rdma).close();
+    TransportLog.closeUnused(isRdma ? tcp : rdma);
     TransportLog.report("connection to", target, isRdma ? "RDMA" : "TCP", rule, ofRdma);
   }
 }

@@ -111,9 +111,9 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   }
 
   /** Uses one listener; closes the other one. */
-  private void use(ServerSocketChannel only) throws IOException {
+  private void use(ServerSocketChannel only) {
     used = List.of(only);
-    (only.equals(tcp) ? rdma : tcp).close();
+    TransportLog.closeUnused(only.equals(tcp) ? rdma : tcp);
   }
 
   /** Binds those listeners that have the address; returns why it is not the one of RDMA. */

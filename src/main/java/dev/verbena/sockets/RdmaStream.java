@@ -23,7 +23,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -104,6 +103,9 @@ final class RdmaStream {
   /** How long an orderly end may take, unless SO_LINGER sets another time. */
   static final long LONGEST_CLOSE = TimeUnit.SECONDS.toNanos(10);
 
+  /** How long closing waits for threads that copy; as closing of other objects waits for calls. */
+  private static final long LONGEST_COPY = TimeUnit.SECONDS.toNanos(30);
+
   /** Completions of one poll, and receive requests of one post. */
   private static final int BATCH = 32;
 
@@ -143,7 +145,6 @@ final class RdmaStream {
   private ConnectionData peer;
 
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition left = lock.newCondition();
 
   // All that follows is guarded by the lock.
 
@@ -194,8 +195,7 @@ final class RdmaStream {
   private final MappedAreas areas = new MappedAreas();
   private final StreamMemory.Target area = new StreamMemory.Target();
 
-  /** Threads that copy from or to the buffers. */
-  private int inside;
+  private final CopyingThreads copying = new CopyingThreads(lock);
 
   private boolean isReleased;
   private boolean isClosing;
@@ -361,7 +361,7 @@ final class RdmaStream {
       if (count == 0 || isReleased) {
         return buffer.hasRemaining() ? endOrUnavailable() : 0;
       }
-      inside++;
+      copying.enter();
     } finally {
       lock.unlock();
     }
@@ -372,7 +372,7 @@ final class RdmaStream {
     } finally {
       lock.lock();
       try {
-        leave();
+        copying.leave();
         if (isCopied) {
           consume(count);
           giveCredits();
@@ -409,13 +409,6 @@ final class RdmaStream {
     consumed += count;
     freed += count;
     readOffset = (readOffset + count) % sizes.receiveBuffer();
-  }
-
-  private void leave() {
-    inside--;
-    if (isReleased && inside == 0) {
-      left.signalAll();
-    }
   }
 
   /** Returns the number of bytes that can be received without waiting. */
@@ -518,7 +511,7 @@ final class RdmaStream {
       }
       at = writeOffset;
       count = Math.min(count, sizes.sendBuffer() - at);
-      inside++;
+      copying.enter();
     } finally {
       lock.unlock();
     }
@@ -528,7 +521,7 @@ final class RdmaStream {
       isCopied = true;
     } finally {
       lock.lock();
-      leave();
+      copying.leave();
       if (!isCopied) {
         lock.unlock();
       }
@@ -1123,7 +1116,11 @@ final class RdmaStream {
     }
   }
 
-  /** Ends all use of the queues and of the memory, before they are closed. */
+  /**
+   * Ends all use of the queues and of the memory, before they are closed.
+   *
+   * @throws IllegalStateException if a thread still copies: nothing is closed then
+   */
   private void stop() {
     Runnable last;
     lock.lock();
@@ -1131,9 +1128,7 @@ final class RdmaStream {
       fail("the connection failed: an object of its device was closed");
       isReleased = true;
       events.signal();
-      while (inside > 0) {
-        left.awaitUninterruptibly();
-      }
+      copying.awaitNone(LONGEST_COPY);
       last = beforeRelease;
     } finally {
       lock.unlock();

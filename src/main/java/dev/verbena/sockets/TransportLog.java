@@ -1,7 +1,9 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.jfr.FlightEvents;
+import java.io.IOException;
 import java.net.SocketAddress;
+import java.nio.channels.Channel;
 import org.jspecify.annotations.Nullable;
 
 /** Reports which transport a channel uses: to the log, at DEBUG, and to Flight Recorder. */
@@ -31,5 +33,17 @@ final class TransportLog {
         System.Logger.Level.DEBUG,
         () -> channel + " " + address + ": " + transport + " (" + reason + ")");
     FlightEvents.transport(channel, address, transport, reason);
+  }
+
+  /**
+   * Closes the channel of the transport that is not used. A failure is logged: the channel that is
+   * used works without it.
+   */
+  static void closeUnused(Channel unused) {
+    try {
+      unused.close();
+    } catch (IOException e) {
+      LOG.log(System.Logger.Level.WARNING, "a channel that is not used cannot be closed", e);
+    }
   }
 }

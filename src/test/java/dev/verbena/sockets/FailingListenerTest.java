@@ -6,16 +6,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.Errno;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.LoggedMessages;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.SocketAddress;
+import java.net.SocketOption;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
+import java.util.Set;
+import java.util.logging.Level;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Calls of RDMA CM fail while a listener accepts or rejects requests: nothing remains open. */
+/** Calls fail while a listener is bound, or accepts or rejects requests: nothing remains open. */
 class FailingListenerTest {
   private static final SelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final InetAddress ADDRESS = InetAddress.ofLiteral("192.0.2.1");
@@ -77,5 +83,71 @@ class FailingListenerTest {
       listener.close();
     }
     assertNothingIsOpen();
+  }
+
+  @Test
+  void listenerWorksWhereTheOneOfTcpCannotBeClosed() throws Exception {
+    try (LoggedMessages log = new LoggedMessages("dev.verbena.sockets", Level.WARNING, "");
+        ServerSocketChannel listener = new HybridListener(RDMA, new Unclosable(), null);
+        SocketChannel client = open()) {
+      network.call(() -> listener.bind(LOCAL));
+      InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
+      assertEquals(true, connect(client, address));
+      listener.accept().close();
+      assertEquals(1, log.all().size(), () -> log.all().toString());
+    }
+    assertNothingIsOpen();
+  }
+
+  /** A channel whose close fails the first time; nothing else is called. */
+  private static final class Unclosable extends ServerSocketChannel {
+    Unclosable() {
+      super(RDMA);
+    }
+
+    @Override
+    protected void implCloseSelectableChannel() throws IOException {
+      throw new IOException("not closed");
+    }
+
+    @Override
+    protected void implConfigureBlocking(boolean block) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public ServerSocketChannel bind(SocketAddress local, int backlog) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public <T> ServerSocketChannel setOption(SocketOption<T> name, T value) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public <T> T getOption(SocketOption<T> name) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public Set<SocketOption<?>> supportedOptions() {
+      throw new AssertionError();
+    }
+
+    @Override
+    public ServerSocket socket() {
+      throw new AssertionError();
+    }
+
+    @Override
+    public SocketChannel accept() {
+      throw new AssertionError();
+    }
+
+    @Override
+    public SocketAddress getLocalAddress() {
+      throw new AssertionError();
+    }
   }
 }
