@@ -13,6 +13,25 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.LoggedMessages;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.codec.http.HttpServerUpgradeHandler;
+import io.netty.handler.codec.http2.DefaultHttp2DataFrame;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
+import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
+import io.netty.handler.codec.http2.Http2HeadersFrame;
+import io.netty.handler.codec.http2.Http2MultiplexHandler;
+import io.netty.handler.codec.http2.Http2ServerUpgradeCodec;
 import java.io.File;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -76,6 +95,14 @@ class DefaultProviderTest {
     try (Program program =
         start(Http.class, EXPORTS, "--add-modules=java.net.http,jdk.httpserver")) {
       assertTrue(program.endsWell().contains("100 responses"), program::text);
+    }
+  }
+
+  @DeviceTest
+  void httpClientOfTheJdkUpgradesToHttp2() throws Exception {
+    try (Program program =
+        start(Http2.class, EXPORTS, "--add-modules=java.net.http,jdk.httpserver")) {
+      assertTrue(program.endsWell().contains("HTTP_2: 100 responses"), program::text);
     }
   }
 
@@ -147,6 +174,70 @@ class DefaultProviderTest {
         assertNotNull(receiver.receive(ByteBuffer.allocate(1)));
       }
       local.stop(0);
+    }
+  }
+
+  /** Serves by HTTP/2 without TLS with Netty; the JDK's client upgrades its connection. */
+  static final class Http2 {
+    private static final byte[] BODY = new byte[Http.SIZE];
+
+    private Http2() {}
+
+    private static final class Pipeline extends ChannelInitializer<Channel> {
+      @Override
+      protected void initChannel(Channel channel) {
+        assertEquals(Rig.addressA(), ((InetSocketAddress) channel.remoteAddress()).getAddress());
+        HttpServerCodec http = new HttpServerCodec();
+        channel
+            .pipeline()
+            .addLast(
+                http,
+                new HttpServerUpgradeHandler(
+                    http,
+                    protocol ->
+                        new Http2ServerUpgradeCodec(
+                            Http2FrameCodecBuilder.forServer().build(),
+                            new Http2MultiplexHandler(new Responder()))));
+      }
+    }
+
+    /** Answers each stream, of which there is a channel each. */
+    @ChannelHandler.Sharable
+    private static final class Responder extends SimpleChannelInboundHandler<Http2HeadersFrame> {
+      @Override
+      protected void channelRead0(ChannelHandlerContext context, Http2HeadersFrame frame) {
+        var _ = context.write(new DefaultHttp2HeadersFrame(new DefaultHttp2Headers().status("200")));
+        var _ = context.writeAndFlush(new DefaultHttp2DataFrame(Unpooled.wrappedBuffer(BODY), true));
+      }
+    }
+
+    public static void main(String[] args) throws Exception {
+      new Random(42).nextBytes(BODY);
+      Channel server =
+          new ServerBootstrap()
+              .group(new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()))
+              .channel(NioServerSocketChannel.class)
+              .childHandler(new Pipeline())
+              .bind(Rig.addressB(), 0)
+              .sync()
+              .channel();
+      int port = ((InetSocketAddress) server.localAddress()).getPort();
+      HttpRequest request =
+          HttpRequest.newBuilder(
+                  URI.create("http://%s:%d/".formatted(Rig.addressB().getHostAddress(), port)))
+              .build();
+      Set<HttpClient.Version> versions = new HashSet<>();
+      try (HttpClient client = HttpClient.newBuilder().localAddress(Rig.addressA()).build()) {
+        for (int i = 0; i < Http.REQUESTS; i++) {
+          HttpResponse<byte[]> response =
+              client.send(request, HttpResponse.BodyHandlers.ofByteArray());
+          assertArrayEquals(BODY, response.body());
+          versions.add(response.version());
+        }
+      }
+      Http.byTcp(port);
+      versions.forEach(version -> System.out.println(version + ": " + Http.REQUESTS + " responses"));
+      System.exit(0); // The threads of Netty.
     }
   }
 
