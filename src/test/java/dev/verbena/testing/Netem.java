@@ -5,6 +5,10 @@ import java.util.List;
 
 /** Faults of the cable between the devices of the lab, by the queueing discipline {@code netem}. */
 public final class Netem {
+  /** Loss; packets out of order; delay. */
+  public static final List<String> FAULTS =
+      List.of("loss 5%", "delay 5ms reorder 25% 50%", "delay 50ms");
+
   private static final String NETDEV_B = "VERBENA_NETDEV_B";
 
   private Netem() {}

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Netem;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** {@code rcopy}, against itself and against rdma-core's. */
 class RcopyProgramTest {
   private static final int SIZE = 3_000_001;
+  private static final int SMALL = 300_001;
 
   @TempDir private Path folder;
 
@@ -29,10 +31,14 @@ class RcopyProgramTest {
 
   @BeforeEach
   void files() throws IOException {
-    byte[] bytes = new byte[SIZE];
-    new Random(SIZE).nextBytes(bytes);
-    source = Files.write(folder.resolve("source"), bytes);
     copy = folder.resolve("copy");
+    write(SIZE);
+  }
+
+  private void write(int size) throws IOException {
+    byte[] bytes = new byte[size];
+    new Random(size).nextBytes(bytes);
+    source = Files.write(folder.resolve("source"), bytes);
   }
 
   private String[] client(Path destination) {
@@ -42,6 +48,12 @@ class RcopyProgramTest {
 
   private Run javaCopies(Path destination) throws InterruptedException {
     return Run.untilConnected(Words.of(client(destination), "-b", Rig.addressA().getHostAddress()));
+  }
+
+  private String cCopies() throws Exception {
+    try (Program c = Program.start(client(copy))) {
+      return c.endsWell();
+    }
   }
 
   private void assertCopied() throws IOException {
@@ -67,14 +79,40 @@ class RcopyProgramTest {
     javaCopies(copy).succeeded();
     assertCopied();
     Files.delete(copy);
-    try (Program c = Program.start(client(copy))) {
-      String output = c.endsWell();
-      assertTrue(output.contains(SIZE + " bytes in "), output);
-    }
+    String ofC = cCopies();
+    assertTrue(ofC.contains(SIZE + " bytes in "), ofC);
     assertCopied();
     server.interrupt();
     String output = running.get().out();
     assertTrue(output.contains("opening: " + copy + ", transferring..." + SIZE), output);
+  }
+
+  @DeviceTest
+  void clientTalksToRcopyOfCOverFaultyNetworks() throws Exception {
+    write(SMALL);
+    try (Program _ = Program.start("rcopy", "-p", port)) {
+      for (String fault : Netem.FAULTS) {
+        Netem.under(fault, () -> javaCopies(copy).succeeded());
+        assertCopied();
+        Files.delete(copy);
+      }
+    }
+  }
+
+  @DeviceTest
+  void serverTalksToRcopyOfCOverFaultyNetworks() throws Exception {
+    write(SMALL);
+    FutureTask<Run> running =
+        new FutureTask<>(() -> Run.of("rcopy", "-b", Rig.addressB().getHostAddress(), "-p", port));
+    Thread server = Thread.ofPlatform().daemon().start(running);
+    javaCopies(copy).succeeded(); // The server listens.
+    for (String fault : Netem.FAULTS) {
+      Files.delete(copy);
+      Netem.under(fault, this::cCopies);
+      assertCopied();
+    }
+    server.interrupt();
+    int _ = running.get().status();
   }
 
   @Test

@@ -3,6 +3,7 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Netem;
 import dev.verbena.testing.Rig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -26,6 +27,14 @@ class RiostreamProgramTest {
   @DeviceTest
   void asynchronousClientTalksToItself() throws Exception {
     runs.javaTalksToItself(Rig.addressA(), Rig.addressB(), ASYNC, ASYNC);
+  }
+
+  @DeviceTest
+  void talksToRiostreamOfCOverFaultyNetworks() throws Exception {
+    for (String fault : Netem.FAULTS) {
+      Netem.under(fault, () -> new StreamRuns("riostream").javaTalksToC());
+      Netem.under(fault, () -> new StreamRuns("riostream").cTalksToJava());
+    }
   }
 
   @Test

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Netem;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import org.junit.jupiter.api.Tag;
@@ -28,6 +29,14 @@ class RstreamProgramTest {
   @DeviceTest
   void blockingClientTalksToItself() throws Exception {
     runs.javaTalksToItself(Rig.addressA(), Rig.addressB(), BLOCKING, BLOCKING);
+  }
+
+  @DeviceTest
+  void talksToRstreamOfCOverFaultyNetworks() throws Exception {
+    for (String fault : Netem.FAULTS) {
+      Netem.under(fault, () -> new StreamRuns("rstream").javaTalksToC());
+      Netem.under(fault, () -> new StreamRuns("rstream").cTalksToJava());
+    }
   }
 
   @Test
