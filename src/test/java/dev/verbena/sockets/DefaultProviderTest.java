@@ -206,8 +206,10 @@ class DefaultProviderTest {
     private static final class Responder extends SimpleChannelInboundHandler<Http2HeadersFrame> {
       @Override
       protected void channelRead0(ChannelHandlerContext context, Http2HeadersFrame frame) {
-        var _ = context.write(new DefaultHttp2HeadersFrame(new DefaultHttp2Headers().status("200")));
-        var _ = context.writeAndFlush(new DefaultHttp2DataFrame(Unpooled.wrappedBuffer(BODY), true));
+        var _ =
+            context.write(new DefaultHttp2HeadersFrame(new DefaultHttp2Headers().status("200")));
+        var _ =
+            context.writeAndFlush(new DefaultHttp2DataFrame(Unpooled.wrappedBuffer(BODY), true));
       }
     }
 
@@ -236,7 +238,8 @@ class DefaultProviderTest {
         }
       }
       Http.byTcp(port);
-      versions.forEach(version -> System.out.println(version + ": " + Http.REQUESTS + " responses"));
+      versions.forEach(
+          version -> System.out.println(version + ": " + Http.REQUESTS + " responses"));
       System.exit(0); // The threads of Netty.
     }
   }

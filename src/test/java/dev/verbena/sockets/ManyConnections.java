@@ -30,8 +30,8 @@ import java.util.stream.Stream;
  * Holds many connections at the same time, closes them, and compares the descriptors, the threads
  * and the memory of the process before and after. A program: the addresses of two devices; the
  * number of connections, of which half are open at a time, or as many as the process has
- * descriptors for; and optionally the bytes of SO_SNDBUF and SO_RCVBUF and the number of requests of
- * each queue. Prints a row for each part.
+ * descriptors for; and optionally the bytes of SO_SNDBUF and SO_RCVBUF and the number of requests
+ * of each queue. Prints a row for each part.
  *
  * <pre>
  * VERBENA_SOFT=2 java --enable-native-access=ALL-UNNAMED -XX:+UseSerialGC \
@@ -205,8 +205,7 @@ final class ManyConnections {
         ServerSocketChannel listener = RDMA.openServerSocketChannel()) {
       limit(listener);
       listener.bind(to, CONNECTING);
-      Future<Map<Object, SocketChannel>> accepted =
-          threads.submit(() -> accept(listener, count));
+      Future<Map<Object, SocketChannel>> accepted = threads.submit(() -> accept(listener, count));
       List<Future<SocketChannel>> clients = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         clients.add(threads.submit(() -> connect(listener)));

@@ -34,7 +34,8 @@ import java.util.concurrent.TimeUnit;
 public final class SocketCosts {
   private static final int SIZE = 64;
   private static final int ROUND_TRIPS = 20_000;
-  private static final int SELECTIONS = 300;
+  private static final int SELECTIONS = 5_000;
+  private static final int ACTIVE = 10;
   private static final int IDLE_SECONDS = 5;
   private static final OperatingSystemMXBean SYSTEM =
       (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -150,11 +151,18 @@ public final class SocketCosts {
     }
   }
 
-  /** The time of a selection of no channel, and of one after data was written to one of many. */
-  private void selection(int count) throws Exception {
+  /**
+   * The time of a selection among idle channels, the two ends of connections: of none, and of one
+   * after data was written to it. The data goes to a few more channels in turn, so that an event
+   * shows each: a channel that was ready in the selection before is examined without.
+   */
+  private void selection(int idle) throws Exception {
+    int count = Math.ceilDiv(idle, 2) + ACTIVE;
     List<Pair> pairs = connect(count);
     try (Selector selector = selectors.openSelector()) {
       for (Pair pair : pairs) {
+        pair.client.configureBlocking(false);
+        pair.client.register(selector, SelectionKey.OP_READ);
         pair.server.configureBlocking(false);
         pair.server.register(selector, SelectionKey.OP_READ);
       }
@@ -169,7 +177,7 @@ public final class SocketCosts {
         none = (System.nanoTime() - start) / 1e3 / SELECTIONS;
         long[] times = new long[SELECTIONS];
         for (int i = 0; i < SELECTIONS; i++) {
-          Pair active = pairs.get(i % count);
+          Pair active = pairs.get(i % ACTIVE);
           long written = System.nanoTime();
           int _ = active.client.write(buffer.clear());
           int _ = selector.select();
@@ -182,8 +190,8 @@ public final class SocketCosts {
       }
       System.out.printf(
           "selection %s %d channels: %.1f us for none, %.1f us (median) from the write of one%n",
-          name, count, none, one);
-      idle(selector, count);
+          name, idle, none, one);
+      idle(selector, idle);
     }
     close(pairs);
   }
