@@ -20,6 +20,7 @@ final class Contents {
     for (String needed :
         List.of(
             TOOLS + "Main.class",
+            TOOLS + "qualify/datapath.c",
             "picocli/CommandLine.class",
             "org/HdrHistogram/Histogram.class")) {
       if (!inTools.contains(needed)) {

@@ -46,6 +46,16 @@ final class DeviceOptions extends PortOptions {
     return gidIndex;
   }
 
+  /** Returns the index of the GID that connections use. */
+  int chosenGidIndex() {
+    if (hasGidIndex()) {
+      return gidIndex;
+    }
+    try (Context context = device().open()) {
+      return context.port(port()).chooseGid().index();
+    }
+  }
+
   /** Sets port and GID of a queue pair. */
   QueuePairSetup apply(QueuePair queuePair) {
     QueuePairSetup bringUp = queuePair.setup().port(port());

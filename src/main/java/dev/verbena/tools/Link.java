@@ -31,6 +31,9 @@ final class Link implements AutoCloseable {
   /** The capacity of a queue in requests. */
   static final int DEPTH = 128;
 
+  /** The largest number of requests of one post, of which the last is signaled. */
+  static final int BATCH = 16;
+
   private final Arena arena = Arena.ofShared();
   private final Runnable end;
   private final ProtectionDomain domain;

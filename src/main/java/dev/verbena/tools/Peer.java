@@ -11,6 +11,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 
 /**
@@ -18,6 +20,8 @@ import java.time.Duration;
  * waits for its client without a limit; once they are connected, each wait has one.
  */
 final class Peer implements AutoCloseable {
+  private static final int MAX_TEXT = 1 << 16;
+
   private final Socket socket;
   private final Duration patience;
   private final DataInputStream in;
@@ -64,6 +68,26 @@ final class Peer implements AutoCloseable {
   void send(byte[] bytes) throws IOException {
     out.write(bytes);
     out.flush();
+  }
+
+  /** Sends a text. */
+  void sendText(String text) throws IOException {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    send(ByteBuffer.allocate(Integer.BYTES + bytes.length).putInt(bytes.length).put(bytes).array());
+  }
+
+  /** Receives a text of the peer. */
+  String receiveText(String what) throws IOException {
+    int length = ByteBuffer.wrap(receive(Integer.BYTES, what)).getInt();
+    if (length < 0 || length > MAX_TEXT) {
+      throw new IOException("the peer has sent a text of " + length + " bytes in place of " + what);
+    }
+    return new String(receive(length, what), StandardCharsets.UTF_8);
+  }
+
+  /** Returns the address of this end. */
+  InetAddress localAddress() {
+    return socket.getLocalAddress();
   }
 
   /**

@@ -1,12 +1,17 @@
 package dev.verbena.tools;
 
 import dev.verbena.RdmaException;
+import dev.verbena.sockets.RdmaSelectorProvider;
 import dev.verbena.tools.PerfTask.Operation;
 import dev.verbena.tools.qualify.Report;
+import dev.verbena.verbs.Context;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,10 +21,11 @@ import org.HdrHistogram.Histogram;
 
 /**
  * The measurements with a peer: latency and bandwidth of each operation and size, with the engine
- * of {@code perf}. Each has a number of operations that fits its time.
+ * of {@code perf}; of datagrams, of connections by RDMA CM, of byte streams, and of perftest. Each
+ * has a number of operations that fits its time.
  */
 final class PeerMeasurements {
-  private static final Duration TIMEOUT = Duration.ofSeconds(15);
+  static final Duration TIMEOUT = Duration.ofSeconds(15);
   private static final Duration CONNECT = Duration.ofSeconds(5);
   private static final int PROBES = 20;
   private static final int LARGEST = 1 << 20;
@@ -28,6 +34,13 @@ final class PeerMeasurements {
   private static final int MAX_ITERATIONS = 20_000;
   private static final int MAX_FAILURES = 2;
   private static final int SMALL = 64;
+  private static final int LARGE = 1 << 16;
+
+  /** The share of the time that RC connected over TCP may take. */
+  private static final double SHARE_OF_RC = 0.55;
+
+  private static final String RC = "RC";
+  private static final String CM = "RC by RDMA CM";
 
   /** The share of the highest rate at which the times of a fixed rate are measured. */
   private static final double SHARE = 0.5;
@@ -36,16 +49,21 @@ final class PeerMeasurements {
   private final int port;
   private final DeviceOptions device;
   private final boolean quick;
+  private final int mtu;
   private final Report report;
   private final Consumer<String> progress;
-  private final long deadline;
+  private final long start = System.nanoTime();
+  private final long limit;
+  private long deadline;
   private int failures;
+  private boolean isGone;
 
   PeerMeasurements(
       String host,
       int port,
       DeviceOptions device,
       boolean quick,
+      Duration limit,
       Report report,
       Consumer<String> progress) {
     this.host = host;
@@ -54,7 +72,11 @@ final class PeerMeasurements {
     this.quick = quick;
     this.report = report;
     this.progress = progress;
-    deadline = System.nanoTime() + Duration.ofSeconds(quick ? 60 : 400).toNanos();
+    this.limit = limit.toNanos();
+    deadline = start + this.limit;
+    try (Context context = device.device().open()) {
+      mtu = context.port(device.port()).attributes().activeMtu().bytes();
+    }
   }
 
   /** The time of one measurement. */
@@ -75,24 +97,221 @@ final class PeerMeasurements {
     var _ =
         retried(
             () -> {
-              PerfTcpEnd.end(host, port, TIMEOUT);
+              try (Peer peer = Peer.connect(host, port, TIMEOUT)) {
+                PeerKind.END.send(peer);
+              }
               return true;
             });
   }
 
   private void measure() throws IOException, InterruptedException {
+    deadline = start + (long) (SHARE_OF_RC * limit);
     Map<Operation, Map<Integer, Double>> estimates = new LinkedHashMap<>();
     for (Operation operation : Operation.values()) {
       estimates.put(operation, latencies(operation, false));
     }
-    var _ = latencies(Operation.SEND, true);
     for (Operation operation : Operation.values()) {
       bandwidths(operation, 1, estimates.get(operation));
     }
+    fixedRates(estimates);
+    var _ = latencies(Operation.SEND, true);
     for (int queuePairs : quick ? new int[] {4} : new int[] {2, 4}) {
       bandwidths(Operation.WRITE, queuePairs, estimates.get(Operation.WRITE));
     }
-    fixedRates(estimates);
+    deadline = start + limit;
+    depths(estimates.get(Operation.WRITE));
+    beginTransport();
+    byCm();
+    beginTransport();
+    datagrams();
+    for (PeerKind kind : List.of(PeerKind.RDMA_SOCKET, PeerKind.TCP_SOCKET)) {
+      beginTransport();
+      streams(kind);
+    }
+    beginTransport();
+    perftest();
+  }
+
+  /** Tries a transport although another one has failed, if the server still answers. */
+  private void beginTransport() {
+    if (!isGone) {
+      failures = 0;
+    }
+  }
+
+  /** Measures writes with fewer outstanding operations. */
+  private void depths(Map<Integer, Double> medians) throws IOException, InterruptedException {
+    for (int depth : quick ? new int[] {1, 16} : new int[] {1, 4, 16, 64}) {
+      for (int size : quick ? new int[] {LARGE} : new int[] {SMALL, LARGE}) {
+        int n = number(medians.getOrDefault(size, (double) budgetNanos()), 1);
+        PerfPlan plan = plan(size, 1, true, false).withDepth(depth);
+        bandwidth(RC, new PerfTask(Operation.WRITE, size, Link.BATCH, n, plan), this::visit);
+      }
+    }
+  }
+
+  private void byCm() throws IOException, InterruptedException {
+    for (Operation operation : Operation.values()) {
+      int size = operation == Operation.ATOMIC ? Long.BYTES : SMALL;
+      var _ = latency(CM, operation, size, false, this::visitByCm);
+    }
+    for (Operation operation : List.of(Operation.SEND, Operation.WRITE)) {
+      PerfPlan plan = plan(LARGE, 1, true, false);
+      int n = 2 * Link.DEPTH;
+      bandwidth(CM, new PerfTask(operation, LARGE, Link.BATCH, n, plan), this::visitByCm);
+    }
+  }
+
+  private PerfEnd visitByCm(PerfTask task) throws IOException, InterruptedException {
+    try (Peer peer = connect(PeerKind.CM)) {
+      InetSocketAddress server = address(ImpossibleException.requireYes(peer));
+      InetAddress local = RdmaAddress.of(device, peer);
+      return PerfCmEnd.visit(new InetSocketAddress(local, 0), server, task, TIMEOUT);
+    }
+  }
+
+  private static InetSocketAddress address(String text) {
+    String[] parts = text.split(" ", -1);
+    return new InetSocketAddress(InetAddress.ofLiteral(parts[0]), Integer.parseInt(parts[1]));
+  }
+
+  private void datagrams() throws IOException, InterruptedException {
+    int largest = mtu;
+    for (int size :
+        plan(1, 1, false, false).withFactor(quick ? QUICK_FACTOR : FACTOR).sizes(largest)) {
+      PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES, plan(size, 1, false, false));
+      Map<String, Object> row = row("UD", "latency", probe, "");
+      attempt(
+          row,
+          () -> {
+            int n = iterations(2 * datagrams(probe, Datagrams::latency).getMean());
+            PerfTask task = new PerfTask(Operation.SEND, size, n / 2, n, probe.plan());
+            fill(row, datagrams(task, Datagrams::latency));
+          });
+    }
+    PerfTask task =
+        new PerfTask(
+            Operation.SEND, largest, Link.DEPTH, 16 * Link.DEPTH, plan(largest, 1, true, false));
+    Map<String, Object> row = row("UD", "bandwidth", task, "");
+    attempt(
+        row,
+        () -> {
+          Datagrams.Rate rate = datagrams(task, Datagrams::bandwidth);
+          row.put("count", rate.sent());
+          row.put("received", rate.received());
+          fillRate(row, rate.perSecond());
+        });
+  }
+
+  /** A measurement of datagrams. */
+  private interface OfDatagrams<T> {
+    T of(Datagrams end) throws IOException;
+  }
+
+  private <T> T datagrams(PerfTask task, OfDatagrams<T> measurement)
+      throws IOException, InterruptedException {
+    try (Peer peer = connect(PeerKind.UD)) {
+      peer.send(task.bytes());
+      try (Datagrams end = new Datagrams(peer, task, device)) {
+        return measurement.of(end);
+      }
+    }
+  }
+
+  /** Measures byte streams, over RDMA or TCP. */
+  private void streams(PeerKind kind) throws IOException, InterruptedException {
+    String transport = kind == PeerKind.RDMA_SOCKET ? "RDMA socket" : "TCP socket";
+    double[] nanos = {Double.NaN};
+    for (int size : quick ? List.of(SMALL) : List.of(SMALL, LARGE)) {
+      PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES, plan(size, 1, false, false));
+      Map<String, Object> row = streamRow(transport, "latency", probe);
+      attempt(
+          row,
+          () -> {
+            nanos[0] = stream(kind, probe, StreamEnd::latency).getMean();
+            int n = iterations(2 * nanos[0]);
+            PerfTask task = new PerfTask(Operation.SEND, size, n / 2, n, probe.plan());
+            fill(row, stream(kind, task, StreamEnd::latency));
+          });
+    }
+    PerfTask task =
+        new PerfTask(Operation.SEND, LARGE, 0, 4 * Link.DEPTH, plan(LARGE, 1, true, false));
+    Map<String, Object> row = streamRow(transport, "bandwidth", task);
+    attempt(
+        row,
+        () -> {
+          row.put("count", task.total());
+          fillRate(row, stream(kind, task, StreamEnd::bandwidth));
+        });
+  }
+
+  private static Map<String, Object> streamRow(String transport, String measured, PerfTask task) {
+    Map<String, Object> row = row(transport, measured, task, "");
+    row.put("operation", "stream");
+    row.put("waits_by", "blocking");
+    row.put("depth", 1);
+    return row;
+  }
+
+  private <T> T stream(PeerKind kind, PerfTask task, StreamEnd.Call<T> call)
+      throws IOException, InterruptedException {
+    try (Peer peer = connect(kind)) {
+      peer.send(task.bytes());
+      InetSocketAddress server = address(ImpossibleException.requireYes(peer));
+      SelectorProvider provider =
+          kind == PeerKind.RDMA_SOCKET
+              ? RdmaSelectorProvider.provider()
+              : SelectorProvider.provider();
+      return StreamEnd.visit(
+          provider, RdmaAddress.of(device, peer), server, task, task.patience(TIMEOUT), call);
+    }
+  }
+
+  /** Measures with perftest and with this library in turns; adds a row of medians for each. */
+  private void perftest() throws IOException, InterruptedException {
+    int rounds = quick ? 2 : 5;
+    for (Perftest test : Perftest.values()) {
+      boolean isLatency = test.isLatency();
+      int n = isLatency ? 1000 : 2 * Link.DEPTH;
+      PerfPlan plan =
+          isLatency ? single(test.operation(), test.size(), false) : plan(LARGE, 1, true, false);
+      PerfTask task =
+          new PerfTask(test.operation(), test.size(), isLatency ? n : Link.BATCH, n, plan);
+      Map<String, Object> java = row(RC, isLatency ? "latency" : "bandwidth", task, "");
+      Map<String, Object> c = row(RC, isLatency ? "latency" : "bandwidth", task, "");
+      c.put("program", "perftest");
+      double[][] values = new double[2][rounds];
+      attempt(
+          c,
+          () -> {
+            Perftest.require(device);
+            for (int round = 0; round < rounds; round++) {
+              try (Peer peer = connect(PeerKind.PERFTEST)) {
+                values[0][round] =
+                    test.measure(peer, device, host, port + PeerServer.PERFTEST_PORT, n);
+              }
+              values[1][round] =
+                  isLatency
+                      ? median(rally(visit(task))) / 1000
+                      : stream(visit(task)).mebibytesPerSecond();
+            }
+            inTurns(c, values[0], n, isLatency);
+            inTurns(java, values[1], n, isLatency);
+            report.addOfPeer(java);
+          });
+    }
+  }
+
+  private static void inTurns(Map<String, Object> row, double[] values, int n, boolean isLatency) {
+    double[] sorted = values.clone();
+    Arrays.sort(sorted);
+    row.put("count", n);
+    row.put("rounds", Arrays.stream(values).boxed().toList());
+    if (isLatency) {
+      row.put("p50_ns", Math.round(1000 * sorted[sorted.length / 2]));
+    } else {
+      row.put("mib_per_second", sorted[sorted.length / 2]);
+    }
   }
 
   private List<Integer> sizes(Operation operation) {
@@ -102,7 +321,7 @@ final class PeerMeasurements {
   }
 
   private static PerfPlan plan(int size, int queuePairs, boolean stream, boolean events) {
-    return new PerfPlan(size, 2, queuePairs, false, stream, events, false);
+    return new PerfPlan(size, 2, queuePairs, false, stream, events, false, Link.DEPTH);
   }
 
   /** Returns the plan of a latency, of which that of write is measured by polled memory. */
@@ -111,14 +330,18 @@ final class PeerMeasurements {
     return operation == Operation.WRITE && !events ? plan.byPolledMemory() : plan;
   }
 
-  private static Map<String, Object> row(String measured, PerfTask task, String rate) {
+  private static Map<String, Object> row(
+      String transport, String measured, PerfTask task, String rate) {
     Map<String, Object> row = new LinkedHashMap<>();
+    row.put("transport", transport);
+    row.put("program", "Verbena");
     row.put("measured", measured);
     row.put("operation", task.operation().toString());
     row.put("size", task.size());
     row.put("waits_by", task.plan().events() ? "events" : "polling");
     row.put("rate", rate);
     row.put("queue_pairs", task.plan().queuePairs());
+    row.put("depth", task.plan().stream() ? task.plan().depth() : 1);
     row.put("result", "measured");
     return row;
   }
@@ -136,17 +359,23 @@ final class PeerMeasurements {
   /** Measures one size; returns the median in nanoseconds, or an empty result if it failed. */
   OptionalDouble latency(Operation operation, int size, boolean events)
       throws IOException, InterruptedException {
+    return latency(RC, operation, size, events, this::visit);
+  }
+
+  private OptionalDouble latency(
+      String transport, Operation operation, int size, boolean events, Visit visit)
+      throws IOException, InterruptedException {
     PerfPlan plan = single(operation, size, events);
     PerfTask probe = new PerfTask(operation, size, PROBES, PROBES, plan);
-    Map<String, Object> row = row("latency", probe, "");
+    Map<String, Object> row = row(transport, "latency", probe, "");
     double[] measured = {Double.NaN};
     attempt(
         row,
         () -> {
-          double estimate = rally(probe, Pace.unlimited()).getMean();
+          double estimate = rally(visit.to(probe)).getMean();
           int n = iterations(estimate * (operation == Operation.SEND ? 2 : 1));
           PerfTask task = new PerfTask(operation, size, n / 2, n, plan);
-          Histogram times = rally(task, Pace.unlimited());
+          Histogram times = rally(visit.to(task));
           fill(row, times);
           measured[0] = median(times);
         });
@@ -174,21 +403,39 @@ final class PeerMeasurements {
   private void bandwidths(Operation operation, int queuePairs, Map<Integer, Double> medians)
       throws IOException, InterruptedException {
     for (int size : sizes(operation)) {
-      int batch = PerfTransfer.BATCH;
-      // Of operations one after the other: more are outstanding, so that it is an upper limit.
-      double estimate = medians.getOrDefault(size, (double) budgetNanos());
-      int n = Math.ceilDiv(iterations(estimate) / queuePairs, batch) * batch;
-      PerfTask task = new PerfTask(operation, size, batch, n, plan(size, queuePairs, true, false));
-      Map<String, Object> row = row("bandwidth", task, "");
-      attempt(
-          row,
-          () -> {
-            PerfRate rate = stream(task);
-            row.put("count", rate.count());
-            row.put("mib_per_second", rate.mebibytesPerSecond());
-            row.put("messages_per_second", rate.messagesPerSecond());
-          });
+      int n = number(medians.getOrDefault(size, (double) budgetNanos()), queuePairs);
+      PerfPlan plan = plan(size, queuePairs, true, false);
+      bandwidth(RC, new PerfTask(operation, size, Link.BATCH, n, plan), this::visit);
     }
+  }
+
+  /**
+   * Returns the number of operations on each queue pair.
+   *
+   * @param nanos the time of operations one after the other: more are outstanding, so that it is an
+   *     upper limit
+   */
+  private int number(double nanos, int queuePairs) {
+    int batch = Link.BATCH;
+    return Math.ceilDiv(iterations(nanos) / queuePairs, batch) * batch;
+  }
+
+  private void bandwidth(String transport, PerfTask task, Visit visit)
+      throws IOException, InterruptedException {
+    Map<String, Object> row = row(transport, "bandwidth", task, "");
+    attempt(
+        row,
+        () -> {
+          PerfRate rate = stream(visit.to(task));
+          row.put("count", rate.count());
+          fillRate(row, rate.messagesPerSecond());
+        });
+  }
+
+  private static void fillRate(Map<String, Object> row, double messagesPerSecond) {
+    int size = (Integer) row.get("size");
+    row.put("mib_per_second", messagesPerSecond * size / (1 << 20));
+    row.put("messages_per_second", messagesPerSecond);
   }
 
   /** Measures small operations that begin at half the rate at which they follow each other. */
@@ -203,12 +450,12 @@ final class PeerMeasurements {
       double perSecond = SHARE * 1e9 / (nanos * (operation == Operation.SEND ? 2 : 1));
       int n = iterations(1e9 / perSecond);
       PerfTask task = new PerfTask(operation, size, n / 2, n, single(operation, size, false));
-      Map<String, Object> row = row("latency", task, Math.round(perSecond) + "/s");
+      Map<String, Object> row = row(RC, "latency", task, Math.round(perSecond) + "/s");
       attempt(
           row,
           () -> {
             Pace pace = Pace.perSecond(perSecond);
-            fill(row, rally(task, pace));
+            fill(row, rally(visit(task), pace));
             if (pace.isMissed()) {
               row.put("result", "measured; the rate was not reached");
             }
@@ -230,34 +477,63 @@ final class PeerMeasurements {
       report.addOfPeer(row);
       return;
     }
-    progress.accept(row.get("measured") + " of " + row.get("operation") + ", " + row.get("size"));
+    progress.accept(
+        "%s, %s: %s of %s, %s"
+            .formatted(
+                row.get("transport"),
+                row.get("program"),
+                row.get("measured"),
+                row.get("operation"),
+                row.get("size")));
     try {
       measurement.run();
       failures = 0;
+    } catch (ImpossibleException e) {
+      row.put("result", "not measured: " + e.getMessage());
     } catch (IOException | RdmaException | IllegalStateException e) {
       failures++;
+      isGone = e instanceof ConnectException;
       row.put("result", "failed: " + e.getMessage());
       report.problem(
-          "peer", row.get("operation") + " of " + row.get("size") + " bytes: " + e.getMessage());
+          "peer",
+          "%s, %s of %s bytes: %s"
+              .formatted(
+                  row.get("transport"), row.get("operation"), row.get("size"), e.getMessage()));
     }
     report.addOfPeer(row);
   }
 
-  private Histogram rally(PerfTask task, Pace pace) throws IOException, InterruptedException {
-    try (PerfEnd end = visit(task)) {
-      return new PerfRally(end).measure(pace, _ -> {}).get(task.size());
+  /** Connects an end for a task. */
+  private interface Visit {
+    PerfEnd to(PerfTask task) throws IOException, InterruptedException;
+  }
+
+  private static Histogram rally(PerfEnd end) throws IOException, InterruptedException {
+    return rally(end, Pace.unlimited());
+  }
+
+  private static Histogram rally(PerfEnd connected, Pace pace)
+      throws IOException, InterruptedException {
+    try (PerfEnd end = connected) {
+      return new PerfRally(end).measure(pace, _ -> {}).get(end.task().size());
     }
   }
 
-  private PerfRate stream(PerfTask task) throws IOException, InterruptedException {
-    try (PerfEnd end = visit(task)) {
+  private static PerfRate stream(PerfEnd connected) throws IOException, InterruptedException {
+    try (PerfEnd end = connected) {
       return new PerfStream(end).measure(_ -> {}).getFirst();
     }
   }
 
-  /** Connects; the server listens again a moment after the measurement before. */
   private PerfEnd visit(PerfTask task) throws IOException, InterruptedException {
-    return retried(() -> PerfTcpEnd.visit(host, port, task, device, TIMEOUT));
+    return PerfTcpEnd.visit(connect(PeerKind.RC), task, device, TIMEOUT);
+  }
+
+  /** Connects over TCP; the server listens again a moment after the measurement before. */
+  private Peer connect(PeerKind kind) throws IOException, InterruptedException {
+    Peer peer = retried(() -> Peer.connect(host, port, TIMEOUT));
+    kind.send(peer);
+    return peer;
   }
 
   /** Connects. */
@@ -275,34 +551,6 @@ final class PeerMeasurements {
           throw e;
         }
         Thread.sleep(10);
-      }
-    }
-  }
-
-  /** Serves measurements until a client ends them. */
-  static void serve(int port, DeviceOptions device, Consumer<String> told)
-      throws IOException, InterruptedException {
-    List<String> failed = new ArrayList<>();
-    while (true) {
-      try {
-        var next = PerfTcpEnd.next(port, device, TIMEOUT);
-        if (next.isEmpty()) {
-          return;
-        }
-        try (PerfEnd end = next.get()) {
-          if (end.task().plan().stream()) {
-            new PerfStream(end).serve();
-          } else {
-            new PerfRally(end).serve();
-          }
-        }
-        failed.clear();
-      } catch (IOException | RdmaException | IllegalStateException | IllegalArgumentException e) {
-        failed.add("" + e.getMessage());
-        told.accept("a measurement failed: " + e.getMessage());
-        if (failed.size() > 2 * MAX_FAILURES) {
-          throw new IOException("several measurements in a row failed: " + failed.getLast(), e);
-        }
       }
     }
   }

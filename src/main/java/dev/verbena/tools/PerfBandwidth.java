@@ -50,7 +50,7 @@ final class PerfBandwidth implements Callable<Integer> {
         new PerfStream(end).serve();
       }
     } else {
-      measure(options.task(SIZE, PerfTransfer.BATCH, queuePairs, bidirectional));
+      measure(options.task(SIZE, Link.BATCH, queuePairs, bidirectional));
     }
     return 0;
   }

@@ -28,21 +28,24 @@ final class PerfCmEnd extends PerfEnd {
   static PerfEnd serve(InetSocketAddress local, Duration timeout) throws InterruptedException {
     try (Listener listener = Listener.open(local)) {
       BothEnds.serverIsReady();
-      Endpoint client = listener.take();
-      try {
-        byte[] request = client.request().orElseThrow().privateData();
-        return connected(
-            new PerfCmEnd(client, PerfTask.of(request), timeout),
-            end -> {
-              end.knows(
-                  RemoteMemory.fromBytes(
-                      Arrays.copyOfRange(request, PerfTask.SIZE, request.length)));
-              client.accept(ConnectionParameters.DEFAULT, end.description(), timeout);
-            });
-      } catch (Throwable t) {
-        client.close();
-        throw t;
-      }
+      return accept(listener.take(), timeout);
+    }
+  }
+
+  /** Accepts a client, whose request has the task. */
+  static PerfEnd accept(Endpoint client, Duration timeout) throws InterruptedException {
+    try {
+      byte[] request = client.request().orElseThrow().privateData();
+      return connected(
+          new PerfCmEnd(client, PerfTask.of(request), timeout),
+          end -> {
+            end.knows(
+                RemoteMemory.fromBytes(Arrays.copyOfRange(request, PerfTask.SIZE, request.length)));
+            client.accept(ConnectionParameters.DEFAULT, end.description(), timeout);
+          });
+    } catch (Throwable t) {
+      client.close();
+      throw t;
     }
   }
 

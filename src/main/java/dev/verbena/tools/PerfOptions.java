@@ -232,7 +232,8 @@ final class PerfOptions {
             bidirectional,
             batch > 1,
             events,
-            false);
+            false,
+            Link.DEPTH);
     return new PerfTask(
         operation,
         largest,

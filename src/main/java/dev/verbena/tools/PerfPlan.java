@@ -15,6 +15,7 @@ import java.util.List;
  * @param stream whether many operations are outstanding, for bandwidth; otherwise one, for latency
  * @param events whether completions are awaited by completion events; otherwise by polling
  * @param polled whether each end writes, and polls its memory for what the other one has written
+ * @param depth the number of outstanding operations of a queue pair, for bandwidth
  */
 record PerfPlan(
     int smallest,
@@ -23,7 +24,8 @@ record PerfPlan(
     boolean bidirectional,
     boolean stream,
     boolean events,
-    boolean polled) {
+    boolean polled,
+    int depth) {
   /** The size in bytes. */
   static final int SIZE = 2 * Integer.BYTES;
 
@@ -36,6 +38,12 @@ record PerfPlan(
   private static final int POLLED = 8;
 
   PerfPlan {
+    boolean isWhole = depth <= Link.BATCH || depth % Link.BATCH == 0;
+    if (depth < 1 || depth > Link.DEPTH || !isWhole) {
+      throw new IllegalArgumentException(
+          "the number of outstanding operations must be 1 to %d, or a multiple of %d up to %d: %d"
+              .formatted(Link.BATCH, Link.BATCH, Link.DEPTH, depth));
+    }
     if (smallest < 1 || factor < 2 || factor > Byte.MAX_VALUE) {
       throw new IllegalArgumentException(
           "sizes from %d by factors of %d: the smallest size must be positive, the factor 2 to %d"
@@ -49,16 +57,26 @@ record PerfPlan(
 
   /** Returns a plan of one size, one queue pair and one direction, by polling. */
   static PerfPlan single(int size) {
-    return new PerfPlan(Math.max(size, 1), 2, 1, false, false, false, false);
+    return new PerfPlan(Math.max(size, 1), 2, 1, false, false, false, false, Link.DEPTH);
   }
 
   /** Returns a plan in which each end polls its memory. */
   PerfPlan byPolledMemory() {
-    return new PerfPlan(smallest, factor, queuePairs, bidirectional, stream, events, true);
+    return new PerfPlan(smallest, factor, queuePairs, bidirectional, stream, events, true, depth);
   }
 
   PerfPlan withFactor(int other) {
-    return new PerfPlan(smallest, other, queuePairs, bidirectional, stream, events, polled);
+    return new PerfPlan(smallest, other, queuePairs, bidirectional, stream, events, polled, depth);
+  }
+
+  /** Returns this plan with another number of outstanding operations. */
+  PerfPlan withDepth(int other) {
+    return new PerfPlan(smallest, factor, queuePairs, bidirectional, stream, events, polled, other);
+  }
+
+  /** Returns the number of requests of one post. */
+  int batch() {
+    return Math.min(depth, Link.BATCH);
   }
 
   /** Returns the sizes up to the largest. */
@@ -81,7 +99,7 @@ record PerfPlan(
                     | (stream ? STREAM : 0)
                     | (events ? EVENTS : 0)
                     | (polled ? POLLED : 0)))
-        .put((byte) 0);
+        .put((byte) depth);
   }
 
   static PerfPlan get(ByteBuffer buffer) {
@@ -89,7 +107,7 @@ record PerfPlan(
     int factor = buffer.get();
     int queuePairs = buffer.get();
     int flags = buffer.get();
-    var _ = buffer.get();
+    int depth = Byte.toUnsignedInt(buffer.get());
     return new PerfPlan(
         smallest,
         factor,
@@ -97,6 +115,7 @@ record PerfPlan(
         (flags & BIDIRECTIONAL) != 0,
         (flags & STREAM) != 0,
         (flags & EVENTS) != 0,
-        (flags & POLLED) != 0);
+        (flags & POLLED) != 0,
+        depth);
   }
 }

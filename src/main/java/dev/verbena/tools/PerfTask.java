@@ -2,7 +2,6 @@ package dev.verbena.tools;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
@@ -99,7 +98,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   }
 
   private long bytesOfBatch() {
-    return (long) PerfTransfer.BATCH * size;
+    return (long) Link.BATCH * size;
   }
 
   byte[] bytes() {
@@ -111,16 +110,6 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
             .putInt(iterations);
     plan.put(buffer);
     return buffer.array();
-  }
-
-  /** Returns what a client sends in place of a task if it has no more. */
-  static byte[] end() {
-    return new byte[SIZE];
-  }
-
-  /** Returns whether these bytes are {@link #end}. */
-  static boolean isEnd(byte[] bytes) {
-    return Arrays.equals(bytes, end());
   }
 
   /** Parses the result of {@link #bytes}; further bytes are ignored. */

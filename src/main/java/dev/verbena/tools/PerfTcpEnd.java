@@ -9,7 +9,6 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 
 /** An end whose queue pair is connected by exchanging addresses over TCP. */
 final class PerfTcpEnd extends PerfEnd {
@@ -33,48 +32,32 @@ final class PerfTcpEnd extends PerfEnd {
   }
 
   static PerfEnd serve(int port, DeviceOptions options, Duration timeout) throws IOException {
-    return next(port, options, timeout)
-        .orElseThrow(() -> new IOException("the client measures nothing"));
+    options.checkedDevice();
+    return serve(Peer.accept(port, timeout), options, timeout);
   }
 
-  /** Waits for a client; returns an empty result if it has nothing to measure. */
-  static Optional<PerfEnd> next(int port, DeviceOptions options, Duration timeout)
-      throws IOException {
-    Device device = options.checkedDevice();
-    Peer peer = Peer.accept(port, timeout);
-    byte[] task;
-    try {
-      task = peer.receive(PerfTask.SIZE, "what to measure");
-    } catch (IOException e) {
-      peer.close();
-      throw e;
-    }
-    if (PerfTask.isEnd(task)) {
-      peer.close();
-      return Optional.empty();
-    }
-    return Optional.of(with(peer, () -> PerfTask.of(task), device, options, timeout));
-  }
-
-  /** Tells a server that there is nothing more to measure. */
-  static void end(String host, int port, Duration timeout) throws IOException {
-    try (Peer peer = Peer.connect(host, port, timeout)) {
-      peer.send(PerfTask.end());
-    }
+  /** Serves a client that is connected, and sends the task. */
+  static PerfEnd serve(Peer peer, DeviceOptions options, Duration timeout) throws IOException {
+    return with(
+        peer, () -> PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure")), options, timeout);
   }
 
   static PerfEnd visit(
       String host, int port, PerfTask task, DeviceOptions options, Duration timeout)
       throws IOException {
-    Device device = options.checkedDevice();
-    Peer peer = Peer.connect(host, port, timeout);
+    options.checkedDevice();
+    return visit(Peer.connect(host, port, timeout), task, options, timeout);
+  }
+
+  /** Sends the task to a server that is connected. */
+  static PerfEnd visit(Peer peer, PerfTask task, DeviceOptions options, Duration timeout)
+      throws IOException {
     return with(
         peer,
         () -> {
           peer.send(task.bytes());
           return task;
         },
-        device,
         options,
         timeout);
   }
@@ -85,10 +68,9 @@ final class PerfTcpEnd extends PerfEnd {
   }
 
   private static PerfEnd with(
-      Peer peer, Agreement agreement, Device device, DeviceOptions options, Duration timeout)
-      throws IOException {
+      Peer peer, Agreement agreement, DeviceOptions options, Duration timeout) throws IOException {
     try {
-      return new PerfTcpEnd(peer, agreement.reach(), device, options, timeout);
+      return new PerfTcpEnd(peer, agreement.reach(), options.device(), options, timeout);
     } catch (IOException | RuntimeException e) {
       peer.close();
       throw e;

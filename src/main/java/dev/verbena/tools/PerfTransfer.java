@@ -14,17 +14,16 @@ import java.util.stream.IntStream;
  * has completed, and receive requests for those that the peer's messages have consumed.
  */
 final class PerfTransfer {
-  /** The number of requests of one post, of which the last is signaled. */
-  static final int BATCH = 16;
-
-  /** The number of outstanding batches of a queue pair. */
-  private static final int WINDOW = Link.DEPTH / BATCH;
-
   /** The identifier of the completion of a read of the peer's state. */
   private static final int READ = -1;
 
   private final PerfEnd end;
   private final int queuePairs;
+  private final int batch;
+
+  /** The number of outstanding batches of a queue pair. */
+  private final int window;
+
   private final int[] outstanding;
   private final int[] consumed;
   private final List<ReceiveList> receives;
@@ -35,11 +34,13 @@ final class PerfTransfer {
   PerfTransfer(PerfEnd end) {
     this.end = end;
     queuePairs = end.task().plan().queuePairs();
+    batch = end.task().plan().batch();
+    window = end.task().plan().depth() / batch;
     outstanding = new int[queuePairs];
     consumed = new int[queuePairs];
     receives =
         end.task().operation() == Operation.SEND
-            ? IntStream.range(0, queuePairs).mapToObj(i -> end.receives(BATCH, i)).toList()
+            ? IntStream.range(0, queuePairs).mapToObj(i -> end.receives(Link.BATCH, i)).toList()
             : List.of();
   }
 
@@ -51,19 +52,19 @@ final class PerfTransfer {
   /** Posts requests on each queue pair, of which all have completed when this method returns. */
   void send(int size, int iterations, IntConsumer completed) throws InterruptedException {
     List<SendList> batches =
-        IntStream.range(0, queuePairs).mapToObj(i -> end.requests(BATCH, size, i)).toList();
+        IntStream.range(0, queuePairs).mapToObj(i -> end.requests(batch, size, i)).toList();
     int[] posted = new int[queuePairs];
     long before = sent;
     int wanted = operations(iterations);
     while (sent - before < wanted) {
       for (int i = 0; i < queuePairs; i++) {
-        while (posted[i] < iterations && outstanding[i] < WINDOW) {
+        while (posted[i] < iterations && outstanding[i] < window) {
           end.link().post(batches.get(i), i);
-          posted[i] += BATCH;
+          posted[i] += batch;
           outstanding[i]++;
         }
       }
-      poll(BATCH);
+      poll(Link.BATCH);
       completed.accept((int) (sent - before));
     }
   }
@@ -76,7 +77,7 @@ final class PerfTransfer {
   void receive(int sizes) throws InterruptedException {
     long wanted = (long) sizes * operations(end.task().total());
     while (received < wanted) {
-      poll((int) Math.min(BATCH, wanted - received));
+      poll((int) Math.min(Link.BATCH, wanted - received));
       end.completed(received);
     }
   }
@@ -89,7 +90,7 @@ final class PerfTransfer {
       hasRead = false;
       end.link().post(read);
       while (!hasRead) {
-        poll(BATCH);
+        poll(Link.BATCH);
       }
       if (System.nanoTime() - start > end.task().patience(end.timeout()).toNanos()) {
         throw new IllegalStateException(
@@ -112,7 +113,7 @@ final class PerfTransfer {
         hasRead = true;
       } else {
         outstanding[id]--;
-        sent += BATCH;
+        sent += batch;
       }
     }
   }
@@ -120,7 +121,7 @@ final class PerfTransfer {
   private void consume(int connection) {
     received++;
     consumed[connection]++;
-    if (consumed[connection] == BATCH) {
+    if (consumed[connection] == Link.BATCH) {
       consumed[connection] = 0;
       end.link().post(receives.get(connection), connection);
     }

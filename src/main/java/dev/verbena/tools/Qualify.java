@@ -48,7 +48,17 @@ final class Qualify implements Callable<Integer> {
   private static final Duration STEP = Duration.ofSeconds(60);
 
   private static final Duration CONFORMANCE = Duration.ofMinutes(5);
-  private static final Duration PEER = Duration.ofMinutes(8);
+  private static final Duration DATA_PATH = Duration.ofSeconds(100);
+  private static final Duration PEER = Duration.ofSeconds(400);
+  private static final Duration QUICK_PEER = Duration.ofSeconds(75);
+
+  /** The time of a last measurement, which begins before its step must end. */
+  private static final Duration MARGIN = Duration.ofSeconds(15);
+
+  /** The time of the whole examination. */
+  private static final Duration WHOLE = Duration.ofMinutes(10);
+
+  private static final Duration QUICK_WHOLE = Duration.ofMinutes(2);
 
   @Spec private CommandSpec spec;
 
@@ -83,6 +93,7 @@ final class Qualify implements Callable<Integer> {
       description = "Check a report.json, and do nothing else.")
   private @Nullable Path verified;
 
+  private final long start = System.nanoTime();
   private boolean isStuck;
 
   @Override
@@ -101,7 +112,8 @@ final class Qualify implements Callable<Integer> {
           BothEnds.arguments(spec, "-d", BothEnds.CLIENT_DEVICE, "--peer", BothEnds.TCP_HOST));
     }
     if (serves) {
-      PeerMeasurements.serve(port, options, spec.commandLine().getErr()::println);
+      new PeerServer(port, options, PeerMeasurements.TIMEOUT)
+          .run(spec.commandLine().getErr()::println);
       return 0;
     }
     return examine(options.device());
@@ -143,18 +155,19 @@ final class Qualify implements Callable<Integer> {
     step(report, "doctor", STEP, () -> report.put("doctor", doctor(device, machine)));
     step(report, "conformance", CONFORMANCE, () -> conformance(device, report));
     int samples = quick ? QUICK_SAMPLES : SAMPLES;
-    step(
-        report,
-        "data path",
-        STEP,
-        () -> report.put("data_path", new DataPath(samples).run(device)));
+    step(report, "data path", DATA_PATH, () -> dataPath(device, samples, report));
     if (peer != null) {
       String host = peer;
       step(
           report,
           "peer",
           PEER,
-          () -> new PeerMeasurements(host, port, options, quick, report, this::progress).run());
+          () -> {
+            Duration limit = least(quick ? QUICK_PEER : PEER, left()).minus(MARGIN);
+            new PeerMeasurements(host, port, options, quick, limit, report, this::progress).run();
+          });
+    } else {
+      report.notRun("peer", "no --peer was given");
     }
     report.end();
     out.println("Done: " + report.findings() + " findings. Read " + folder.resolve("report.md"));
@@ -192,6 +205,25 @@ final class Qualify implements Callable<Integer> {
             });
   }
 
+  private void dataPath(Device device, int samples, Report report) throws Exception {
+    if (!device.sysfsPath().isEmpty()) {
+      DataPathChild.run(device, options, samples, report);
+      return;
+    }
+    report.put("data_path", new DataPath(device, samples).inJava());
+    report.notRun("data path in C", "C programs cannot use a software device");
+    report.notRun("direct data path", "a software device has none");
+  }
+
+  /** Returns the time that is left of the whole. */
+  private Duration left() {
+    return (quick ? QUICK_WHOLE : WHOLE).minusNanos(System.nanoTime() - start);
+  }
+
+  private static Duration least(Duration one, Duration other) {
+    return one.compareTo(other) < 0 ? one : other;
+  }
+
   private void progress(String text) {
     spec.commandLine().getErr().println("  " + text);
   }
@@ -205,11 +237,16 @@ final class Qualify implements Callable<Integer> {
    * Runs a step in a thread of its own, for a limited time. Its failure is part of the report, and
    * the next step begins; after a step that does not end, no other one begins.
    */
-  private void step(Report report, String name, Duration limit, Step step)
+  private void step(Report report, String name, Duration most, Step step)
       throws IOException, InterruptedException {
     report.begin(name);
+    Duration limit = least(most, left());
     if (isStuck) {
       report.problem(name, "not run, since an earlier step did not end");
+      return;
+    }
+    if (limit.isNegative()) {
+      report.problem(name, "not run, since no time was left");
       return;
     }
     spec.commandLine().getErr().println(name + " ...");

@@ -47,8 +47,10 @@ final class ShadowExchange {
    * @param rounds the number of rounds on each path
    * @param provider the median through the provider library
    * @param direct the median on the direct data path
+   * @param provider99 the 99th percentile through the provider library
+   * @param direct99 the 99th percentile on the direct data path
    */
-  record Result(int rounds, long provider, long direct) {}
+  record Result(int rounds, long provider, long direct, long provider99, long direct99) {}
 
   /**
    * Runs rounds on both paths.
@@ -71,12 +73,11 @@ final class ShadowExchange {
         requireEqual(provider, direct, "round " + round + " with seed " + seed);
       }
     }
-    return new Result(rounds, median(nanos[0]), median(nanos[1]));
-  }
-
-  private static long median(long[] values) {
-    Arrays.sort(values);
-    return values[values.length / 2];
+    Arrays.sort(nanos[0]);
+    Arrays.sort(nanos[1]);
+    int last = rounds * 99 / 100;
+    return new Result(
+        rounds, nanos[0][rounds / 2], nanos[1][rounds / 2], nanos[0][last], nanos[1][last]);
   }
 
   private static void requireEqual(Path provider, Path direct, String where) {

@@ -196,7 +196,8 @@ class PerfProgramTest {
   void taskHasTwentyFourBytes() {
     PerfTask task = new PerfTask(Operation.READ, 4096, 10, 20);
     PerfTask sweep =
-        new PerfTask(Operation.SEND, 1000, 0, 1, new PerfPlan(2, 8, 64, true, true, true, false));
+        new PerfTask(
+            Operation.SEND, 1000, 0, 1, new PerfPlan(2, 8, 64, true, true, true, false, 32));
     byte[] padded = Arrays.copyOf(task.bytes(), 56);
     assertAll(
         () -> assertEquals(24, task.bytes().length),

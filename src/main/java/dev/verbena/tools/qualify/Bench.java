@@ -47,10 +47,22 @@ final class Bench implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
 
   Bench(Device device) {
+    this(device, false);
+  }
+
+  /** Returns a bench whose queue pairs are on the direct data path. */
+  static Bench direct(Device device) {
+    return new Bench(device, true);
+  }
+
+  private Bench(Device device, boolean isDirect) {
     context = device.open();
     try {
       domain = context.allocateProtectionDomain();
-      completions = context.createCompletionQueue(64);
+      completions =
+          isDirect
+              ? context.completionQueue(64).direct().create()
+              : context.createCompletionQueue(64);
       peerCompletions = context.createCompletionQueue(64);
       memory =
           domain.registerMemory(

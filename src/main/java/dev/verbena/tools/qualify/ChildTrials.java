@@ -40,21 +40,23 @@ public final class ChildTrials {
 
   /** Returns the trials of a device of this host, in JVMs like this one. */
   public static ChildTrials of(String device, Duration limit) {
+    return new ChildTrials(command(TrialMain.class, device), limit);
+  }
+
+  /** Returns the command of a program of this library in a JVM like this one. */
+  public static List<String> command(Class<?> main, String... arguments) {
     try {
       Path library =
           Path.of(ChildTrials.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-      return new ChildTrials(
-          List.of(
-              Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-              "-XX:+UseSerialGC",
-              "-XX:-CreateCoredumpOnCrash",
-              "-XX:ErrorFile=" + File.separator + "dev" + File.separator + "null",
-              "--enable-native-access=ALL-UNNAMED",
-              "-cp",
-              library.toString(),
-              TrialMain.class.getName(),
-              device),
-          limit);
+      List<String> command = new ArrayList<>();
+      command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+      command.add("-XX:+UseSerialGC");
+      command.add("-XX:-CreateCoredumpOnCrash");
+      command.add("-XX:ErrorFile=" + File.separator + "dev" + File.separator + "null");
+      command.add("--enable-native-access=ALL-UNNAMED");
+      command.addAll(List.of("-cp", library.toString(), main.getName()));
+      command.addAll(List.of(arguments));
+      return command;
     } catch (URISyntaxException e) {
       throw new IllegalStateException("the location of this program is no path", e);
     }
@@ -117,7 +119,7 @@ public final class ChildTrials {
   }
 
   /** Returns the lines of a child as they come; an empty one is its end. */
-  private static LinkedBlockingQueue<String> linesOf(Process child) {
+  public static LinkedBlockingQueue<String> linesOf(Process child) {
     LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();
     Thread.ofVirtual()
         .start(

@@ -1,99 +1,135 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.tools.qualify.Bench.Pair;
-import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.SendList;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.LongSupplier;
+import java.util.function.Consumer;
 
 /**
- * Times of posts and polls on a device, in Java: RDMA writes of 8 bytes within the device, of which
- * the last of each post is signaled.
+ * Times of posts and polls on a device: RDMA writes of 8 bytes within the device, of which the last
+ * of each post is signaled. Languages are measured in turns.
  */
 public final class DataPath {
-  private static final int BATCH = 16;
-  private static final int POLLS = 64;
+  private static final int[] BATCHES = {1, 16};
+  private static final int ROUNDS = 5;
 
+  /** Within which the JVM compiles a loop. */
+  private static final long WARM_UP_NANOS = 1_500_000_000;
+
+  private final Device device;
   private final int samples;
 
   /**
    * Creates the measurement.
    *
-   * @param samples the number of samples of each row; as many before are not counted
+   * @param samples the number of samples of each row, after a warm-up of fixed duration
    */
-  public DataPath(int samples) {
+  public DataPath(Device device, int samples) {
+    this.device = device;
     this.samples = samples;
   }
 
-  /** Measures; returns a row for each operation, with the median and the 99th percentile. */
-  public List<Map<String, Object>> run(Device device) throws Exception {
+  /** Measures in Java alone; returns a row for each operation. */
+  public List<Map<String, Object>> inJava() throws Exception {
+    try (Bench bench = new Bench(device)) {
+      return rows(List.of(new Loops.InJava(bench, bench.pair(QueuePairType.RC), "Java")));
+    }
+  }
+
+  /**
+   * Measures in Java and in C.
+   *
+   * @param obstacle is given the reason if there is no C
+   */
+  public List<Map<String, Object>> inJavaAndC(Consumer<String> obstacle) throws Exception {
     try (Bench bench = new Bench(device)) {
       Pair pair = bench.pair(QueuePairType.RC);
-      List<Map<String, Object>> rows = new ArrayList<>();
-      Completions none = new Completions(BATCH);
-      rows.add(
-          row(
-              "empty poll",
-              () -> {
-                long start = System.nanoTime();
-                for (int i = 0; i < POLLS; i++) {
-                  var _ = bench.completions.poll(none);
-                }
-                return (System.nanoTime() - start) / POLLS;
-              }));
-      for (int batch : new int[] {1, BATCH}) {
-        SendList list = writes(bench, batch);
-        long[] times = new long[2 * samples];
-        long[] rounds = new long[2 * samples];
-        for (int i = 0; i < times.length; i++) {
-          long start = System.nanoTime();
-          bench.post(pair.queuePair(), list);
-          long posted = System.nanoTime();
-          var _ = bench.success(bench.completions);
-          times[i] = posted - start;
-          rounds[i] = System.nanoTime() - start;
-        }
-        rows.add(row("post, batch " + batch, times));
-        rows.add(row("post until the completion, batch " + batch, rounds));
+      List<Loops> languages = new ArrayList<>();
+      languages.add(new Loops.InJava(bench, pair, "Java"));
+      try {
+        languages.add(new LoopsInC(bench, pair));
+      } catch (IOException e) {
+        obstacle.accept(e.getMessage());
       }
-      return rows;
+      return rows(languages);
     }
   }
 
-  private static SendList writes(Bench bench, int batch) {
-    SendList list = new SendList(batch, 1);
-    for (int i = 0; i < batch; i++) {
-      list.write(i)
-          .local(bench.memory, 0, Long.BYTES)
-          .remote(bench.memory.start() + Bench.HALF, bench.memory.rkey());
+  /** Measures the direct data path. */
+  public List<Map<String, Object>> direct() throws Exception {
+    try (Bench bench = Bench.direct(device)) {
+      Pair pair = bench.pair(QueuePairType.RC);
+      Bench.require(pair.queuePair().isDirect(), "the queue pair is not direct");
+      return rows(List.of(new Loops.InJava(bench, pair, "Java, direct")));
     }
-    list.signaled(batch - 1);
-    return list;
   }
 
-  private Map<String, Object> row(String name, LongSupplier sample) {
-    long[] times = new long[2 * samples];
-    for (int i = 0; i < times.length; i++) {
-      times[i] = sample.getAsLong();
+  private List<Map<String, Object>> rows(List<Loops> languages) throws Exception {
+    List<Map<String, Object>> rows = new ArrayList<>();
+    rows.addAll(
+        inTurns(
+            List.of("empty poll"),
+            languages,
+            (loops, times) -> {
+              loops.emptyPolls(times[0]);
+            }));
+    for (int batch : BATCHES) {
+      rows.addAll(
+          inTurns(
+              List.of("post, batch " + batch, "post until the completion, batch " + batch),
+              languages,
+              (loops, times) -> loops.posts(batch, times[0], times[1])));
     }
-    return row(name, times);
+    return rows;
   }
 
-  private static Map<String, Object> row(String name, long[] times) {
-    long[] counted = Arrays.copyOfRange(times, times.length / 2, times.length);
-    Arrays.sort(counted);
+  /** A loop, which fills an array for each row. */
+  private interface Loop {
+    void run(Loops loops, long[][] times) throws Exception;
+  }
+
+  private List<Map<String, Object>> inTurns(List<String> names, List<Loops> languages, Loop loop)
+      throws Exception {
+    int part = Math.ceilDiv(samples, ROUNDS);
+    long[][][] all = new long[languages.size()][names.size()][ROUNDS * part];
+    for (Loops loops : languages) {
+      long start = System.nanoTime();
+      do {
+        loop.run(loops, new long[names.size()][part]); // Not counted.
+      } while (System.nanoTime() - start < WARM_UP_NANOS);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+      for (int language = 0; language < languages.size(); language++) {
+        long[][] times = new long[names.size()][part];
+        loop.run(languages.get(language), times);
+        for (int row = 0; row < names.size(); row++) {
+          System.arraycopy(times[row], 0, all[language][row], round * part, part);
+        }
+      }
+    }
+    List<Map<String, Object>> rows = new ArrayList<>();
+    for (int row = 0; row < names.size(); row++) {
+      for (int language = 0; language < languages.size(); language++) {
+        rows.add(row(names.get(row), languages.get(language).language(), all[language][row]));
+      }
+    }
+    return rows;
+  }
+
+  private static Map<String, Object> row(String name, String language, long[] times) {
+    Arrays.sort(times);
     Map<String, Object> row = new LinkedHashMap<>();
     row.put("row", name);
-    row.put("language", "Java");
-    row.put("samples", counted.length);
-    row.put("p50_ns", counted[counted.length / 2]);
-    row.put("p99_ns", counted[counted.length * 99 / 100]);
+    row.put("language", language);
+    row.put("samples", times.length);
+    row.put("p50_ns", times[times.length / 2]);
+    row.put("p99_ns", times[times.length * 99 / 100]);
     return row;
   }
 }

@@ -10,6 +10,9 @@ import java.util.Map;
 
 /** The pages of a report for people: Markdown with charts, and a text to paste into an issue. */
 final class Pages {
+  /** The depth of the bandwidths of a chart. */
+  private static final int MOST_OUTSTANDING = 128;
+
   private final Map<String, Object> report;
   private final StringBuilder page = new StringBuilder();
 
@@ -53,6 +56,12 @@ final class Pages {
     } else {
       row("none");
     }
+    section("Not run", "part: reason");
+    if (report.get("not_run") instanceof List<?> parts && !parts.isEmpty()) {
+      parts.forEach(part -> row(part));
+    } else {
+      row("none");
+    }
     section("Inventory", "what", "value");
     map(report.get("inventory")).forEach((name, value) -> inventory(name, value));
     section("Doctor", "topic", "verdict", "finding");
@@ -91,6 +100,8 @@ final class Pages {
   private void peer() {
     section(
         "With a peer, latency in microseconds",
+        "transport",
+        "program",
         "operation",
         "bytes",
         "waits by",
@@ -102,6 +113,8 @@ final class Pages {
     for (Map<String, Object> row : rows(report, "peer")) {
       if (row.get("measured").equals("latency")) {
         row(
+            row.get("transport"),
+            row.get("program"),
             row.get("operation"),
             row.get("size"),
             row.get("waits_by"),
@@ -114,20 +127,28 @@ final class Pages {
     }
     section(
         "With a peer, bandwidth",
+        "transport",
+        "program",
         "operation",
         "bytes",
         "queue pairs",
+        "depth",
         "MiB/s",
         "messages/s",
+        "received",
         "result");
     for (Map<String, Object> row : rows(report, "peer")) {
       if (row.get("measured").equals("bandwidth")) {
         row(
+            row.get("transport"),
+            row.get("program"),
             row.get("operation"),
             row.get("size"),
             row.get("queue_pairs"),
+            row.get("depth"),
             number(row.get("mib_per_second")),
             number(row.get("messages_per_second")),
+            row.containsKey("received") ? row.get("received") + " of " + row.get("count") : "",
             row.get("result"));
       }
     }
@@ -212,6 +233,15 @@ final class Pages {
         .toString();
   }
 
+  /** Whether a row is one of RC in Java with as many outstanding requests as possible. */
+  static boolean isSweep(Map<String, Object> row) {
+    return row.get("transport").equals("RC")
+        && row.get("program").equals("Verbena")
+        && !row.containsKey("rounds")
+        && (row.get("measured").equals("latency")
+            || ((Number) row.get("depth")).intValue() == MOST_OUTSTANDING);
+  }
+
   private void charts(Map<String, String> files) {
     chart(files, "latency", "latency.svg", "Median latency", "p50_ns", "us", 1000);
     chart(
@@ -238,7 +268,8 @@ final class Pages {
           row.get("measured").equals(measured)
               && "polling".equals(row.get("waits_by"))
               && "".equals(row.get("rate"))
-              && ((Number) row.get("queue_pairs")).intValue() == 1;
+              && ((Number) row.get("queue_pairs")).intValue() == 1
+              && isSweep(row);
       if (plain && row.get(value) instanceof Number number) {
         points
             .computeIfAbsent((String) row.get("operation"), _ -> new ArrayList<>())

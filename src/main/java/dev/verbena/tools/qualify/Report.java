@@ -19,7 +19,7 @@ import java.util.Map;
  */
 public final class Report {
   /** The version of the format, which reports/schema.json describes. */
-  public static final int VERSION = 1;
+  public static final int VERSION = 2;
 
   private static final long PAUSE_NANOS = 500_000_000;
 
@@ -27,6 +27,7 @@ public final class Report {
   private final List<Map<String, Object>> conformance = new ArrayList<>();
   private final List<Object> peer = new ArrayList<>();
   private final List<String> problems = new ArrayList<>();
+  private final List<String> notRun = new ArrayList<>();
   private final Path folder;
   private final Redaction redaction;
   private long written;
@@ -51,6 +52,7 @@ public final class Report {
     tree.put("complete", false);
     tree.put("running", "start");
     tree.put("problems", problems);
+    tree.put("not_run", notRun);
     tree.put("inventory", Map.of());
     tree.put("doctor", Map.of());
     tree.put("conformance", conformance);
@@ -84,6 +86,14 @@ public final class Report {
   /** Adds what has gone wrong in a step. */
   public synchronized void problem(String step, String text) {
     problems.add(redaction.text(step + ": " + text));
+  }
+
+  /** Adds why a part was not run. */
+  public synchronized void notRun(String part, String reason) {
+    String line = redaction.text(part + ": " + reason);
+    if (!notRun.contains(line)) {
+      notRun.add(line);
+    }
   }
 
   /** Notes that all steps have ended, and writes the report. */

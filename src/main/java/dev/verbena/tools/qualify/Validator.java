@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Checks a report: its format, the types of its parts, and that it has no address and no path. The
@@ -22,6 +23,7 @@ public final class Validator {
           Map.entry("complete", Boolean.class),
           Map.entry("running", String.class),
           Map.entry("problems", List.class),
+          Map.entry("not_run", List.class),
           Map.entry("inventory", Map.class),
           Map.entry("doctor", Map.class),
           Map.entry("conformance", List.class),
@@ -33,7 +35,29 @@ public final class Validator {
           "conformance", Set.of("capability", "announced", "verdict", "detail", "finding"),
           "data_path", Set.of("row", "language", "samples", "p50_ns", "p99_ns"),
           "peer",
-              Set.of("measured", "operation", "size", "waits_by", "rate", "queue_pairs", "result"));
+              Set.of(
+                  "transport",
+                  "program",
+                  "measured",
+                  "operation",
+                  "size",
+                  "waits_by",
+                  "rate",
+                  "queue_pairs",
+                  "depth",
+                  "result"));
+
+  /** What a complete report has rows of, or says why not: the language of the data path. */
+  private static final Map<String, String> LANGUAGES =
+      Map.of(
+          "Java", "data path in Java",
+          "C", "data path in C",
+          "Java, direct", "direct data path");
+
+  private static final Set<String> TRANSPORTS =
+      Set.of("RC", "UD", "RC by RDMA CM", "RDMA socket", "TCP socket");
+
+  private static final Set<String> PROGRAMS = Set.of("Verbena", "perftest");
 
   private static final Set<String> VERDICTS =
       Set.of("works", "unsupported", "fails", "crashed", "hung", "not tried");
@@ -79,7 +103,47 @@ public final class Validator {
       }
     }
     ROWS.forEach((name, columns) -> rows(name, columns, report.get(name)));
+    if (Boolean.TRUE.equals(report.get("complete"))) {
+      requireAll("data path", "data_path", "language", LANGUAGES, report);
+      requireAll("peer", "peer", "transport", named(TRANSPORTS), report);
+      requireAll("peer", "peer", "program", named(PROGRAMS), report);
+    }
     privacy("", report);
+  }
+
+  private static Map<String, String> named(Set<String> values) {
+    return values.stream().collect(Collectors.toMap(value -> value, value -> value));
+  }
+
+  /**
+   * Requires a row for each of some values, or a reason why the step or the part has not run, or a
+   * problem of the step.
+   */
+  private void requireAll(
+      String step, String part, String column, Map<String, String> wanted, Map<?, ?> report) {
+    if (!(report.get(part) instanceof List<?> rows)
+        || !(report.get("not_run") instanceof List<?> notRun)
+        || !(report.get("problems") instanceof List<?> problems)) {
+      return; // Reported.
+    }
+    wanted.forEach(
+        (value, name) -> {
+          boolean isThere =
+              rows.stream()
+                  .anyMatch(item -> item instanceof Map<?, ?> row && value.equals(row.get(column)));
+          boolean isExplained =
+              notRun.stream()
+                      .anyMatch(
+                          reason ->
+                              ("" + reason).startsWith(name + ": ")
+                                  || ("" + reason).startsWith(step + ": "))
+                  || ((rows.isEmpty() || part.equals("data_path"))
+                      && problems.stream()
+                          .anyMatch(problem -> ("" + problem).startsWith(step + ": ")));
+          if (!isThere && !isExplained) {
+            errors.add(part + " has no row of " + value + ", and not_run no reason");
+          }
+        });
   }
 
   private void rows(String name, Set<String> columns, Object value) {

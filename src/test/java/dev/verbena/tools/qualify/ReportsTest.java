@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.GeneratedFile;
+import dev.verbena.tools.output.Json;
 import dev.verbena.tools.output.JsonText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +24,8 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The reports in the folder reports, and their table in docs/hardware.md. */
 @Tag("host")
@@ -74,11 +79,38 @@ class ReportsTest {
     Map<String, Object> schema = Pages.map(JsonText.parse(text(FOLDER.resolve("schema.json"))));
     assertEquals(
         Pages.map(schema.get("properties")).keySet(), Set.copyOf((List<?>) schema.get("required")));
-    List<String> errors = Validator.errors("{\"format\": \"verbena-report\", \"version\": 1}");
+    List<String> errors = Validator.errors("{\"format\": \"verbena-report\", \"version\": 2}");
     for (String part : Pages.map(schema.get("properties")).keySet()) {
       boolean isChecked = errors.stream().anyMatch(error -> error.startsWith(part + " is missing"));
       assertTrue(isChecked || part.equals("format") || part.equals("version"), part);
     }
+  }
+
+  /** A complete report has a row of each of these, or says why not. */
+  @ParameterizedTest
+  @CsvSource({
+    "emulated-nic-mlx5, data_path, language, Java",
+    "emulated-nic-mlx5, data_path, language, C",
+    "emulated-nic-mlx5, data_path, language, 'Java, direct'",
+    "software-device-in-process, peer, transport, RC",
+    "software-device-in-process, peer, transport, UD",
+    "software-device-in-process, peer, transport, RC by RDMA CM",
+    "software-device-in-process, peer, transport, RDMA socket",
+    "software-device-in-process, peer, transport, TCP socket",
+    "software-device-in-process, peer, program, perftest"
+  })
+  void missingPartNeedsAReason(String folder, String part, String column, String value) {
+    Map<String, Object> report = report(FOLDER.resolve(folder));
+    List<Map<String, Object>> rest = new ArrayList<>(Pages.rows(report, part));
+    assertTrue(rest.removeIf(row -> value.equals(row.get(column))), "there are such rows");
+    report.put(part, rest);
+    String expected = part + " has no row of " + value + ", and not_run no reason";
+    List<String> errors = Validator.errors(Json.of(report));
+    assertTrue(errors.contains(expected), "" + errors);
+    List<Object> reasons = new ArrayList<>((List<?>) report.get("not_run"));
+    reasons.add(part.replace('_', ' ') + ": the reason");
+    report.put("not_run", reasons);
+    assertEquals(List.of(), Validator.errors(Json.of(report)));
   }
 
   @Test
@@ -87,8 +119,8 @@ class ReportsTest {
     StringBuilder table = new StringBuilder();
     table.append(
         "| report | device | driver, firmware | kernel, rdma-core | works | findings | problems |"
-            + " send, us | write, MiB/s |\n");
-    table.append("|---|---|---|---|---:|---:|---:|---:|---:|\n");
+            + " send, us | write, MiB/s | post, Java : C | send, Java : perftest |\n");
+    table.append("|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
     for (Path folder : reports()) {
       table.append(row(folder, report(folder)));
     }
@@ -104,7 +136,7 @@ class ReportsTest {
   private static String row(Path folder, Map<String, Object> report) {
     Map<String, Object> inventory = Pages.map(report.get("inventory"));
     List<Map<String, Object>> trials = Pages.rows(report, "conformance");
-    return "| [%s](../reports/%s/report.md) | %s | %s, %s | %s, %s | %d of %d | %d | %d | %s | %s |%n"
+    return "| [%s](../reports/%s/report.md) | %s | %s, %s | %s, %s | %d of %d | %d | %d | %s | %s | %s | %s |%n"
         .formatted(
             folder.getFileName(),
             folder.getFileName(),
@@ -118,7 +150,34 @@ class ReportsTest {
             trials.stream().filter(row -> Boolean.TRUE.equals(row.get("finding"))).count(),
             ((List<?>) report.get("problems")).size(),
             figure(report, "latency", "send", 1, "p50_ns", 1000),
-            figure(report, "bandwidth", "write", 65536, "mib_per_second", 1));
+            figure(report, "bandwidth", "write", 65536, "mib_per_second", 1),
+            ratio(
+                Pages.rows(report, "data_path").stream()
+                    .filter(data -> "post, batch 1".equals(data.get("row")))
+                    .toList(),
+                "language",
+                "Java",
+                "C"),
+            ratio(
+                Pages.rows(report, "peer").stream()
+                    .filter(data -> data.containsKey("rounds"))
+                    .filter(data -> "send".equals(data.get("operation")))
+                    .toList(),
+                "program",
+                "Verbena",
+                "perftest"));
+  }
+
+  /** Returns the ratio of the medians of two rows; empty if one is missing. */
+  private static String ratio(
+      List<Map<String, Object>> rows, String column, String one, String other) {
+    Map<Object, Double> medians = new HashMap<>();
+    for (Map<String, Object> row : rows) {
+      medians.put(row.get(column), ((Number) row.get("p50_ns")).doubleValue());
+    }
+    return medians.containsKey(one) && medians.containsKey(other)
+        ? "%.2f".formatted(medians.get(one) / medians.get(other))
+        : "";
   }
 
   /** A figure of polling with one queue pair, one operation after the other. */
@@ -135,6 +194,7 @@ class ReportsTest {
         .filter(row -> ((Number) row.get("size")).intValue() == size)
         .filter(row -> "polling".equals(row.get("waits_by")) && "".equals(row.get("rate")))
         .filter(row -> ((Number) row.get("queue_pairs")).intValue() == 1)
+        .filter(Pages::isSweep)
         .filter(row -> row.get(name) instanceof Number)
         .map(row -> "%.1f".formatted(((Number) row.get(name)).doubleValue() / divisor))
         .findFirst()
