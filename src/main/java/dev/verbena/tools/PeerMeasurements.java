@@ -105,11 +105,12 @@ final class PeerMeasurements {
   }
 
   private void measure() throws IOException, InterruptedException {
-    deadline = start + (long) (SHARE_OF_RC * limit);
+    deadline = start + (long) (SHARE_OF_RC / 2 * limit);
     Map<Operation, Map<Integer, Double>> estimates = new LinkedHashMap<>();
     for (Operation operation : Operation.values()) {
       estimates.put(operation, latencies(operation, false));
     }
+    deadline = start + (long) (SHARE_OF_RC * limit);
     for (Operation operation : Operation.values()) {
       bandwidths(operation, 1, estimates.get(operation));
     }
@@ -285,18 +286,20 @@ final class PeerMeasurements {
           c,
           () -> {
             Perftest.require(device);
-            for (int round = 0; round < rounds; round++) {
+            int done = 0;
+            while (done < rounds && (done == 0 || System.nanoTime() < deadline)) {
               try (Peer peer = connect(PeerKind.PERFTEST)) {
-                values[0][round] =
+                values[0][done] =
                     test.measure(peer, device, host, port + PeerServer.PERFTEST_PORT, n);
               }
-              values[1][round] =
+              values[1][done] =
                   isLatency
                       ? median(rally(visit(task))) / 1000
                       : stream(visit(task)).mebibytesPerSecond();
+              done++;
             }
-            inTurns(c, values[0], n, isLatency);
-            inTurns(java, values[1], n, isLatency);
+            inTurns(c, Arrays.copyOf(values[0], done), n, isLatency);
+            inTurns(java, Arrays.copyOf(values[1], done), n, isLatency);
             report.addOfPeer(java);
           });
     }

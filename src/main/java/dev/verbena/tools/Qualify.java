@@ -50,10 +50,10 @@ final class Qualify implements Callable<Integer> {
   private static final Duration CONFORMANCE = Duration.ofMinutes(5);
   private static final Duration DATA_PATH = Duration.ofSeconds(100);
   private static final Duration PEER = Duration.ofSeconds(400);
-  private static final Duration QUICK_PEER = Duration.ofSeconds(75);
+  private static final Duration QUICK_PEER = Duration.ofSeconds(90);
 
   /** The time of a last measurement, which begins before its step must end. */
-  private static final Duration MARGIN = Duration.ofSeconds(15);
+  private static final Duration MARGIN = Duration.ofSeconds(30);
 
   /** The time of the whole examination. */
   private static final Duration WHOLE = Duration.ofMinutes(10);

@@ -11,6 +11,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -19,6 +20,7 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
@@ -172,12 +174,29 @@ class ReportsTest {
   private static String ratio(
       List<Map<String, Object>> rows, String column, String one, String other) {
     Map<Object, Double> medians = new HashMap<>();
+    Map<Object, List<?>> rounds = new HashMap<>();
     for (Map<String, Object> row : rows) {
       medians.put(row.get(column), ((Number) row.get("p50_ns")).doubleValue());
+      rounds.put(row.get(column), (List<?>) row.getOrDefault("rounds", List.of()));
     }
     return medians.containsKey(one) && medians.containsKey(other)
         ? "%.2f".formatted(medians.get(one) / medians.get(other))
+            + range(rounds.get(one), rounds.get(other))
         : "";
+  }
+
+  /**
+   * Returns the smallest and the largest ratio of a round, which show how far to trust a median.
+   */
+  private static String range(List<?> one, List<?> other) {
+    DoubleSummaryStatistics ratios =
+        IntStream.range(0, Math.min(one.size(), other.size()))
+            .mapToDouble(
+                i -> ((Number) one.get(i)).doubleValue() / ((Number) other.get(i)).doubleValue())
+            .summaryStatistics();
+    return ratios.getCount() == 0
+        ? ""
+        : " (%.2f to %.2f)".formatted(ratios.getMin(), ratios.getMax());
   }
 
   /** A figure of polling with one queue pair, one operation after the other. */
