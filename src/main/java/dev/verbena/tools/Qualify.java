@@ -242,11 +242,11 @@ final class Qualify implements Callable<Integer> {
     report.begin(name);
     Duration limit = least(most, left());
     if (isStuck) {
-      report.problem(name, "not run, since an earlier step did not end");
+      report.problem(name, Report.NOT_RUN + "an earlier step did not end");
       return;
     }
     if (limit.isNegative()) {
-      report.problem(name, "not run, since no time was left");
+      report.problem(name, Report.NOT_RUN + "no time was left");
       return;
     }
     spec.commandLine().getErr().println(name + " ...");
@@ -262,7 +262,7 @@ final class Qualify implements Callable<Integer> {
     } catch (TimeoutException e) {
       thread.interrupt();
       isStuck = true;
-      report.problem(name, "not ended within " + limit.toSeconds() + " s");
+      report.problem(name, Report.NOT_ENDED + limit.toSeconds() + " s");
     } catch (ExecutionException e) {
       report.problem(name, describe(e.getCause()));
     }

@@ -21,6 +21,12 @@ public final class Report {
   /** The version of the format, which reports/schema.json describes. */
   public static final int VERSION = 2;
 
+  /** How the problem of a step begins that has reached its limit. */
+  public static final String NOT_ENDED = "not ended within ";
+
+  /** How the problem of a step begins that had no time, or whose device hangs. */
+  public static final String NOT_RUN = "not run, since ";
+
   private static final long PAUSE_NANOS = 500_000_000;
 
   private final Map<String, Object> tree = new LinkedHashMap<>();

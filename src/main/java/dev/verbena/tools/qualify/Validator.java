@@ -137,13 +137,19 @@ public final class Validator {
                           reason ->
                               ("" + reason).startsWith(name + ": ")
                                   || ("" + reason).startsWith(step + ": "))
-                  || ((rows.isEmpty() || part.equals("data_path"))
-                      && problems.stream()
-                          .anyMatch(problem -> ("" + problem).startsWith(step + ": ")));
+                  || problems.stream().anyMatch(problem -> explains(step, "" + problem, rows));
           if (!isThere && !isExplained) {
             errors.add(part + " has no row of " + value + ", and not_run no reason");
           }
         });
+  }
+
+  /** Whether a problem is that of a step as a whole: that of a single measurement has a row. */
+  private static boolean explains(String step, String problem, List<?> rows) {
+    boolean isOfAll = rows.isEmpty() || step.equals("data path");
+    return (isOfAll && problem.startsWith(step + ": "))
+        || problem.startsWith(step + ": " + Report.NOT_ENDED)
+        || problem.startsWith(step + ": " + Report.NOT_RUN);
   }
 
   private void rows(String name, Set<String> columns, Object value) {

@@ -115,6 +115,24 @@ class ReportsTest {
     assertEquals(List.of(), Validator.errors(Json.of(report)));
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "peer: not ended within 400 s, true",
+    "'peer: not run, since no time was left', true",
+    "'peer: UD, send of 64 bytes: no completion within 10 s', false",
+    "doctor: not ended within 60 s, false"
+  })
+  void onlyAProblemOfTheWholeStepExplainsWhatIsMissing(String problem, boolean explains) {
+    Map<String, Object> report = report(FOLDER.resolve("software-device-in-process"));
+    List<Map<String, Object>> rest = new ArrayList<>(Pages.rows(report, "peer"));
+    rest.removeIf(row -> "UD".equals(row.get("transport")));
+    report.put("peer", rest);
+    report.put("problems", List.of(problem));
+    assertEquals(
+        explains ? List.of() : List.of("peer has no row of UD, and not_run no reason"),
+        Validator.errors(Json.of(report)));
+  }
+
   @Test
   @Tag(GeneratedFile.TAG)
   void thePageShowsTheReports() throws IOException {
