@@ -310,10 +310,11 @@ final class PeerMeasurements {
     Arrays.sort(sorted);
     row.put("count", n);
     row.put("rounds", Arrays.stream(values).boxed().toList());
+    double median = (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
     if (isLatency) {
-      row.put("p50_ns", Math.round(1000 * sorted[sorted.length / 2]));
+      row.put("p50_ns", Math.round(1000 * median));
     } else {
-      row.put("mib_per_second", sorted[sorted.length / 2]);
+      row.put("mib_per_second", median);
     }
   }
 
