@@ -84,14 +84,21 @@ class AgreementTest {
     FutureTask<Void> server =
         new FutureTask<>(
             () -> {
-              PeerMeasurements.serve(port, device("soft1"), _ -> {});
+              new PeerServer(port, device("soft1"), PeerMeasurements.TIMEOUT).run(_ -> {});
               return null;
             });
     FutureTask<Void> client =
         new FutureTask<>(
             () -> {
               var peer =
-                  new PeerMeasurements("127.0.0.1", port, device("soft0"), true, report, _ -> {});
+                  new PeerMeasurements(
+                      "127.0.0.1",
+                      port,
+                      device("soft0"),
+                      true,
+                      Duration.ofMinutes(10),
+                      report,
+                      _ -> {});
               for (Operation operation : List.of(Operation.SEND, Operation.READ)) {
                 var _ = peer.latency(operation, SIZE, false);
               }
