@@ -56,7 +56,7 @@ class NamespacesTest {
           servers.says(PeerMain.turn(peer, family.right().address()));
           List<String> command = peer.client(family.left(), family.right());
           try (Program client = family.left().start(command)) {
-            assertTrue(client.endsWell().contains(peer.proof()), client::text);
+            assertTrue(client.endsWellBeside(servers).contains(peer.proof()), client::text);
           }
         }
       }
@@ -71,7 +71,7 @@ class NamespacesTest {
         for (Peer peer : PeerMain.PEERS) {
           clients.says(PeerMain.turn(peer, family.right().address()));
           try (Program server = family.right().start(peer.server(family.right()))) {
-            assertTrue(server.endsWell().contains(peer.proof()), server::text);
+            assertTrue(server.endsWellBeside(clients).contains(peer.proof()), server::text);
           }
         }
       }

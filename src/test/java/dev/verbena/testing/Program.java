@@ -106,6 +106,20 @@ public record Program(String name, Process process, Path output) implements Auto
     return text();
   }
 
+  /**
+   * Waits until the program has ended, with exit status 0, and fails at once if its peer fails: C's
+   * programs then wait for ever. Returns its output.
+   */
+  public String endsWellBeside(Program peer) throws InterruptedException {
+    while (process.isAlive() && (peer.process.isAlive() || peer.process.exitValue() == 0)) {
+      Await.pass(Duration.ofMillis(20), "the program ends");
+    }
+    if (!peer.process.isAlive()) {
+      assertEquals(0, peer.process.exitValue(), () -> peer.name + ": " + peer.text());
+    }
+    return endsWell();
+  }
+
   /** Waits until the program has ended; returns its exit status. */
   public int exitStatus() throws InterruptedException {
     try {
