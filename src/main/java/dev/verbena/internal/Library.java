@@ -16,9 +16,11 @@ import java.util.stream.Stream;
 
 /** A C library, loaded until the JVM ends. */
 final class Library {
-  /** A line of /proc/self/maps with a file of rdma-core: start, end, release. */
-  private static final Pattern MAPPED =
-      Pattern.compile("(\\p{XDigit}+)-(\\p{XDigit}+) .*\\.so\\.1\\.\\d+\\.(\\d+\\.\\d+)");
+  /** A line of /proc/self/maps with a file: start, end, name of the file. */
+  private static final Pattern MAPPED = Pattern.compile("(\\p{XDigit}+)-(\\p{XDigit}+) .*/([^/]+)");
+
+  /** The name of a file of rdma-core with the release. */
+  private static final Pattern RELEASE = Pattern.compile(".*\\.so\\.1\\.\\d+\\.(\\d+\\.\\d+)");
 
   private final String soname;
   private final String path;
@@ -101,25 +103,31 @@ final class Library {
   }
 
   /**
-   * Returns the rdma-core release of this library, according to the name of the mapped file.
+   * Returns the rdma-core release of this library, according to the name of the mapped file: names
+   * of links do not contain it.
    *
    * @return for example {@code 44.0}; empty if the file has another name
    */
   Optional<String> release() {
-    return symbols.find(anchor).flatMap(symbol -> release(symbol.address()));
+    return symbols
+        .find(anchor)
+        .flatMap(symbol -> fileAt(symbol.address()))
+        .map(RELEASE::matcher)
+        .filter(Matcher::matches)
+        .map(m -> m.group(1));
   }
 
-  /** Finds the file that is mapped at the symbol: names of links do not contain the release. */
-  private static Optional<String> release(long symbol) {
+  /** Returns the name of the file that is mapped at an address. */
+  static Optional<String> fileAt(long address) {
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
       return maps.map(MAPPED::matcher)
           .filter(Matcher::matches)
-          .filter(m -> Long.parseUnsignedLong(m.group(1), 16) <= symbol)
-          .filter(m -> Long.parseUnsignedLong(m.group(2), 16) > symbol)
+          .filter(m -> Long.parseUnsignedLong(m.group(1), 16) <= address)
+          .filter(m -> Long.parseUnsignedLong(m.group(2), 16) > address)
           .map(m -> m.group(3))
           .findFirst();
     } catch (IOException | UncheckedIOException e) {
-      return Optional.empty(); // Without /proc the release is unknown.
+      return Optional.empty(); // Without /proc it is unknown.
     }
   }
 

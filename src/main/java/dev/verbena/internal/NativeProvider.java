@@ -1,6 +1,8 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_context;
+import dev.verbena.raw.ibv_context_ops;
 import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
@@ -37,6 +39,13 @@ final class NativeProvider implements Provider {
   @Override
   public Optional<String> release() {
     return release(Verbs.class);
+  }
+
+  /** Finds the library of the function that ibv_poll_cq calls. */
+  @Override
+  public Optional<String> providerLibrary(long context) {
+    long pollCq = ibv_context.ops$offset() + ibv_context_ops.poll_cq$offset();
+    return Library.fileAt(Memory.getLong(context + pollCq));
   }
 
   @Override

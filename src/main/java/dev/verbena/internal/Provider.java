@@ -34,6 +34,11 @@ public interface Provider {
     return Optional.empty();
   }
 
+  /** Returns the name of the file with the verbs of a context's device, if known. */
+  default Optional<String> providerLibrary(long context) {
+    return Optional.empty();
+  }
+
   /** Returns whether a software network opened a context. */
   default boolean owns(long context) {
     return false;

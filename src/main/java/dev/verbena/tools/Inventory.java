@@ -8,8 +8,6 @@ import java.nio.file.Files;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** The device and the host of a report, before addresses and names are removed. */
 final class Inventory {
@@ -23,8 +21,6 @@ final class Inventory {
           "what works on the device, and times",
           "GUIDs, MAC and IP addresses as salted hashes; the salt is not stored",
           "not stored: names of host and user, paths");
-
-  private static final Pattern PROVIDER = Pattern.compile("/lib([a-z0-9_]+-rdmav\\d+\\.so)$");
 
   private final Machine machine;
 
@@ -44,8 +40,7 @@ final class Inventory {
     try (Context context = device.open()) {
       Map<String, Object> attributes = DeviceReport.of(context);
       tree.put("firmware", "" + attributes.get("fw_ver"));
-      // The provider library is mapped now.
-      tree.put("provider", provider());
+      tree.put("provider", context.providerLibrary().orElse("none"));
       tree.put("direct_data_path", context.directObstacle().orElse("possible"));
       tree.put("attributes", attributes);
     }
@@ -82,15 +77,6 @@ final class Inventory {
     } catch (IOException e) {
       return "unknown";
     }
-  }
-
-  private String provider() {
-    return machine.lines("/proc/self/maps").stream()
-        .map(PROVIDER::matcher)
-        .filter(Matcher::find)
-        .map(found -> found.group(1))
-        .findFirst()
-        .orElse("none");
   }
 
   /** Returns the kind of a device, for readers who compare reports. */

@@ -173,6 +173,18 @@ public final class Context extends Resource {
   }
 
   /**
+   * Returns the file name of the provider library: the library that libibverbs has loaded for this
+   * device, for example {@code librxe-rdmav34.so}. A provider that programs can also link with has
+   * the name of that library, for example {@code libmlx5.so.1.24.44.0}.
+   *
+   * @return the name; empty for software devices in Java, and where it cannot be found
+   */
+  public Optional<String> providerLibrary() {
+    requireOpen();
+    return provider.providerLibrary(address());
+  }
+
+  /**
    * Returns the number of completion vectors (interrupts) of the device.
    *
    * @return at least 1

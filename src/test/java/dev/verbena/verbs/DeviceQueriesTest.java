@@ -40,6 +40,21 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  void tellsItsProviderLibraryAmongThoseThatAreLoaded() {
+    String expected =
+        Rig.isSoftware()
+            ? "none"
+            : Rig.environment().equals("the emulated NIC")
+                ? "libmlx5\\.so\\.1\\.\\S+"
+                : "librxe-rdmav\\d+\\.so";
+    Context context = Rig.a().open();
+    String library = context.providerLibrary().orElse("none");
+    assertTrue(library.matches(expected), library);
+    context.close();
+    assertThrows(IllegalStateException.class, context::providerLibrary);
+  }
+
+  @DeviceTest
   void hasTheTextsOfTheLibrary() {
     var verbs = Providers.system().verbs();
     for (NodeType type : NodeType.values()) {
