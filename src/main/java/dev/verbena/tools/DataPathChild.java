@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class DataPathChild {
   private static final String ROW = "row\t";
   private static final String NOT_RUN = "not run\t";
+  private static final String FAILED = "failed\t";
   private static final int COLUMNS = 3;
   private static final Duration LIMIT = Duration.ofSeconds(60);
 
@@ -35,6 +36,17 @@ final class DataPathChild {
   /** Takes the name of a device, its port, the GID index or -1, and the number of samples. */
   public static void main(String[] args) throws Exception {
     PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+    try {
+      measure(out, args);
+    } catch (Exception e) {
+      out.println(FAILED + e.toString().replace('\n', ' '));
+      throw e;
+    }
+    // The provider may have left a thread in C behind.
+    Runtime.getRuntime().halt(0);
+  }
+
+  private static void measure(PrintStream out, String[] args) throws Exception {
     Device device = Device.named(args[0]);
     int samples = Integer.parseInt(args[3]);
     DataPath path = new DataPath(device, samples);
@@ -50,8 +62,6 @@ final class DataPathChild {
       return;
     }
     print(out, path.direct());
-    // The provider may have left a thread in C behind.
-    Runtime.getRuntime().halt(0);
   }
 
   /** Compares the direct data path with the provider library; returns the times of both. */
@@ -94,6 +104,7 @@ final class DataPathChild {
     Process child =
         new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     List<Object> rows = new ArrayList<>();
+    String failure = "";
     try {
       LinkedBlockingQueue<String> lines = ChildTrials.linesOf(child);
       String line = next(lines);
@@ -104,11 +115,14 @@ final class DataPathChild {
           report.put("data_path", rows);
         } else if (line.startsWith(NOT_RUN) && columns.length == COLUMNS) {
           report.notRun(columns[1], columns[2]);
+        } else if (line.startsWith(FAILED)) {
+          failure = ": " + columns[1];
         }
       }
       int status = child.waitFor();
       if (status != 0) {
-        throw new IllegalStateException("the child process ended with exit status " + status);
+        throw new IllegalStateException(
+            "the child process ended with exit status " + status + failure);
       }
     } finally {
       child.destroyForcibly();

@@ -27,11 +27,10 @@ import org.HdrHistogram.Histogram;
 final class PeerMeasurements {
   static final Duration TIMEOUT = Duration.ofSeconds(15);
   private static final Duration CONNECT = Duration.ofSeconds(5);
-  private static final int PROBES = 20;
+  private static final int PROBES = TimedLatency.FEWEST;
   private static final int LARGEST = 1 << 20;
   private static final int FACTOR = 4;
   private static final int QUICK_FACTOR = 16;
-  private static final int MAX_ITERATIONS = 20_000;
   private static final int MAX_FAILURES = 2;
   private static final int SMALL = 64;
   private static final int LARGE = 1 << 16;
@@ -185,9 +184,8 @@ final class PeerMeasurements {
       attempt(
           row,
           () -> {
-            int n = iterations(2 * datagrams(probe, Datagrams::latency).getMean());
-            PerfTask task = new PerfTask(Operation.SEND, size, n / 2, n, probe.plan());
-            fill(row, datagrams(task, Datagrams::latency));
+            TimedLatency latency = new TimedLatency(budgetNanos(), 2);
+            fill(row, latency.measure(probe, task -> datagrams(task, Datagrams::latency)));
           });
     }
     PerfTask task =
@@ -222,17 +220,14 @@ final class PeerMeasurements {
   /** Measures byte streams, over RDMA or TCP. */
   private void streams(PeerKind kind) throws IOException, InterruptedException {
     String transport = kind == PeerKind.RDMA_SOCKET ? "RDMA socket" : "TCP socket";
-    double[] nanos = {Double.NaN};
     for (int size : quick ? List.of(SMALL) : List.of(SMALL, LARGE)) {
       PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES, plan(size, 1, false, false));
       Map<String, Object> row = streamRow(transport, "latency", probe);
       attempt(
           row,
           () -> {
-            nanos[0] = stream(kind, probe, StreamEnd::latency).getMean();
-            int n = iterations(2 * nanos[0]);
-            PerfTask task = new PerfTask(Operation.SEND, size, n / 2, n, probe.plan());
-            fill(row, stream(kind, task, StreamEnd::latency));
+            TimedLatency latency = new TimedLatency(budgetNanos(), 2);
+            fill(row, latency.measure(probe, task -> stream(kind, task, StreamEnd::latency)));
           });
     }
     PerfTask task =
@@ -376,10 +371,9 @@ final class PeerMeasurements {
     attempt(
         row,
         () -> {
-          double estimate = rally(visit.to(probe)).getMean();
-          int n = iterations(estimate * (operation == Operation.SEND ? 2 : 1));
-          PerfTask task = new PerfTask(operation, size, n / 2, n, plan);
-          Histogram times = rally(visit.to(task));
+          TimedLatency latency =
+              new TimedLatency(budgetNanos(), operation == Operation.SEND ? 2 : 1);
+          Histogram times = latency.measure(probe, task -> rally(visit.to(task)));
           fill(row, times);
           measured[0] = median(times);
         });
@@ -387,7 +381,7 @@ final class PeerMeasurements {
   }
 
   private int iterations(double nanos) {
-    return (int) Math.clamp(budgetNanos() / Math.max(nanos, 1), PROBES, MAX_ITERATIONS);
+    return TimedLatency.iterations(budgetNanos(), nanos);
   }
 
   private static double median(Histogram times) {

@@ -2,13 +2,17 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Program;
 import dev.verbena.tools.output.JsonText;
+import dev.verbena.tools.qualify.Redaction;
+import dev.verbena.tools.qualify.Report;
 import dev.verbena.tools.qualify.Validator;
+import dev.verbena.verbs.Device;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -250,6 +254,19 @@ class QualifyTest {
     assertEquals(false, report.get("complete"));
     assertEquals("conformance", report.get("running"));
     assertFalse(rows(report, "conformance").isEmpty());
+  }
+
+  @Test
+  void aFailureOfTheChildProcessIsInTheReport() throws Exception {
+    try (SoftNetwork network = network()) {
+      Device device = network.call(() -> Device.named("soft0")); // Which the child does not have.
+      Report report = new Report(report(), new Redaction(Map.of()), "", "", true);
+      IllegalStateException e =
+          assertThrows(
+              IllegalStateException.class,
+              () -> DataPathChild.run(device, new DeviceOptions(), 10, report));
+      assertTrue(e.getMessage().matches("(?s).*exit status 1: \\S.*"), e.getMessage());
+    }
   }
 
   @Test
