@@ -4,6 +4,7 @@ import dev.verbena.RdmaException;
 import dev.verbena.tools.output.Json;
 import dev.verbena.tools.output.JsonText;
 import dev.verbena.tools.qualify.ChildTrials;
+import dev.verbena.tools.qualify.Crash;
 import dev.verbena.tools.qualify.DataPath;
 import dev.verbena.tools.qualify.Report;
 import dev.verbena.verbs.Context;
@@ -38,7 +39,7 @@ final class DataPathChild {
     PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     try {
       measure(out, args);
-    } catch (Exception e) {
+    } catch (Throwable e) {
       out.println(FAILED + e.toString().replace('\n', ' '));
       throw e;
     }
@@ -105,10 +106,12 @@ final class DataPathChild {
         new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     List<Object> rows = new ArrayList<>();
     String failure = "";
+    Crash crash = new Crash();
     try {
       LinkedBlockingQueue<String> lines = ChildTrials.linesOf(child);
       String line = next(lines);
       for (; !line.isEmpty(); line = next(lines)) {
+        crash.read(line);
         String[] columns = line.split("\t", COLUMNS);
         if (line.startsWith(ROW)) {
           rows.add(JsonText.parse(columns[1]));
@@ -122,7 +125,7 @@ final class DataPathChild {
       int status = child.waitFor();
       if (status != 0) {
         throw new IllegalStateException(
-            "the child process ended with exit status " + status + failure);
+            "the child process ended with exit status " + status + crash.text() + failure);
       }
     } finally {
       child.destroyForcibly();

@@ -28,6 +28,7 @@ final class PeerMeasurements {
   static final Duration TIMEOUT = Duration.ofSeconds(15);
   private static final Duration CONNECT = Duration.ofSeconds(5);
   private static final int PROBES = TimedLatency.FEWEST;
+  private static final int WARM_UP_OPERATIONS = 200;
   private static final int LARGEST = 1 << 20;
   private static final int FACTOR = 4;
   private static final int QUICK_FACTOR = 16;
@@ -105,6 +106,7 @@ final class PeerMeasurements {
 
   private void measure() throws IOException, InterruptedException {
     deadline = start + (long) (SHARE_OF_RC / 2 * limit);
+    warmUp();
     Map<Operation, Map<Integer, Double>> estimates = new LinkedHashMap<>();
     for (Operation operation : Operation.values()) {
       estimates.put(operation, latencies(operation, false));
@@ -130,6 +132,21 @@ final class PeerMeasurements {
     }
     beginTransport();
     perftest();
+  }
+
+  /** Exchanges messages for a while, so that the JVMs of both ends compile their code. */
+  private void warmUp() throws IOException, InterruptedException {
+    PerfPlan plan = single(Operation.SEND, 1, false);
+    PerfTask task = new PerfTask(Operation.SEND, 1, 0, WARM_UP_OPERATIONS, plan);
+    long end = System.nanoTime() + 10 * budgetNanos();
+    var _ =
+        isMeasured(
+            row(RC, "latency", task, ""),
+            () -> {
+              while (System.nanoTime() < end) {
+                var _ = rally(visit(task));
+              }
+            });
   }
 
   /** Tries a transport although another one has failed, if the server still answers. */
@@ -469,11 +486,19 @@ final class PeerMeasurements {
   /** Measures, unless the time is over or the peer is gone; adds the row with its result. */
   private void attempt(Map<String, Object> row, Measurement measurement)
       throws IOException, InterruptedException {
+    if (isMeasured(row, measurement)) {
+      report.addOfPeer(row);
+    }
+  }
+
+  /** Measures; otherwise adds the row with the reason. */
+  private boolean isMeasured(Map<String, Object> row, Measurement measurement)
+      throws IOException, InterruptedException {
     if (failures >= MAX_FAILURES || System.nanoTime() > deadline) {
       row.put(
           "result", failures >= MAX_FAILURES ? "not measured: earlier failures" : "no time left");
       report.addOfPeer(row);
-      return;
+      return false;
     }
     progress.accept(
         "%s, %s: %s of %s, %s"
@@ -486,6 +511,7 @@ final class PeerMeasurements {
     try {
       measurement.run();
       failures = 0;
+      return true;
     } catch (ImpossibleException e) {
       row.put("result", "not measured: " + e.getMessage());
     } catch (IOException | RdmaException | IllegalStateException e) {
@@ -499,6 +525,7 @@ final class PeerMeasurements {
                   row.get("transport"), row.get("operation"), row.get("size"), e.getMessage()));
     }
     report.addOfPeer(row);
+    return false;
   }
 
   /** Connects an end for a task. */

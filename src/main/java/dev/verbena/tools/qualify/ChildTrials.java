@@ -92,6 +92,7 @@ public final class ChildTrials {
     List<String> line = new ArrayList<>(command);
     line.add(Integer.toString(first));
     List<Outcome> outcomes = new ArrayList<>();
+    Crash crash = new Crash();
     Process child = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     try {
       LinkedBlockingQueue<String> lines = linesOf(child);
@@ -107,9 +108,10 @@ public final class ChildTrials {
         if (said.isEmpty()) {
           boolean ended = child.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
           String status = ended ? "exit status " + child.exitValue() : "no exit status";
-          outcomes.add(new Outcome(name, null, Verdict.CRASHED, status));
+          outcomes.add(new Outcome(name, null, Verdict.CRASHED, status + crash.text()));
           return outcomes;
         }
+        crash.read(said);
         TrialMain.parse(name, said).ifPresent(outcomes::add);
       }
       return outcomes;

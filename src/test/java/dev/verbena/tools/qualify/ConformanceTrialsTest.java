@@ -7,6 +7,8 @@ import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.tools.qualify.Outcome.Verdict;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.URISyntaxException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,7 +27,10 @@ class ConformanceTrialsTest {
           if (args[0].equals("hang")) {
             Thread.currentThread().join();
           }
-          Runtime.getRuntime().halt(134);
+          if (args[0].equals("crash")) {
+            MemorySegment.ofAddress(8).reinterpret(1).set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
+          }
+          Runtime.getRuntime().halt(3);
         }
         System.out.println("a library prints something");
         System.out.println(TrialMain.line(new Outcome("name", i == 2, Verdict.WORKS, "d\te")));
@@ -39,6 +44,9 @@ class ConformanceTrialsTest {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("-XX:+UseSerialGC");
+    command.add("-XX:-CreateCoredumpOnCrash");
+    command.add("-XX:ErrorFile=/dev/null");
+    command.add("--enable-native-access=ALL-UNNAMED");
     command.addAll(
         List.of("-cp", root(Child.class) + ":" + root(Outcome.class), Child.class.getName()));
     command.addAll(List.of(arguments));
@@ -57,10 +65,18 @@ class ConformanceTrialsTest {
   void crashIsALineAndTheNextChildGoesOn() throws Exception {
     List<Outcome> outcomes = outcomes("crash", "1");
     assertEquals(new Outcome("a", false, Verdict.WORKS, "d e"), outcomes.get(0));
-    assertEquals(new Outcome("b", null, Verdict.CRASHED, "exit status 134"), outcomes.get(1));
+    assertEquals(Verdict.CRASHED, outcomes.get(1).verdict());
+    String detail = outcomes.get(1).detail();
+    assertTrue(detail.matches("exit status \\d+: SIGSEGV in [VCvjJ] .*"), detail);
     // The child crashes at index 1 only: the next one begins behind it.
     assertEquals(new Outcome("c", true, Verdict.WORKS, "d e"), outcomes.get(2));
     assertEquals(Verdict.WORKS, outcomes.get(4).verdict());
+  }
+
+  @Test
+  void endIsALine() throws Exception {
+    List<Outcome> outcomes = outcomes("end", "1");
+    assertEquals(new Outcome("b", null, Verdict.CRASHED, "exit status 3"), outcomes.get(1));
   }
 
   @Test
