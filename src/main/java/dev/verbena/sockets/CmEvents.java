@@ -9,17 +9,25 @@ import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Readiness;
 import dev.verbena.internal.ServiceLoop;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
  * The RDMA CM events of a connection or a listener: an event channel of its own, so that calls on
- * one connection do not wait for those on another. A virtual thread receives each event when there
- * is one; no thread waits.
+ * one connection do not wait for those on another. A thread is started when there is an event; no
+ * thread waits.
  */
 final class CmEvents implements AutoCloseable {
   private final EventChannel channel;
   private final Readiness readiness;
   private final Consumer<ConnectionEvent> receiver;
+
+  /**
+   * Held while events are read and processed, so that a thread which gets it knows: what librdmacm
+   * has done when it returned an event, the receiver has processed. No other lock of this package
+   * is held when it is acquired.
+   */
+  private final ReentrantLock lock = new ReentrantLock();
 
   private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
     this.channel = channel;
@@ -61,8 +69,18 @@ final class CmEvents implements AutoCloseable {
   }
 
   private void receive() {
-    boolean _ = ServiceLoop.attempt(this::receiveAll);
+    receivePending();
     receiveNext();
+  }
+
+  /** Makes the receiver get the pending events; returns when it has processed each. */
+  void receivePending() {
+    lock.lock();
+    try {
+      boolean _ = ServiceLoop.attempt(this::receiveAll);
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void receiveAll() {

@@ -57,7 +57,7 @@ final class RdmaConnection {
   private final ConnectionId id;
 
   /** Told of each change that no completion event shows. */
-  private final Consumer<RdmaConnection> changed;
+  private volatile Consumer<RdmaConnection> changed;
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition change = lock.newCondition();
@@ -129,7 +129,8 @@ final class RdmaConnection {
   /**
    * Accepts a request.
    *
-   * @param changed is told when the connection is established, or has failed
+   * @param changed is told when the connection is established, or has failed, until another is
+   *     {@linkplain #onChange set}
    */
   static RdmaConnection accept(
       Provider provider, ConnectionEvent request, Sizes sizes, Consumer<RdmaConnection> changed)
@@ -152,9 +153,14 @@ final class RdmaConnection {
   }
 
   private RdmaStream createStream() {
-    RdmaStream made = new RdmaStream(id, sizes, this::failed);
+    RdmaStream made = new RdmaStream(id, sizes, this::failed, this::flushed);
     stream = made;
     return made;
+  }
+
+  /** Sets what is told of each change from now on. */
+  void onChange(Consumer<RdmaConnection> action) {
+    changed = action;
   }
 
   /** Returns the stream of an established connection. */
@@ -224,7 +230,7 @@ final class RdmaConnection {
 
   /** Processes an event; returns whether the channel must be told. */
   private boolean process(ConnectionEvent event) throws IOException {
-    if (isClosing && event.type() != EventType.DISCONNECTED) {
+    if (isClosing && state != State.ESTABLISHED) { // The orderly end also ends by an event.
       return false;
     }
     switch (event.type()) {
@@ -235,9 +241,7 @@ final class RdmaConnection {
       case ADDR_ERROR, ROUTE_ERROR -> repeat(event);
       case ROUTE_RESOLVED -> id.connect(PARAMETERS, createStream().describe());
       case ESTABLISHED -> establish(event);
-      case REJECTED, UNREACHABLE, CONNECT_ERROR ->
-          fail(Failures.ofConnect(event, remoteOrUnknown()));
-      case DISCONNECTED, DEVICE_REMOVAL -> end(event);
+      case REJECTED, UNREACHABLE, CONNECT_ERROR, DISCONNECTED, DEVICE_REMOVAL -> end(event);
       default -> {
         return false;
       }
@@ -262,6 +266,10 @@ final class RdmaConnection {
     state = State.ESTABLISHED;
   }
 
+  /**
+   * The connection was not established, or has ended: by REJECTED if the peer ended before it had
+   * received the RTU.
+   */
   private void end(ConnectionEvent event) {
     if (state != State.ESTABLISHED) {
       fail(Failures.ofConnect(event, remoteOrUnknown()));
@@ -337,6 +345,13 @@ final class RdmaConnection {
   private void failed() {
     disconnect();
     boolean _ = acknowledged.complete(null);
+  }
+
+  /** Requests of the stream were flushed: an event that is pending may be the cause. */
+  private void flushed() {
+    events.receivePending();
+    stream().endFlushed();
+    changed.accept(this);
   }
 
   /** Disconnects once; flushes the queue pair. */

@@ -7,6 +7,7 @@ import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -122,6 +123,13 @@ final class RdmaStream {
   /** How the other end ended, or this end. */
   private enum State {
     CONNECTED,
+
+    /**
+     * The queue pair is in the state ERR, and nothing can be sent. Whether the connection ended in
+     * order is not known before the pending events of RDMA CM are received.
+     */
+    FLUSHED,
+
     DISCONNECTED,
     FAILED
   }
@@ -204,15 +212,19 @@ final class RdmaStream {
   private Runnable beforeRelease = () -> {};
 
   private final Runnable failed;
+  private final Runnable flushed;
 
   /**
    * Creates the queue pair of an identifier that has a device, with its receive requests posted.
    *
    * @param failed is called in a thread of its own after a failure
+   * @param flushed is called once, in a thread of its own, if requests are flushed without another
+   *     error: it has the pending events of RDMA CM received, and then calls {@link #endFlushed}
    * @throws VerbsException if the device has no memory or objects left
    */
-  RdmaStream(ConnectionId id, Sizes wanted, Runnable failed) {
+  RdmaStream(ConnectionId id, Sizes wanted, Runnable failed, Runnable flushed) {
     this.failed = failed;
+    this.flushed = flushed;
     if (id.context().device().transportType() == TransportType.IWARP) {
       throw new VerbsException(
           "rdma_create_qp",
@@ -393,7 +405,11 @@ final class RdmaStream {
   }
 
   private boolean hasInputEnded() {
-    return isInputEnded || isInputShut || state != State.CONNECTED || isReleased;
+    return isInputEnded || isInputShut || hasEnded() || isReleased;
+  }
+
+  private boolean hasEnded() {
+    return state == State.DISCONNECTED || state == State.FAILED;
   }
 
   private void copyFromRing(ByteBuffer buffer, int count) {
@@ -527,7 +543,7 @@ final class RdmaStream {
       }
     }
     try {
-      if (isClosing) {
+      if (isClosing || state == State.FLUSHED) {
         return 0;
       }
       requireWritable();
@@ -551,7 +567,7 @@ final class RdmaStream {
     if (failure != null) {
       throw new SocketException(failure);
     }
-    if (state != State.CONNECTED) {
+    if (hasEnded()) {
       throw new SocketException(
           "the peer closed the connection, ended, or cannot be reached any more");
     }
@@ -561,7 +577,8 @@ final class RdmaStream {
   }
 
   private boolean canSend() {
-    return freeRequests > 0
+    return state == State.CONNECTED
+        && freeRequests > 0
         && freeBytes >= Math.min(LEAST_FREE, sizes.sendBuffer())
         && sent != allowed
         && targets[target].length() > 0;
@@ -700,7 +717,7 @@ final class RdmaStream {
     for (int left = sizes.receives(); left > 0; ) {
       int count = receives.poll(completions);
       int succeeded = 0;
-      for (int i = 0; i < count && state == State.CONNECTED; i++) {
+      for (int i = 0; i < count && !hasEnded(); i++) {
         if (!completions.isSuccess(i)) {
           failed(i);
         } else if (completions.has(i, CompletionFlag.WITH_IMM)) {
@@ -806,15 +823,51 @@ final class RdmaStream {
     }
     if (!completions.isSuccess(index)) {
       failed(index);
-    } else if (operation == CONTROL && (int) id == DISCONNECT && state == State.CONNECTED) {
+    } else if (operation == CONTROL && (int) id == DISCONNECT && !hasEnded()) {
       state = State.DISCONNECTED;
     }
   }
 
   private void failed(int index) {
+    CompletionStatus status = completions.status(index);
+    if (status == CompletionStatus.WR_FLUSH_ERR) {
+      flushed();
+    } else {
+      failed(status);
+    }
+  }
+
+  private void failed(CompletionStatus status) {
     fail(
         "the connection failed (%s): the peer ended or cannot be reached any more"
-            .formatted(completions.status(index)));
+            .formatted(status));
+  }
+
+  /**
+   * The queue pair is in the state ERR, which is not yet a failure. librdmacm modifies it when it
+   * returns RDMA_CM_EVENT_REJECTED, the end of a connection whose peer has not received the RTU:
+   * requests can be flushed before that event is processed.
+   */
+  private void flushed() {
+    if (state == State.CONNECTED) {
+      // Virtual threads of the program that poll the stream can occupy all carriers.
+      Thread.ofPlatform().daemon().name("flush of " + this).start(flushed);
+      state = State.FLUSHED;
+    }
+  }
+
+  /** The pending events of RDMA CM were received. Unless one has ended the stream, it fails. */
+  void endFlushed() {
+    lock.lock();
+    try {
+      boolean _ = process(); // A completion may have the cause.
+      if (state == State.FLUSHED) {
+        failed(CompletionStatus.WR_FLUSH_ERR);
+      }
+    } finally {
+      lock.unlock();
+    }
+    events.wake(); // No further completion need follow.
   }
 
   /**
@@ -826,7 +879,7 @@ final class RdmaStream {
   }
 
   private void fail(String why) {
-    if (state == State.CONNECTED) {
+    if (!hasEnded()) {
       state = State.FAILED;
       failure = why;
       events.signal();
@@ -904,7 +957,7 @@ final class RdmaStream {
       if (!isReleased && canControl()) {
         postControl(KEEPALIVE_REQUEST, CONTROL, KEEPALIVE);
       }
-      return state == State.CONNECTED;
+      return !hasEnded();
     } finally {
       lock.unlock();
     }
@@ -929,11 +982,11 @@ final class RdmaStream {
   }
 
   private int readyNow() {
-    boolean hasEnded = state != State.CONNECTED || isClosing;
+    boolean isOver = hasEnded() || isClosing;
     boolean canReceive = received != consumed || hasInputEnded();
-    return (canReceive || hasEnded ? RECEIVE : 0)
-        | (hasEnded || isOutputShut || canSend() ? SEND : 0)
-        | (hasEnded || pendingControl == NONE ? MESSAGE : 0);
+    return (canReceive || isOver ? RECEIVE : 0)
+        | (isOver || isOutputShut || canSend() ? SEND : 0)
+        | (isOver || pendingControl == NONE ? MESSAGE : 0);
   }
 
   /** Requests the events that the operations depend on; returns whether to process again. */
@@ -1045,7 +1098,7 @@ final class RdmaStream {
     try {
       if (!isReleased) {
         boolean _ = process();
-        if (state == State.CONNECTED) {
+        if (!hasEnded()) {
           ended(State.DISCONNECTED);
         }
       }
@@ -1084,7 +1137,7 @@ final class RdmaStream {
       readEvents();
       do {
         hasMore = process();
-        if (isReleased || state != State.CONNECTED) {
+        if (isReleased || hasEnded()) {
           return true;
         }
       } while (arm(RECEIVE | SEND) || hasMore);
@@ -1100,7 +1153,7 @@ final class RdmaStream {
     lock.lock();
     try {
       isClosing = true;
-      if (state == State.CONNECTED) {
+      if (!hasEnded()) {
         state = State.DISCONNECTED;
       }
     } finally {

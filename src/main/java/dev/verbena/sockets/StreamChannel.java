@@ -112,6 +112,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     synchronized (channel.stateLock) {
       channel.connection = connection;
       channel.remote = connection.peerAddress().orElseThrow();
+      connection.onChange(channel::changed);
       channel.connected();
     }
     return channel;

@@ -1,0 +1,38 @@
+package dev.verbena.sockets;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.cm.Listener;
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Rig;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+
+/** A peer that closes its identifier right after it has accepted a request. */
+class ClosedAfterAcceptTest {
+  private static final int ROUNDS = 20;
+
+  @DeviceTest
+  void clientReadsTheEndOrDoesNotConnect() throws Exception {
+    try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0))) {
+      for (int i = 0; i < ROUNDS; i++) {
+        var peer =
+            ChannelBehaviour.inBackground(
+                () -> {
+                  new SilentPeer(listener.take()).close();
+                  return null;
+                });
+        try (SocketChannel channel = RdmaSelectorProvider.provider().openSocketChannel()) {
+          channel.bind(new InetSocketAddress(Rig.addressA(), 0));
+          channel.connect(listener.address().orElseThrow());
+          assertEquals(-1, channel.read(ByteBuffer.allocate(1)), "round " + i);
+        } catch (ConnectException e) {
+          // The REJ arrived before the connection was established.
+        }
+        peer.get();
+      }
+    }
+  }
+}
