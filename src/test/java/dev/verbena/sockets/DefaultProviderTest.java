@@ -48,7 +48,6 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -64,16 +63,11 @@ class DefaultProviderTest {
   private static final String EXPORTS = "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED";
 
   private static Program start(Class<?> main, String... options) throws Exception {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
-    command.add(
-        "-Djava.nio.channels.spi.SelectorProvider=" + HybridSelectorProvider.class.getName());
+    List<String> all = new ArrayList<>(List.of(options));
+    all.add("-Djava.nio.channels.spi.SelectorProvider=" + HybridSelectorProvider.class.getName());
     // A guest may be so slow that a peer seems not to answer by RDMA.
-    command.add("-Ddev.verbena.sockets.fallback=" + Await.LIMIT.toMillis());
-    command.addAll(List.of(options));
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
-    return Program.start(command);
+    all.add("-Ddev.verbena.sockets.fallback=" + Await.LIMIT.toMillis());
+    return Program.start(Program.java(all, main));
   }
 
   @DeviceTest

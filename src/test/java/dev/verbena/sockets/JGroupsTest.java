@@ -16,7 +16,6 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -192,14 +191,7 @@ class JGroupsTest {
   }
 
   private static Program third(Map<String, String> variables) throws IOException {
-    ProcessBuilder builder =
-        new ProcessBuilder(
-            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-            "--enable-native-access=ALL-UNNAMED",
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-            System.getProperty("java.class.path"),
-            EchoMain.class.getName());
+    ProcessBuilder builder = new ProcessBuilder(Program.java(EchoMain.class));
     builder.environment().putAll(variables);
     return Program.start(builder);
   }

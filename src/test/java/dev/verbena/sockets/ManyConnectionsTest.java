@@ -1,7 +1,6 @@
 package dev.verbena.sockets;
 
 import dev.verbena.testing.Program;
-import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -14,13 +13,16 @@ class ManyConnectionsTest {
 
   @Test
   void descriptorsThreadsAndMemoryAreReleased() throws Exception {
+    List<String> options =
+        List.of(
+            "-Ddev.verbena.soft=2",
+            "-XX:MarkSweepAlwaysCompactCount=1",
+            "-Xms512m",
+            "-Xmx512m",
+            "-XX:+AlwaysPreTouch");
     List<String> command =
-        new ArrayList<>(
-            Program.java(ManyConnections.class, "192.0.2.1", "192.0.2.2", COUNT, "16384", "32"));
-    command.remove("-Xint");
-    command.addAll(1, List.of("-Ddev.verbena.soft=2", "-XX:TieredStopAtLevel=1"));
-    command.addAll(1, List.of("-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch"));
-    command.addAll(1, List.of("-XX:+UseSerialGC", "-XX:MarkSweepAlwaysCompactCount=1"));
+        Program.java(
+            options, ManyConnections.class, "192.0.2.1", "192.0.2.2", COUNT, "16384", "32");
     try (Program program = Program.start(command)) {
       System.out.println(program.endsWell());
     }

@@ -10,6 +10,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -70,14 +71,27 @@ public record Program(String name, Process process, Path output) implements Auto
     return Stream.concat(command.stream(), Stream.of(more)).toList();
   }
 
-  /**
-   * A JVM with this one's class path, which also has what is on this one's module path. It
-   * interprets only: it ends before compiling is worth its time, which is long under emulation.
-   */
+  /** A JVM with this one's class path, which also has what is on this one's module path. */
   public static List<String> java(Class<?> main, String... arguments) {
-    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    List<String> jvm = List.of(java, "--enable-native-access=ALL-UNNAMED", "-Xint");
-    return with(with(jvm, "-cp", path(), main.getName()), arguments);
+    return java(List.of(), main, arguments);
+  }
+
+  /** The same, with more options of the JVM. */
+  public static List<String> java(List<String> options, Class<?> main, String... arguments) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("--enable-native-access=ALL-UNNAMED");
+    // It ends before C2 or a second thread of the collector is worth its time, and QEMU does not
+    // emulate the code that C2 replaces: see src/lab/README.md.
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
+    String archive = System.getProperty("verbena.lab.archive");
+    if (archive != null) { // Of all classes: loading them takes seconds in a guest.
+      command.addAll(List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:all=error"));
+    }
+    command.addAll(options);
+    command.addAll(List.of("-cp", path(), main.getName()));
+    command.addAll(List.of(arguments));
+    return command;
   }
 
   private static String path() {

@@ -1,0 +1,64 @@
+package dev.verbena.lab;
+
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClasspathRoots;
+import static org.junit.platform.launcher.TagFilter.includeTags;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+import org.junit.platform.engine.support.descriptor.ClassSource;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.TestPlan;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+
+/**
+ * Prints the names of the classes that have device tests, for {@link LabMain}. Loads all classes of
+ * the class path, so that the archive that the JVM writes at its end ({@code
+ * -XX:ArchiveClassesAtExit}) has them.
+ *
+ * <p>Argument: the jar of the tests.
+ */
+public final class DeviceTestClasses {
+  private DeviceTestClasses() {}
+
+  /** Prints a name for each line. */
+  public static void main(String[] args) throws IOException {
+    TestPlan plan =
+        LauncherFactory.create()
+            .discover(
+                LauncherDiscoveryRequestBuilder.request()
+                    .filters(includeTags("device"))
+                    .selectors(selectClasspathRoots(Set.of(Path.of(args[0]))))
+                    .build());
+    for (TestIdentifier engine : plan.getRoots()) {
+      for (TestIdentifier test : plan.getChildren(engine)) {
+        if (test.getSource().orElse(null) instanceof ClassSource source) {
+          System.out.println(source.getClassName());
+        }
+      }
+    }
+    for (String jar : System.getProperty("java.class.path").split(":", -1)) {
+      loadClasses(Path.of(jar));
+    }
+  }
+
+  private static void loadClasses(Path jar) throws IOException {
+    try (JarFile file = new JarFile(jar.toFile())) {
+      file.stream()
+          .map(JarEntry::getName)
+          .filter(name -> name.endsWith(".class") && !name.matches("META-INF/.*|.*-info.class"))
+          .forEach(name -> load(name.substring(0, name.length() - ".class".length())));
+    }
+  }
+
+  private static void load(String name) {
+    try {
+      Class.forName(name.replace('/', '.'), false, DeviceTestClasses.class.getClassLoader());
+    } catch (ClassNotFoundException | LinkageError e) {
+      // A class for an optional dependency of a library: no test uses it.
+    }
+  }
+}
