@@ -1,0 +1,41 @@
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Runs the device tests on two software devices: {@code src/lab/gaps/soft} lists those that are
+ * skipped.
+ */
+final class SoftDevices {
+  private static final Map<String, String> DEVICES =
+      Map.of(
+          "VERBENA_SOFT", "2",
+          "VERBENA_DEVICE_A", "soft0",
+          "VERBENA_DEVICE_B", "soft1",
+          "VERBENA_ADDRESS_A", "192.0.2.1",
+          "VERBENA_ADDRESS_B", "192.0.2.2",
+          "VERBENA_ADDRESS6_A", "2001:db8::1",
+          "VERBENA_ADDRESS6_B", "2001:db8::2");
+
+  private static final List<String> PACKAGES =
+      List.of("verbs", "packet", "internal", "cm", "tools", "docs", "sockets");
+
+  private SoftDevices() {}
+
+  /** Takes the class path of the tests, the folder or jar of the tests, and one for reports. */
+  public static void main(String[] args) throws IOException, InterruptedException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("--add-modules=jdk.management,java.logging,java.xml,jdk.compiler,jdk.jfr");
+    command.add("--enable-native-access=ALL-UNNAMED");
+    command.addAll(List.of("-cp", args[0], "dev.verbena.lab.LabMain", args[1]));
+    command.addAll(List.of(Path.of("src", "lab", "gaps", "soft").toString(), args[2]));
+    PACKAGES.forEach(name -> command.add("dev.verbena." + name + "."));
+    ProcessBuilder builder = new ProcessBuilder(command).directory(new File(".")).inheritIO();
+    builder.environment().putAll(DEVICES);
+    System.exit(builder.start().waitFor());
+  }
+}
