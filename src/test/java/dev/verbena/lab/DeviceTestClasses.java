@@ -9,22 +9,23 @@ import java.util.Set;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import org.junit.platform.engine.support.descriptor.ClassSource;
+import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.TestPlan;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
 /**
- * Prints the names of the classes that have device tests, for {@link LabMain}. Loads all classes of
- * the class path, so that the archive that the JVM writes at its end ({@code
- * -XX:ArchiveClassesAtExit}) has them.
+ * Prints the classes that have device tests, for {@link LabMain}. Loads all classes of the class
+ * path, so that the archive that the JVM writes at its end ({@code -XX:ArchiveClassesAtExit}) has
+ * them.
  *
  * <p>Argument: the jar of the tests.
  */
 public final class DeviceTestClasses {
   private DeviceTestClasses() {}
 
-  /** Prints a name for each line. */
+  /** Prints in each line the name of a class and the number of its device tests. */
   public static void main(String[] args) throws IOException {
     TestPlan plan =
         LauncherFactory.create()
@@ -36,7 +37,11 @@ public final class DeviceTestClasses {
     for (TestIdentifier engine : plan.getRoots()) {
       for (TestIdentifier test : plan.getChildren(engine)) {
         if (test.getSource().orElse(null) instanceof ClassSource source) {
-          System.out.println(source.getClassName());
+          long tests =
+              plan.getDescendants(test).stream()
+                  .filter(inside -> inside.getSource().orElse(null) instanceof MethodSource)
+                  .count();
+          System.out.println(source.getClassName() + " " + tests);
         }
       }
     }

@@ -14,9 +14,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.junit.platform.engine.FilterResult;
+import org.junit.platform.engine.discovery.ClassSelector;
 import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.PostDiscoveryFilter;
@@ -29,9 +32,10 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
  * gaps.
  *
  * <p>Arguments: the jar of the tests, the list of gaps, the folder for reports, and optionally the
- * names of test classes, or of packages with a dot at the end, to run instead of all. With {@code
- * -Dverbena.lab.shared}, a list of {@link SharedTests}, and {@code -Dverbena.lab.guests}, the
- * guests of this run, each of those tests is left to one of the guests.
+ * names of test classes, or of packages with a dot at the end, to run instead of all, or after
+ * {@code @} a file with the output of {@link DeviceTestClasses}, to run all without looking for
+ * them. With {@code -Dverbena.lab.shared}, a list of {@link SharedTests}, and {@code
+ * -Dverbena.lab.guests}, the guests of this run, each of those tests is left to one of the guests.
  */
 public final class LabMain {
   /** Outside of a guest: many times what any test takes on a quiet machine. */
@@ -52,8 +56,11 @@ public final class LabMain {
     if (!Progress.isWatched()) {
       launcher.registerTestExecutionListeners(Watch.start(STALL_LIMIT, reports, out));
     }
+    Predicate<String> leftToOthers = leftToOthers();
     launcher.execute(
-        request(tests, gaps, args).filters(notLeftToOthers(results)).build(),
+        request(tests, gaps, leftToOthers, results, args)
+            .filters(not(leftToOthers, results))
+            .build(),
         new Progress(out),
         results,
         new LegacyXmlReportGeneratingListener(reports, out));
@@ -64,7 +71,9 @@ public final class LabMain {
     System.exit(results.isGreen() ? 0 : 1);
   }
 
-  private static LauncherDiscoveryRequestBuilder request(Path tests, Gaps gaps, String[] args) {
+  private static LauncherDiscoveryRequestBuilder request(
+      Path tests, Gaps gaps, Predicate<String> leftToOthers, Results results, String[] args)
+      throws IOException {
     LauncherDiscoveryRequestBuilder request =
         LauncherDiscoveryRequestBuilder.request()
             // The others need no device: the ordinary build runs them, on a quicker machine.
@@ -76,6 +85,10 @@ public final class LabMain {
     if (args.length == 3) {
       return request.selectors(selectClasspathRoots(Set.of(tests)));
     }
+    if (args[3].startsWith("@")) {
+      Path list = Path.of(args[3].substring(1));
+      return request.selectors(needed(list, gaps, leftToOthers, results));
+    }
     for (int i = 3; i < args.length; i++) {
       String name = args[i];
       request.selectors(
@@ -86,6 +99,25 @@ public final class LabMain {
     return request;
   }
 
+  /**
+   * Selects the classes of a list that have a test for this guest: finding the tests of a class
+   * takes most of a second there.
+   */
+  private static List<ClassSelector> needed(
+      Path list, Gaps gaps, Predicate<String> leftToOthers, Results results) throws IOException {
+    List<ClassSelector> needed = new ArrayList<>();
+    for (String line : Files.readAllLines(list)) {
+      String[] nameAndCount = line.split(" ", 2);
+      String all = Results.simple(nameAndCount[0]) + ".*";
+      if (leftToOthers.test(all)) {
+        results.leave(Integer.parseInt(nameAndCount[1]));
+      } else if (!gaps.leavesOut(all)) {
+        needed.add(selectClass(nameAndCount[0]));
+      }
+    }
+    return needed;
+  }
+
   private static PostDiscoveryFilter presentIn(Gaps gaps) {
     return test ->
         FilterResult.includedIf(
@@ -93,19 +125,24 @@ public final class LabMain {
                 && gaps.leavesOut(Results.name(method))));
   }
 
-  /** Leaves the tests of the list to other guests, and notes how many. */
-  private static PostDiscoveryFilter notLeftToOthers(Results results) throws IOException {
+  /** Tells which tests, {@code Class.method}, and classes, {@code Class.*}, other guests run. */
+  private static Predicate<String> leftToOthers() throws IOException {
     String list = System.getProperty("verbena.lab.shared");
     if (list == null) {
-      return _ -> FilterResult.included("each guest runs all tests");
+      return _ -> false;
     }
     SharedTests shared = SharedTests.read(Path.of(list));
     List<String> chosen = List.of(System.getProperty("verbena.lab.guests").split(","));
     String guest = Rig.labGuest().orElseThrow();
+    return name -> shared.leaves(name, guest, chosen);
+  }
+
+  /** Leaves tests to other guests, and notes how many. */
+  private static PostDiscoveryFilter not(Predicate<String> leftToOthers, Results results) {
     return test -> {
       boolean leaves =
           test.getSource().orElse(null) instanceof MethodSource method
-              && shared.leaves(Results.name(method), guest, chosen);
+              && leftToOthers.test(Results.name(method));
       if (leaves) {
         results.leave(test.getUniqueId());
       }

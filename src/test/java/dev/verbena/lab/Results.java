@@ -26,6 +26,7 @@ final class Results implements TestExecutionListener {
   private int skippedByGap;
   private int skippedUnlisted;
   private final Set<UniqueId> left = new HashSet<>();
+  private int leftWithClass;
 
   Results(Gaps gaps, PrintWriter out) {
     this.gaps = gaps;
@@ -35,6 +36,11 @@ final class Results implements TestExecutionListener {
   /** Notes a test that another guest runs. */
   void leave(UniqueId test) {
     left.add(test);
+  }
+
+  /** Notes the tests of a class that another guest runs. */
+  void leave(int tests) {
+    leftWithClass += tests;
   }
 
   @Override
@@ -107,7 +113,7 @@ final class Results implements TestExecutionListener {
     return simple(method.getClassName()) + "." + method.getMethodName();
   }
 
-  private static String simple(String className) {
+  static String simple(String className) {
     return className.substring(className.lastIndexOf('.') + 1);
   }
 
@@ -131,7 +137,7 @@ final class Results implements TestExecutionListener {
         + " "
         + skippedUnlisted
         + " "
-        + left.size();
+        + (left.size() + leftWithClass);
   }
 
   /** What a reader wants to know at the end. */
@@ -146,7 +152,7 @@ final class Results implements TestExecutionListener {
     text.append(failed).append(" failed, ");
     text.append(skippedByGap).append(" skipped as known gaps, ");
     text.append(skippedUnlisted).append(" skipped for no known reason, ");
-    text.append(left.size()).append(" left to another guest");
+    text.append(left.size() + leftWithClass).append(" left to another guest");
     if (passedOnDevice == 0) {
       text.append("\nno test talked to a device");
     }

@@ -1,5 +1,6 @@
 package dev.verbena.testing;
 
+import static java.util.stream.Collectors.toMap;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -7,13 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
@@ -105,15 +107,17 @@ class NeedsDeviceTest {
   /** Of -Psoft, and of the run of all device tests in mvn verify. */
   @Test
   void bothRunsOnSoftwareDevicesHaveTheSameVariables() throws Exception {
-    List<String> variables =
-        Pattern.compile("(?s)<environmentVariables>(.*?)</environmentVariables>")
-            .matcher(Files.readString(Path.of("pom.xml")))
-            .results()
-            .map(block -> block.group(1).replaceAll("\\s", ""))
-            .toList();
-    assertEquals(2, variables.size());
-    assertTrue(variables.getFirst().contains("<VERBENA_SOFT>2</VERBENA_SOFT>"), "are found");
-    assertEquals(variables.getFirst(), variables.getLast());
+    Map<String, String> ofProfile = variables("pom.xml", "<(VERBENA_\\w+)>(.*?)</");
+    assertEquals("2", ofProfile.get("VERBENA_SOFT"), "are found");
+    assertEquals(
+        ofProfile, variables("src/build/SoftDevices.java", "\"(VERBENA_\\w+)\", \"(.*?)\""));
+  }
+
+  private static Map<String, String> variables(String file, String pattern) throws IOException {
+    return Pattern.compile(pattern)
+        .matcher(Files.readString(Path.of(file)))
+        .results()
+        .collect(toMap(found -> found.group(1), found -> found.group(2)));
   }
 
   @Test
