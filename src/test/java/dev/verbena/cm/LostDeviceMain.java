@@ -12,14 +12,14 @@ import java.util.Map;
 import java.util.concurrent.FutureTask;
 
 /**
- * Has 50 connections on a device that is removed, closes them, and makes them again when the device
+ * Has 20 connections on a device that is removed, closes them, and makes them again when the device
  * is back. Arguments: the name of the device, and its address.
  */
 final class LostDeviceMain {
-  static final String READY = "50 connections";
+  static final String READY = "20 connections";
   static final String CLOSED = "closed";
-  static final String DONE = "50 connections again";
-  private static final int CONNECTIONS = 50;
+  static final String DONE = "20 connections again";
+  private static final int CONNECTIONS = 20;
   private static final ConnectionSettings SETTINGS =
       ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT);
 

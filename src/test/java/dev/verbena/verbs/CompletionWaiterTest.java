@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.testing.Await;
-import dev.verbena.testing.DeviceTest;
-import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -242,20 +240,5 @@ class CompletionWaiterTest {
                 () -> new CompletionWaiter(queue, Duration.ZERO).poll(completions, SHORT))
             .getMessage();
     assertTrue(message.contains("channel of its own"), message);
-  }
-
-  @DeviceTest
-  void spinsAndSleepsOnADevice() throws InterruptedException {
-    try (Context opened = Rig.a().open()) {
-      Loop loop = new Loop(opened, opened.createCompletionChannel());
-      CompletionWaiter waiter = new CompletionWaiter(loop.cq, Duration.ofNanos(200_000));
-      for (int i = 0; i < 50; i++) {
-        assertEquals(0, i % 10 == 0 ? waiter.poll(completions, Duration.ofMillis(5)) : 0);
-        loop.send(i, false);
-        assertEquals(1, waiter.poll(completions, LONG));
-        assertTrue(completions.isSuccess(0), completions.describe(0));
-      }
-      loop.close();
-    }
   }
 }
