@@ -86,7 +86,7 @@ public record Program(String name, Process process, Path output) implements Auto
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
     String archive = System.getProperty("verbena.lab.archive");
     if (archive != null) { // Of all classes: loading them takes seconds in a guest.
-      command.addAll(List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:all=error"));
+      command.addAll(List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:disable"));
     }
     command.addAll(options);
     command.addAll(List.of("-cp", path(), main.getName()));
