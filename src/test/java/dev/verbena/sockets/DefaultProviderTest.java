@@ -64,6 +64,7 @@ class DefaultProviderTest {
 
   private static Program start(Class<?> main, String... options) throws Exception {
     List<String> all = new ArrayList<>(List.of(options));
+    all.add("-XX:TieredStopAtLevel=1");
     all.add("-Djava.nio.channels.spi.SelectorProvider=" + HybridSelectorProvider.class.getName());
     // A guest may be so slow that a peer seems not to answer by RDMA.
     all.add("-Ddev.verbena.sockets.fallback=" + Await.LIMIT.toMillis());

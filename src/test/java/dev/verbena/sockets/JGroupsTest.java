@@ -191,7 +191,8 @@ class JGroupsTest {
   }
 
   private static Program third(Map<String, String> variables) throws IOException {
-    ProcessBuilder builder = new ProcessBuilder(Program.java(EchoMain.class));
+    ProcessBuilder builder =
+        new ProcessBuilder(Program.java(List.of("-XX:TieredStopAtLevel=1"), EchoMain.class));
     builder.environment().putAll(variables);
     return Program.start(builder);
   }

@@ -16,6 +16,7 @@ class ManyConnectionsTest {
     List<String> options =
         List.of(
             "-Ddev.verbena.soft=2",
+            "-XX:TieredStopAtLevel=1",
             "-XX:MarkSweepAlwaysCompactCount=1",
             "-Xms512m",
             "-Xmx512m",

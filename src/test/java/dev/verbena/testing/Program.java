@@ -71,19 +71,21 @@ public record Program(String name, Process process, Path output) implements Auto
     return Stream.concat(command.stream(), Stream.of(more)).toList();
   }
 
-  /** A JVM with this one's class path, which also has what is on this one's module path. */
+  /**
+   * A JVM with this one's class path, which also has what is on this one's module path. It
+   * interprets only: beside other guests, code that C1 compiles costs QEMU more than it saves in a
+   * program that ends soon.
+   */
   public static List<String> java(Class<?> main, String... arguments) {
-    return java(List.of(), main, arguments);
+    return java(List.of("-Xint"), main, arguments);
   }
 
-  /** The same, with more options of the JVM. */
+  /** The same, with these options of the JVM. */
   public static List<String> java(List<String> options, Class<?> main, String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
-    // It ends before C2 or a second thread of the collector is worth its time, and QEMU does not
-    // emulate the code that C2 replaces: see src/lab/README.md.
-    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
+    command.add("-XX:+UseSerialGC");
     String archive = System.getProperty("verbena.lab.archive");
     if (archive != null) { // Of all classes: loading them takes seconds in a guest.
       command.addAll(List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:disable"));
