@@ -59,7 +59,7 @@ public final class LabMain {
     Predicate<String> leftToOthers = leftToOthers();
     launcher.execute(
         request(tests, gaps, leftToOthers, results, args)
-            .filters(not(leftToOthers, results))
+            .filters(without(leftToOthers, results))
             .build(),
         new Progress(out),
         results,
@@ -138,7 +138,7 @@ public final class LabMain {
   }
 
   /** Leaves tests to other guests, and notes how many. */
-  private static PostDiscoveryFilter not(Predicate<String> leftToOthers, Results results) {
+  private static PostDiscoveryFilter without(Predicate<String> leftToOthers, Results results) {
     return test -> {
       boolean leaves =
           test.getSource().orElse(null) instanceof MethodSource method
