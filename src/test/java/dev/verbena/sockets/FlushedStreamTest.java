@@ -322,6 +322,19 @@ class FlushedStreamTest {
 
   // There is no event
 
+  @Test
+  void readThrowsOnceIfAGrantFindsNoMemory() throws Exception {
+    try (Pair pair = new Pair()) {
+      pair.peer.deregister();
+      Throwable failure =
+          assertThrows(SocketException.class, () -> pair.channel.read(ByteBuffer.allocate(1)));
+      assertTrue(failure.getMessage().contains("REM_ACCESS_ERR"), failure::toString);
+      assertEquals(-1, pair.channel.read(ByteBuffer.allocate(1)));
+      assertCannotWrite(pair.channel);
+    }
+    assertNothingIsOpen();
+  }
+
   /** A peer whose RDMA WRITE flushes the requests of a channel. */
   private static final class Writer implements AutoCloseable {
     final Endpoint endpoint;

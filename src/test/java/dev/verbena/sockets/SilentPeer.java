@@ -43,6 +43,11 @@ final class SilentPeer implements AutoCloseable {
     request.id().accept(ConnectionParameters.DEFAULT, data.toBytes());
   }
 
+  /** As the kernel does first when the process is killed. */
+  void deregister() {
+    memory.close();
+  }
+
   /** Sends a REJ if the RTU has not arrived, otherwise a DREQ. */
   @Override
   public void close() {
