@@ -216,7 +216,7 @@ public final class Connection implements AutoCloseable {
    */
   public static Connection accept(Listener listener, ConnectionSettings settings)
       throws InterruptedException {
-    return listener.acceptor().accept(settings);
+    return listener.acceptor().accept(Objects.requireNonNull(settings, "settings"));
   }
 
   /**
