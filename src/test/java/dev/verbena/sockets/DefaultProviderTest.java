@@ -89,7 +89,7 @@ class DefaultProviderTest {
   void httpServerAndClientOfTheJdkCommunicate() throws Exception {
     try (Program program =
         start(Http.class, EXPORTS, "--add-modules=java.net.http,jdk.httpserver")) {
-      assertTrue(program.endsWell().contains("100 responses"), program::text);
+      assertTrue(program.endsWell().contains(Http.REQUESTS + " responses"), program::text);
     }
   }
 
@@ -97,14 +97,17 @@ class DefaultProviderTest {
   void httpClientOfTheJdkUpgradesToHttp2() throws Exception {
     try (Program program =
         start(Http2.class, EXPORTS, "--add-modules=java.net.http,jdk.httpserver")) {
-      assertTrue(program.endsWell().contains("HTTP_2: 100 responses"), program::text);
+      assertTrue(
+          program.endsWell().contains("HTTP_2: " + Http.REQUESTS + " responses"), program::text);
     }
   }
 
   /** Serves and downloads by HTTP, with the JDK's server and client as they are. */
   static final class Http {
     private static final int SIZE = 300_000;
-    private static final int REQUESTS = 100;
+
+    /** Fewer on an emulated processor, which carries each packet of Soft-RoCE as well. */
+    private static final int REQUESTS = Rig.labGuest().isPresent() ? 20 : 100;
 
     private Http() {}
 
