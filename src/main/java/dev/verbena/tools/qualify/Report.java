@@ -134,10 +134,10 @@ public final class Report {
     }
   }
 
-  /** Replaces a file as a whole: whoever interrupts finds the old or the new one. */
+  /** Replaces a file as a whole: whoever interrupts or reads finds the old or the new one. */
   private void replace(String name, String text) throws IOException {
     Path unfinished = folder.resolve(name + ".part");
     Files.writeString(unfinished, text);
-    var _ = Files.move(unfinished, folder.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+    var _ = Files.move(unfinished, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
   }
 }
