@@ -12,6 +12,7 @@ import dev.verbena.tools.qualify.Redaction;
 import dev.verbena.tools.qualify.Report;
 import dev.verbena.verbs.Device;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -128,6 +129,27 @@ class QualifyTest extends QualifyFixture {
               () -> DataPathChild.run(device, new DeviceOptions(), 10, report));
       assertTrue(e.getMessage().matches("(?s).*exit status 1: \\S.*"), e.getMessage());
     }
+  }
+
+  @Test
+  void reportIsThereWhileItIsReplaced() throws Exception {
+    Report report = new Report(report(), new Redaction(Map.of()), "", "", true);
+    report.begin("first");
+    CompletableFuture<Void> writing =
+        CompletableFuture.runAsync(
+            () -> {
+              try {
+                for (int i = 0; i < 500; i++) {
+                  report.begin("step " + i);
+                }
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            });
+    while (!writing.isDone()) {
+      assertTrue(Files.exists(report().resolve("report.json")));
+    }
+    writing.join();
   }
 
   @Test
