@@ -13,9 +13,14 @@ final class EndsOnRoce implements Ends {
   private final Connection client;
   private boolean isInterrupted;
 
-  EndsOnRoce(ConnectionSettings settings) throws Exception {
-    peer = PeerProcess.start(Place.ROCE, Rig.addressB(), 0);
+  /** The peer outlives this object unless the row ends it. */
+  EndsOnRoce(PeerProcess peer, ConnectionSettings settings) throws Exception {
+    this.peer = peer;
     client = peer.connect(settings, Rig.addressA());
+  }
+
+  static PeerProcess startPeer() throws Exception {
+    return PeerProcess.start(Place.ROCE, Rig.addressB(), 0);
   }
 
   @Override
@@ -44,7 +49,7 @@ final class EndsOnRoce implements Ends {
 
   @Override
   public void peerEnds() throws InterruptedException {
-    order(Order.RETURN);
+    peer.end(client);
   }
 
   @Override
@@ -91,6 +96,5 @@ final class EndsOnRoce implements Ends {
       repair();
     }
     client.close();
-    peer.close();
   }
 }

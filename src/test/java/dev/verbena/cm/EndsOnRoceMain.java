@@ -8,7 +8,8 @@ final class EndsOnRoceMain {
 
   public static void main(String[] args) throws Exception {
     EndOfConnection row = EndOfConnection.REMOVED;
-    try (Ends ends = new EndsOnRoce(row.settings(Place.ROCE))) {
+    try (PeerProcess peer = EndsOnRoce.startPeer();
+        Ends ends = new EndsOnRoce(peer, row.settings(Place.ROCE))) {
       row.check(ends);
     }
   }

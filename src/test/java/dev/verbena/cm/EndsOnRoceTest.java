@@ -8,6 +8,8 @@ import dev.verbena.testing.Rig;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,6 +19,25 @@ import org.opentest4j.TestAbortedException;
 /** The rows of the table in docs/connecting.md, on Soft-RoCE: {@link EndsOfConnectionsTest}. */
 class EndsOnRoceTest {
   private static final String DEVICES = "src/lab/devices";
+
+  /** Of the rows until one ends it: in a guest, a JVM takes seconds to start. */
+  private static @Nullable PeerProcess peer;
+
+  private static PeerProcess peer() throws Exception {
+    if (peer == null || !peer.serves()) {
+      closePeer();
+      peer = EndsOnRoce.startPeer();
+    }
+    return peer;
+  }
+
+  @AfterAll
+  static void closePeer() {
+    if (peer != null) {
+      peer.close();
+      peer = null;
+    }
+  }
 
   private static void devices(String action) throws Exception {
     try (Program program = Program.start(DEVICES, "spare", action)) {
@@ -35,7 +56,7 @@ class EndsOnRoceTest {
   @Tag("device")
   @ExtendWith(NeedsDevice.class)
   void connectionEndsAsTheTableSays(EndOfConnection row) throws Exception {
-    try (Ends ends = new EndsOnRoce(row.settings(Place.ROCE))) {
+    try (Ends ends = new EndsOnRoce(peer(), row.settings(Place.ROCE))) {
       row.check(ends);
     }
   }

@@ -57,7 +57,7 @@ final class EndsOverUdp implements Ends {
 
   @Override
   public void peerEnds() throws InterruptedException {
-    order(Order.RETURN);
+    peers.getFirst().end(client);
   }
 
   @Override

@@ -5,13 +5,14 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Program;
+import dev.verbena.verbs.WorkRequestException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 
-/** The peer of a connection in a JVM of its own, which does what the messages of the client say. */
+/** The peer of connections in a JVM of its own, which does what the messages of each client say. */
 final class PeerProcess implements AutoCloseable {
   private static final int SERVICE = 7493;
   private static final String LISTENING = "listening";
@@ -22,8 +23,8 @@ final class PeerProcess implements AutoCloseable {
     SEND,
     /** To close the connection. */
     CLOSE,
-    /** To return from {@code main} without closing anything. */
-    RETURN,
+    /** To end its process without closing anything. */
+    END,
     /** To receive no more. */
     IDLE;
 
@@ -34,6 +35,7 @@ final class PeerProcess implements AutoCloseable {
 
   private final Program program;
   private final InetSocketAddress address;
+  private boolean serves = true;
 
   private PeerProcess(Program program, InetSocketAddress address) {
     this.program = program;
@@ -69,16 +71,28 @@ final class PeerProcess implements AutoCloseable {
   private static void serve(Ends.Place place, InetAddress address) throws InterruptedException {
     Listener listener = Listener.open(new InetSocketAddress(address, SERVICE));
     System.out.println(LISTENING);
-    Connection client = Connection.accept(listener, place.settings.withTimeout(Await.LIMIT));
     while (true) {
-      switch (Order.valueOf(new String(client.receive(), UTF_8))) {
-        case SEND -> client.send(new byte[1]);
-        case CLOSE -> client.close();
-        case RETURN -> {
-          return;
+      Connection client = Connection.accept(listener, place.settings.withTimeout(Await.LIMIT));
+      Thread.ofPlatform().start(() -> serve(client));
+    }
+  }
+
+  private static void serve(Connection client) {
+    try (client) {
+      for (byte[] order = client.receive(); order != null; order = client.receive()) {
+        switch (Order.valueOf(new String(order, UTF_8))) {
+          case SEND -> client.send(new byte[1]);
+          case CLOSE -> {
+            return;
+          }
+          case END -> System.exit(0);
+          case IDLE -> Await.pass(Duration.ofDays(1), "until it is killed");
         }
-        case IDLE -> Await.pass(Duration.ofDays(1), "until it is killed");
       }
+    } catch (ConnectionException | WorkRequestException e) {
+      System.out.println("a client's connection ended: " + e);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 
@@ -92,12 +106,25 @@ final class PeerProcess implements AutoCloseable {
     return address.getAddress().getHostAddress();
   }
 
+  /** Whether it was neither told to end nor killed nor stopped. */
+  boolean serves() {
+    return serves;
+  }
+
+  /** Tells it to end without closing anything. */
+  void end(Connection client) throws InterruptedException {
+    serves = false;
+    client.send(Order.END.message());
+  }
+
   void kill() throws InterruptedException {
+    serves = false;
     program.kill();
   }
 
   /** Stops the process; what the kernel does for it goes on. */
   void stop() throws Exception {
+    serves = false;
     try (Program kill = Program.start(List.of("kill", "-STOP", "" + program.process().pid()))) {
       var _ = kill.endsWell();
     }
