@@ -20,7 +20,7 @@ import org.opentest4j.TestAbortedException;
 class EndsOnRoceTest {
   private static final String DEVICES = "src/lab/devices";
 
-  /** Of the rows until one ends it: in a guest, a JVM takes seconds to start. */
+  /** The rows share it until one of them ends it: in a guest, a JVM takes seconds to start. */
   private static @Nullable PeerProcess peer;
 
   private static PeerProcess peer() throws Exception {

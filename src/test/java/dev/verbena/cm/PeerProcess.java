@@ -106,7 +106,7 @@ final class PeerProcess implements AutoCloseable {
     return address.getAddress().getHostAddress();
   }
 
-  /** Whether it was neither told to end nor killed nor stopped. */
+  /** Whether it accepts connections: it was not told to end, killed or stopped. */
   boolean serves() {
     return serves;
   }

@@ -21,8 +21,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /**
  * Prints the classes that have device tests, for {@link LabMain}. Loads all classes of the class
  * path and runs the demonstration, so that the archive that the JVM writes at its end ({@code
- * -XX:ArchiveClassesAtExit}) has them, and half of the classes that the JVM generates for method
- * handles: with these, a program starts in three quarters of the processor time.
+ * -XX:ArchiveClassesAtExit}) has them, and nearly half of the classes that the JVM generates for
+ * method handles: with these, a peer over UDP listens after three quarters of the processor time.
  *
  * <p>Argument: the jar of the tests.
  */
@@ -53,6 +53,7 @@ public final class DeviceTestClasses {
       loadClasses(Path.of(jar));
     }
     System.setOut(new PrintStream(OutputStream.nullOutputStream()));
+    // Ends the JVM, with the exit status of the demonstration.
     Main.main(new String[] {"demo"});
   }
 
