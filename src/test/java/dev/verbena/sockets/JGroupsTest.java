@@ -19,6 +19,7 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +29,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.stream.Collectors;
 import org.jgroups.Address;
 import org.jgroups.BytesMessage;
+import org.jgroups.Event;
 import org.jgroups.JChannel;
 import org.jgroups.Message;
 import org.jgroups.Receiver;
@@ -77,24 +79,31 @@ class JGroupsTest {
   }
 
   /**
-   * Takes no member that is suspected for dead, however slowly it answers, before the test kills
-   * one. FD_SOCK2 suspects a member that does not accept its connection within a second.
+   * Takes no member that is suspected for dead, however slowly it answers, but the one that the
+   * test has killed. FD_SOCK2 suspects a member that does not accept its connection within a
+   * second; it repeats a suspicion until a view without that member.
    */
   private static final class Verification extends VERIFY_SUSPECT2 {
+    private volatile Address killed;
+
     Verification() {
       setId(ClassConfigurator.getProtocolId(VERIFY_SUSPECT2.class));
-    }
-
-    /** Starts to look, every second, for members whose time to answer is over. */
-    @Override
-    public synchronized void start() throws Exception {
-      setTimeout(1_000);
-      super.start();
       setTimeout(LIMIT);
     }
 
-    void takeNextForDead() {
-      setTimeout(0);
+    void takeForDead(Address member) {
+      killed = member;
+    }
+
+    /** Without a wait for an answer, also if the member was suspected before it was killed. */
+    @Override
+    public Object up(Event event) {
+      if (killed != null
+          && event.getType() == Event.SUSPECT
+          && event.<Collection<Address>>arg().contains(killed)) {
+        return up_prot.up(new Event(Event.SUSPECT, List.of(killed)));
+      }
+      return super.up(event);
     }
   }
 
@@ -264,7 +273,7 @@ class JGroupsTest {
         assertArrayEquals(sent, bytes(other));
         assertEquals(1, List.of(one, other).stream().filter(m -> m.src().equals(self)).count());
       }
-      first.verification.takeNextForDead();
+      first.verification.takeForDead(first.channel.getView().getMembers().getLast());
       third.kill();
       first.awaitView(2);
       second.awaitView(2);
