@@ -35,7 +35,7 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
  * names of test classes, or of packages with a dot at the end, to run instead of all, or after
  * {@code @} a file with the output of {@link DeviceTestClasses}, to run all without looking for
  * them. With {@code -Dverbena.lab.shared}, a list of {@link SharedTests}, and {@code
- * -Dverbena.lab.guests}, the guests of this run, each of those tests is left to one of the guests.
+ * -Dverbena.lab.guests}, which take part in this run, each of those tests is left to one of them.
  */
 public final class LabMain {
   /** Outside of a guest: many times what any test takes on a quiet machine. */
@@ -125,7 +125,7 @@ public final class LabMain {
                 && gaps.leavesOut(Results.name(method))));
   }
 
-  /** Tells which tests, {@code Class.method}, and classes, {@code Class.*}, other guests run. */
+  /** Tells which tests, {@code Class.method}, and classes, {@code Class.*}, others run. */
   private static Predicate<String> leftToOthers() throws IOException {
     String list = System.getProperty("verbena.lab.shared");
     if (list == null) {
@@ -137,7 +137,7 @@ public final class LabMain {
     return name -> shared.leaves(name, guest, chosen);
   }
 
-  /** Leaves tests to other guests, and notes how many. */
+  /** Leaves tests to others, and notes how many. */
   private static PostDiscoveryFilter without(Predicate<String> leftToOthers, Results results) {
     return test -> {
       boolean leaves =

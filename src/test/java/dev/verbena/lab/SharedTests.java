@@ -10,10 +10,13 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The tests that one guest of the lab runs for all of them: one line each, {@code Class guest
- * reason} or {@code Class.method guest reason}; # begins a comment.
+ * The tests that one guest of the lab, or the software devices, run for all guests: one line each,
+ * {@code Class guest reason} or {@code Class.method guest reason}; # begins a comment.
  */
 final class SharedTests {
+  /** In the place of a guest: the software devices outside of the guests. */
+  static final String SOFT = "soft";
+
   private final Map<String, String> guests;
 
   private SharedTests(Map<String, String> guests) {
@@ -45,22 +48,32 @@ final class SharedTests {
     return List.copyOf(guests.keySet());
   }
 
-  /** The guest that the list names for a test or class. */
+  /** The guest, or {@link #SOFT}, that the list names for a test or class. */
   Optional<String> guest(String name) {
     return Optional.ofNullable(guests.get(name))
         .or(() -> Optional.ofNullable(guests.get(name.replaceFirst("[.].*", ""))));
   }
 
   /**
-   * Whether a guest leaves a test to another one.
+   * Whether a guest leaves a test, or all tests of a class, to others.
    *
-   * @param test {@code Class.method}
-   * @param chosen the guests of this run; the first of them runs what the list gives to another
+   * @param test {@code Class.method}, or {@code Class.*}
+   * @param chosen what takes part in this run, a guest first, which runs what the list gives to
+   *     others that do not
    */
   boolean leaves(String test, String guest, List<String> chosen) {
+    if (test.endsWith(".*") && methods(test).anyMatch(method -> !leaves(method, guest, chosen))) {
+      return false;
+    }
     return guest(test)
         .map(listed -> chosen.contains(listed) ? listed : chosen.getFirst())
         .filter(runs -> !runs.equals(guest))
         .isPresent();
+  }
+
+  /** The listed methods of a class, {@code Class.*}. */
+  private Stream<String> methods(String all) {
+    String prefix = all.substring(0, all.length() - 1);
+    return guests.keySet().stream().filter(name -> name.startsWith(prefix));
   }
 }

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,9 +21,10 @@ import org.junit.platform.launcher.TestPlan;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
-/** The list of tests that one guest runs for all. */
+/** The list of tests that run once for all guests. */
 class SharedTestsTest {
   private static final Path LIST = Path.of("src/lab/shared");
+  private static final Path GUESTS = Path.of("src/lab/guests");
   private static final List<String> ALL = List.of("trixie", "forky", "bookworm");
 
   @TempDir private Path folder;
@@ -50,13 +52,26 @@ class SharedTestsTest {
   }
 
   @Test
+  void softwareDevicesRunATestForAllGuests() throws IOException {
+    SharedTests shared = list("Some soft a reason\nSome.one forky a reason\n");
+    List<String> chosen = List.of("trixie", "forky", SharedTests.SOFT);
+    for (String guest : List.of("trixie", "forky")) {
+      assertTrue(shared.leaves("Some.test", guest, chosen), guest);
+    }
+    assertFalse(shared.leaves("Some.one", "forky", chosen), "a line of its own");
+    assertFalse(shared.leaves("Some.*", "forky", chosen), "one of its tests runs");
+    assertTrue(shared.leaves("Some.*", "trixie", chosen));
+    assertFalse(shared.leaves("Some.test", "trixie", ALL), "no software devices in this run");
+  }
+
+  @Test
   void aTestNeedsAGuestAndAReasonAndOneLine() {
     assertThrows(IllegalArgumentException.class, () -> list("Some forky\n"));
     assertThrows(IllegalArgumentException.class, () -> list("Some forky a\nSome trixie b\n"));
   }
 
   @Test
-  void theListNamesTestsOnDevicesAndGuests() throws IOException {
+  void theListNamesTestsOnDevicesAndWhereTheyRun() throws IOException {
     TestPlan plan =
         LauncherFactory.create()
             .discover(
@@ -80,7 +95,16 @@ class SharedTestsTest {
     for (String name : shared.names()) {
       assertTrue(tests.contains(name), name + ": no test on a device");
       String guest = shared.guest(name).orElseThrow();
-      assertTrue(Files.exists(Path.of("src/lab/guests", guest)), name + ": no guest " + guest);
+      assertTrue(
+          guest.equals(SharedTests.SOFT) || Files.exists(GUESTS.resolve(guest)),
+          name + ": no guest " + guest);
+    }
+    Gaps soft = Gaps.read(Path.of("src/lab/gaps/soft"));
+    Gaps trixie = Gaps.read(Path.of("src/lab/gaps/trixie"));
+    for (String test : tests) {
+      if (test.contains(".") && shared.guest(test).equals(Optional.of(SharedTests.SOFT))) {
+        assertTrue(soft.runs(test) || !trixie.runs(test), test + ": not on software devices");
+      }
     }
   }
 }
