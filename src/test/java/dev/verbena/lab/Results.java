@@ -152,7 +152,7 @@ final class Results implements TestExecutionListener {
     text.append(failed).append(" failed, ");
     text.append(skippedByGap).append(" skipped as known gaps, ");
     text.append(skippedUnlisted).append(" skipped for no known reason, ");
-    text.append(left.size() + leftWithClass).append(" left to another guest");
+    text.append(left.size() + leftWithClass).append(" left to others");
     if (passedOnDevice == 0) {
       text.append("\nno test talked to a device");
     }
