@@ -56,7 +56,7 @@ class BlackHoleTest {
   }
 
   @DeviceTest
-  void lostRequestIsUnreachable() throws Exception {
+  void lostRequestTimesOut() throws Exception {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings =
           ConnectionSettings.DEFAULT.withLocalAddress(Host.a4().at(0)).withTimeout(SHORTLY);

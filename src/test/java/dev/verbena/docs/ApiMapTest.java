@@ -1,9 +1,11 @@
 package dev.verbena.docs;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.lab.Gaps;
+import dev.verbena.lab.SharedTests;
 import dev.verbena.soft.SoftFunctions;
 import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
@@ -15,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -34,6 +37,8 @@ class ApiMapTest {
   private static final Path SEEN = Path.of("src/test/resources/seen-in-lab.txt");
 
   private static final Path GUESTS = Path.of("src/lab/guests");
+  private static final Path SHARED = Path.of("src/lab/shared");
+  private static final Optional<String> SOFT = Optional.of(SharedTests.SOFT);
   private static final Path GAPS = Path.of("src/lab/gaps");
 
   /** What is not traced, and a device test that cannot pass without it, or {@code Java}. */
@@ -87,6 +92,7 @@ class ApiMapTest {
   @TestFactory
   Stream<DynamicTest> everyTestThatIsNamedRunsInAGuest() throws IOException {
     List<Gaps> guests = gapsOfGuests();
+    SharedTests shared = SharedTests.read(SHARED);
     return untraced().entrySet().stream()
         .filter(row -> !row.getValue().equals(IN_JAVA))
         .map(
@@ -97,6 +103,7 @@ class ApiMapTest {
                       String test = row.getValue();
                       assertTrue(isDeviceTest(test), test);
                       assertTrue(guests.stream().anyMatch(g -> g.runs(className(test))), test);
+                      assertNotEquals(SOFT, shared.guest(className(test)), test);
                     }));
   }
 

@@ -34,8 +34,9 @@ import org.junit.platform.reporting.legacy.xml.LegacyXmlReportGeneratingListener
  * <p>Arguments: the jar of the tests, the list of gaps, the folder for reports, and optionally the
  * names of test classes, or of packages with a dot at the end, to run instead of all, or after
  * {@code @} a file with the output of {@link DeviceTestClasses}, to run all without looking for
- * them. With {@code -Dverbena.lab.shared}, a list of {@link SharedTests}, and {@code
- * -Dverbena.lab.guests}, which take part in this run, each of those tests is left to one of them.
+ * them. With {@code -Dverbena.lab.shared}, a list of {@link SharedTests}, each of those tests is
+ * left to one of {@code -Dverbena.lab.guests}: the guests of this run, and the software devices if
+ * they run the tests, too.
  */
 public final class LabMain {
   /** Outside of a guest: many times what any test takes on a quiet machine. */

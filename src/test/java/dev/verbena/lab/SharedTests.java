@@ -13,9 +13,9 @@ import java.util.stream.Stream;
  * The tests that one guest of the lab, or the software devices, run for all guests: one line each,
  * {@code Class guest reason} or {@code Class.method guest reason}; # begins a comment.
  */
-final class SharedTests {
+public final class SharedTests {
   /** In the place of a guest: the software devices outside of the guests. */
-  static final String SOFT = "soft";
+  public static final String SOFT = "soft";
 
   private final Map<String, String> guests;
 
@@ -23,7 +23,8 @@ final class SharedTests {
     this.guests = guests;
   }
 
-  static SharedTests read(Path file) throws IOException {
+  /** Reads a list. */
+  public static SharedTests read(Path file) throws IOException {
     Map<String, String> guests = new LinkedHashMap<>();
     try (Stream<String> lines = Files.lines(file)) {
       lines
@@ -49,7 +50,7 @@ final class SharedTests {
   }
 
   /** The guest, or {@link #SOFT}, that the list names for a test or class. */
-  Optional<String> guest(String name) {
+  public Optional<String> guest(String name) {
     return Optional.ofNullable(guests.get(name))
         .or(() -> Optional.ofNullable(guests.get(name.replaceFirst("[.].*", ""))));
   }
@@ -58,8 +59,8 @@ final class SharedTests {
    * Whether a guest leaves a test, or all tests of a class, to others.
    *
    * @param test {@code Class.method}, or {@code Class.*}
-   * @param chosen what takes part in this run, a guest first, which runs what the list gives to
-   *     others that do not
+   * @param chosen the guests of this run, and {@link #SOFT} if the software devices run tests; the
+   *     first guest runs what the list gives to one that is not chosen
    */
   boolean leaves(String test, String guest, List<String> chosen) {
     if (test.endsWith(".*") && methods(test).anyMatch(method -> !leaves(method, guest, chosen))) {
