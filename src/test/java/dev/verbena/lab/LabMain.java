@@ -67,6 +67,7 @@ public final class LabMain {
         new LegacyXmlReportGeneratingListener(reports, out));
     out.println(results.summary());
     seen.write(reports.resolve("functions"));
+    Files.writeString(reports.resolve("failures"), results.failures());
     Files.writeString(reports.resolve("summary"), results.row() + "\n");
     // A test may have left a thread in C behind.
     System.exit(results.isGreen() ? 0 : 1);

@@ -20,6 +20,7 @@ final class Results implements TestExecutionListener {
   private final Gaps gaps;
   private final PrintWriter out;
   private TestPlan plan;
+  private final StringBuilder failures = new StringBuilder();
   private int passed;
   private int passedOnDevice;
   private int failed;
@@ -84,7 +85,9 @@ final class Results implements TestExecutionListener {
 
   private void fail(TestIdentifier test, Throwable cause) {
     failed++;
-    out.println("FAILED " + name(test) + " (" + test.getDisplayName() + ")");
+    String failure = "FAILED " + name(test) + " (" + test.getDisplayName() + ")";
+    failures.append(failure).append(": ").append(cause).append('\n');
+    out.println(failure);
     if (cause != null) {
       cause.printStackTrace(out);
     }
@@ -138,6 +141,11 @@ final class Results implements TestExecutionListener {
         + skippedUnlisted
         + " "
         + (left.size() + leftWithClass);
+  }
+
+  /** What failed, one failure after another, without stack traces. */
+  String failures() {
+    return failures.toString();
   }
 
   /** What a reader wants to know at the end. */
