@@ -16,9 +16,6 @@ final class MulticastMain {
   static final String JOINED = "joined";
   static final String RECEIVED = "received";
 
-  /**
-   * How long a receiver waits: meanwhile the sender's JVM starts, on a machine that may be busy.
-   */
   private MulticastMain() {}
 
   public static void main(String[] args) throws Exception {

@@ -106,7 +106,7 @@ class NamespacesTest {
     List<String> mckey = MulticastTest.mckeySending(Host.right4().address(), address);
     try (Program receiver = Host.left4().start(java("receive", Host.left4(), group))) {
       receiver.says(MulticastMain.JOINED);
-      for (int i = 0; i < 5 && !receiver.text().contains(MulticastMain.RECEIVED); i++) {
+      while (receiver.process().isAlive() && !receiver.text().contains(MulticastMain.RECEIVED)) {
         try (Program sender = Host.right4().start(mckey)) {
           sender.endsWell();
         }
