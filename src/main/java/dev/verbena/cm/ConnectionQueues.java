@@ -31,6 +31,10 @@ public final class ConnectionQueues {
 
   private final NativeId id;
   private final HomeDomain home;
+
+  /** Held while queues are created: librdmacm would forget a shared receive queue for another. */
+  private final Object creation = new Object();
+
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
@@ -52,10 +56,12 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
   public QueuePair createQueuePair(QueuePairCapacity capacity) {
-    requireRoomForQueuePair();
-    // The identifier, which has the completion queues, is not destroyed before they have owners.
-    VERBS.whileOpen(id.owner(), () -> createWithCompletionQueues(capacity));
-    return queuePair;
+    synchronized (creation) {
+      requireRoomForQueuePair();
+      // The identifier, which has the completion queues, is not destroyed before they have owners.
+      VERBS.whileOpen(id.owner(), () -> createWithCompletionQueues(capacity));
+      return queuePair;
+    }
   }
 
   private void createWithCompletionQueues(QueuePairCapacity capacity) {
@@ -175,28 +181,30 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
   public QueuePair createQueuePair(QueuePairBuilder builder) {
-    requireRoomForQueuePair();
-    home.get(); // librdmacm replaces it.
-    queuePair =
-        VERBS.create(
-            builder,
-            id.context(),
-            id.owner(),
-            new VerbsAccess.Maker() {
-              @Override
-              public MemorySegment create(MemorySegment attributes) {
-                id.call(
-                    "creating the queue pair",
-                    (rdmacm, pointer) -> rdmacm.rdma_create_qp_ex(pointer, attributes.address()));
-                return rdma_cm_id.qp(id.struct());
-              }
+    synchronized (creation) {
+      requireRoomForQueuePair();
+      home.get(); // librdmacm replaces it.
+      queuePair =
+          VERBS.create(
+              builder,
+              id.context(),
+              id.owner(),
+              new VerbsAccess.Maker() {
+                @Override
+                public MemorySegment create(MemorySegment attributes) {
+                  id.call(
+                      "creating the queue pair",
+                      (rdmacm, pointer) -> rdmacm.rdma_create_qp_ex(pointer, attributes.address()));
+                  return rdma_cm_id.qp(id.struct());
+                }
 
-              @Override
-              public void destroy() {
-                destroyQueuePair();
-              }
-            });
-    return queuePair;
+                @Override
+                public void destroy() {
+                  destroyQueuePair();
+                }
+              });
+      return queuePair;
+    }
   }
 
   private void destroyWithCompletionQueues() {
@@ -233,7 +241,7 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier has no device, or already has queues
    */
   public SharedReceiveQueue createSharedReceiveQueue(int requests) {
-    requireRoomForQueues();
+    id.requireDevice();
     ProtectionDomain domain = home.get();
     long pd = domain.segment().address();
     return createSharedReceiveQueue(
@@ -261,25 +269,27 @@ public final class ConnectionQueues {
 
   private SharedReceiveQueue createSharedReceiveQueue(
       SharedReceiveQueue.Builder builder, Function<MemorySegment, NativeId.Call> create) {
-    requireRoomForQueues();
-    sharedReceives =
-        VERBS.create(
-            builder,
-            id.context(),
-            id.owner(),
-            new VerbsAccess.Maker() {
-              @Override
-              public MemorySegment create(MemorySegment attributes) {
-                id.call("creating the shared receive queue", create.apply(attributes));
-                return rdma_cm_id.srq(id.struct());
-              }
+    synchronized (creation) {
+      requireRoomForQueues();
+      sharedReceives =
+          VERBS.create(
+              builder,
+              id.context(),
+              id.owner(),
+              new VerbsAccess.Maker() {
+                @Override
+                public MemorySegment create(MemorySegment attributes) {
+                  id.call("creating the shared receive queue", create.apply(attributes));
+                  return rdma_cm_id.srq(id.struct());
+                }
 
-              @Override
-              public void destroy() {
-                id.callClosing(identifier -> id.rdmacm().rdma_destroy_srq(identifier.address()));
-              }
-            });
-    return sharedReceives;
+                @Override
+                public void destroy() {
+                  id.callClosing(identifier -> id.rdmacm().rdma_destroy_srq(identifier.address()));
+                }
+              });
+      return sharedReceives;
+    }
   }
 
   private void requireRoomForQueues() {

@@ -41,6 +41,8 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
@@ -575,6 +577,38 @@ class RdmaCmTest {
       assertSame(pair.domain(), bound.domain());
       assertTrue(bound.queues().sendCompletions().channel().isPresent());
       assertTrue(bound.queues().receiveCompletions().channel().isPresent());
+    }
+  }
+
+  /**
+   * librdmacm would forget the first of two shared receive queues, and crash at the second close.
+   */
+  @DeviceTest
+  void twoThreadsCreateOneSharedReceiveQueue() throws Exception {
+    try (EventChannel channel = EventChannel.open()) {
+      for (int round = 0; round < 50; round++) {
+        ConnectionId id = channel.createId(PortSpace.TCP);
+        id.bind(new InetSocketAddress(Rig.addressB(), 0));
+        CyclicBarrier start = new CyclicBarrier(2);
+        Callable<SharedReceiveQueue> creation =
+            () -> {
+              start.await();
+              return id.queues().createSharedReceiveQueue(4);
+            };
+        List<FutureTask<SharedReceiveQueue>> both =
+            List.of(ConnectionTest.inBackground(creation), ConnectionTest.inBackground(creation));
+        int refused = 0;
+        for (FutureTask<SharedReceiveQueue> one : both) {
+          try {
+            assertSame(one.get(), id.queues().sharedReceiveQueue().orElseThrow());
+          } catch (ExecutionException e) {
+            assertInstanceOf(IllegalStateException.class, e.getCause());
+            refused++;
+          }
+        }
+        assertEquals(1, refused, "refused in round " + round);
+        id.close();
+      }
     }
   }
 
