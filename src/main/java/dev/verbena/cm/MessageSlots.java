@@ -41,6 +41,18 @@ final class MessageSlots {
     return count * stride;
   }
 
+  /** Copies a message to a slot. */
+  void put(int slot, MemorySegment message) {
+    MemorySegment target = slice(slot, message.byteSize());
+    try {
+      target.copyFrom(message);
+    } catch (IllegalStateException e) {
+      MemorySegment _ =
+          region.memory(); // Throws if another thread has closed the region meanwhile.
+      throw e;
+    }
+  }
+
   /** Returns the first bytes of a slot. */
   MemorySegment slice(int slot, long length) {
     return region.memory().asSlice(offset(slot), length);

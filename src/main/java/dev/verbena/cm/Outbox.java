@@ -97,7 +97,7 @@ final class Outbox {
   /** Copies a message to the next buffer, and posts it. */
   void send(MemorySegment message) {
     long length = message.byteSize();
-    slots.slice(next, length).copyFrom(message);
+    slots.put(next, message);
     post(() -> transfers.send(0, slots.region(), slots.offset(next), length));
   }
 
