@@ -32,7 +32,7 @@ public final class ConnectionQueues {
   private final NativeId id;
   private final HomeDomain home;
 
-  /** Held while queues are created: librdmacm would forget a shared receive queue for another. */
+  /** Held while queues are created: of two shared receive queues, librdmacm keeps only the last. */
   private final Object creation = new Object();
 
   private QueuePair queuePair;
@@ -241,7 +241,6 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if the identifier has no device, or already has queues
    */
   public SharedReceiveQueue createSharedReceiveQueue(int requests) {
-    id.requireDevice();
     ProtectionDomain domain = home.get();
     long pd = domain.segment().address();
     return createSharedReceiveQueue(

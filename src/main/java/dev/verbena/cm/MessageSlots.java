@@ -47,8 +47,8 @@ final class MessageSlots {
     try {
       target.copyFrom(message);
     } catch (IllegalStateException e) {
-      MemorySegment _ =
-          region.memory(); // Throws if another thread has closed the region meanwhile.
+      // If another thread has closed the region meanwhile, this names it.
+      MemorySegment _ = region.memory();
       throw e;
     }
   }

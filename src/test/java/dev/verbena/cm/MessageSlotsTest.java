@@ -14,7 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** The memory of messages. */
+/** Registered memory for messages, also while another thread closes it. */
 class MessageSlotsTest {
   private static final int ROUNDS = 500;
   private static final int SIZE = 4096;

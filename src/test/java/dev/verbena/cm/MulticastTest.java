@@ -285,8 +285,7 @@ class MulticastTest {
 
   /**
    * It destroys its queue pair as soon as all is posted, and what the device has not sent by then
-   * is never sent: so it posts more than fits into the time until the device begins, and may have
-   * to be started again.
+   * is never sent: so it posts many messages, and may have to be started again.
    */
   static List<String> mckeySending(InetAddress own, InetSocketAddress group) {
     return mckey(own, group, "-s", "-C", "16000");

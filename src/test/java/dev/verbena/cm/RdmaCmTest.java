@@ -581,7 +581,7 @@ class RdmaCmTest {
   }
 
   /**
-   * librdmacm would forget the first of two shared receive queues, and crash at the second close.
+   * Of two shared receive queues librdmacm keeps only the last: closing both would crash the JVM.
    */
   @DeviceTest
   void twoThreadsCreateOneSharedReceiveQueue() throws Exception {

@@ -85,7 +85,7 @@ class MulticastProgramsTest {
     Run.Started receiver = Run.start(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
     receiver.says(MCKEY_JOINED);
     // C's sender destroys its queue pair as soon as all is posted, and what the device has not sent
-    // by then is never sent: so it posts much.
+    // by then is never sent: so it posts many.
     while (!receiver.end().isDone()) {
       try (Program c = Program.start(mckey(Rig.addressA(), "239.9.1.3", "-s", "-C", "16000"))) {
         c.endsWell();
