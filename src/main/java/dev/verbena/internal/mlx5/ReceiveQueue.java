@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_recv_wr;
+import java.lang.invoke.VarHandle;
 
 /** The receive queue of a queue pair: a ring of entries of data segments. */
 final class ReceiveQueue implements ReceiveEntries {
@@ -110,8 +111,10 @@ final class ReceiveQueue implements ReceiveEntries {
 
   @Override
   public long complete(int counter) {
+    final long id = ids[counter & mask];
+    VarHandle.releaseFence(); // A thread that posts overwrites what is completed.
     completed++;
-    return ids[counter & mask];
+    return id;
   }
 
   @Override

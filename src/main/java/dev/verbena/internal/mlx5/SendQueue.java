@@ -7,6 +7,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
+import java.lang.invoke.VarHandle;
 
 /**
  * The send queue of a queue pair: writes send requests as work queue entries. An entry consists of
@@ -386,8 +387,11 @@ final class SendQueue {
    */
   long complete(int counter) {
     int start = counter & mask;
-    completed = ordinals[start] + 1;
-    return ids[start];
+    final long id = ids[start];
+    final int next = ordinals[start] + 1;
+    VarHandle.releaseFence(); // A thread that posts overwrites what is completed.
+    completed = next;
+    return id;
   }
 
   /** Returns the opcode of the completion of an entry whose own opcode does not tell it. */
