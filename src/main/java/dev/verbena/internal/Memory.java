@@ -179,6 +179,14 @@ public final class Memory {
     ALIGNED_INT.setOpaque(ALL, address, value);
   }
 
+  /**
+   * Writes an aligned 32-bit number that a device reads, by an instruction that is a full fence, and
+   * that no compiler omits for another one.
+   */
+  public static void exchangeInt(long address, int value) {
+    int _ = (int) ALIGNED_INT.getAndSet(ALL, address, value);
+  }
+
   /** Writes an aligned 64-bit number that a device reads. */
   public static void putLongOpaque(long address, long value) {
     ALIGNED_LONG.setOpaque(ALL, address, value);

@@ -280,13 +280,14 @@ final class CompletionQueue implements CompletionQueueCalls {
     try {
       int value =
           (events & 3) << 28 | (solicitedOnly != 0 ? ONLY_SOLICITED : 0) | (consumed & INDEX_MASK);
-      Memory.putIntOpaque(record + ARM_RECORD, Integer.reverseBytes(value));
       Doorbell.ring(
+          record + ARM_RECORD,
+          value,
           registers + ARM_REGISTER,
           Long.reverseBytes((long) value << Integer.SIZE | Integer.toUnsignedLong(number)));
       return 0;
     } finally {
-      lock.unlock();
+      lock.flushAndUnlock();
     }
   }
 

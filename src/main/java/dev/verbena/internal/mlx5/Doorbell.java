@@ -1,5 +1,6 @@
 package dev.verbena.internal.mlx5;
 
+import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import java.lang.invoke.VarHandle;
 
@@ -9,27 +10,35 @@ import java.lang.invoke.VarHandle;
  *
  * <p>The order is that of libmlx5 on x86-64, where the processor does not reorder stores to
  * ordinary memory. Registers are mapped as write-combining memory, whose stores it does reorder and
- * delay; libmlx5 places an {@code sfence} before and after them. A full fence, which HotSpot
- * compiles to an instruction with a lock prefix, has the same effect: such an instruction waits for
- * all earlier stores and empties the write-combining buffers.
+ * delay; libmlx5 places an {@code sfence} before and after them. Here these are locked
+ * instructions, which wait for all earlier stores and empty the write-combining buffers: the store
+ * to the record before the register, and that to the lock after it.
+ *
+ * <p>Both are exchanges ({@code xchg}). {@code VarHandle.fullFence} is a locked instruction too,
+ * but C2 omits it if another one follows without a branch or a call between them, even behind the
+ * store to the register.
  */
 final class Doorbell {
   private Doorbell() {}
 
-  /** Stores a number in a doorbell record, after the entries that it covers. */
+  /**
+   * Stores a number in a doorbell record of a queue without a register: after the stores to the
+   * entries that it covers, or the loads of the entries that it frees.
+   */
   static void record(long address, int number) {
-    VarHandle.storeStoreFence();
+    VarHandle.releaseFence();
     Memory.putIntOpaque(address, Integer.reverseBytes(number));
   }
 
   /**
-   * Stores eight bytes in a doorbell register, after all earlier stores and before all later ones.
+   * Stores a number in a doorbell record and then eight bytes in a doorbell register, after all
+   * earlier stores. The caller holds a lock, and ends with {@link SpinLock#flushAndUnlock}: if the
+   * store to the register were delayed, that of the next owner could overtake it.
    *
    * @param value the bytes as they are in memory
    */
-  static void ring(long register, long value) {
-    VarHandle.fullFence();
-    Memory.putLongOpaque(register, value);
-    VarHandle.fullFence();
+  static void ring(long record, int number, long register, long value) {
+    Memory.exchangeInt(Block.known(record), Integer.reverseBytes(number));
+    Memory.putLongOpaque(Block.known(register), value);
   }
 }

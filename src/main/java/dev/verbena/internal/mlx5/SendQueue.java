@@ -172,12 +172,11 @@ final class SendQueue {
       if (requests > 0) {
         position = now;
         posted += requests;
-        Doorbell.record(record, now & 0xffff);
-        Doorbell.ring(register, Memory.getLong(bell));
+        Doorbell.ring(record, now & 0xffff, register, Memory.getLong(bell));
       }
       return errno;
     } finally {
-      lock.unlock();
+      lock.flushAndUnlock();
     }
   }
 

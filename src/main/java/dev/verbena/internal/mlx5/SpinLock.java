@@ -46,4 +46,9 @@ final class SpinLock {
   void unlock() {
     HELD.setRelease(this, 0);
   }
+
+  /** Unlocks by a locked instruction, after all stores to a device: see {@link Doorbell}. */
+  void flushAndUnlock() {
+    int _ = (int) HELD.getAndSet(this, 0);
+  }
 }
