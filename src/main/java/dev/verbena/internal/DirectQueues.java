@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +20,8 @@ public interface DirectQueues {
   record Shape(int type, boolean signalsAll, int maxSends, int maxSges, int maxInlineData) {}
 
   /**
-   * Returns the data path of a completion queue, which libibverbs must not poll any more.
+   * Returns the data path of a completion queue, which libibverbs must not poll any more: even if
+   * this fails, so that it does not throw EOPNOTSUPP.
    *
    * @param cq the {@code ibv_cq}
    */
@@ -34,7 +36,8 @@ public interface DirectQueues {
   SharedReceiveQueueCalls sharedReceiveQueue(long srq, int maxSges);
 
   /**
-   * Returns the data path of a queue pair that was just created.
+   * Returns the data path of a queue pair that was just created. Its queues are asked for when
+   * nothing is left that can be refused.
    *
    * @param qp the {@code ibv_qp}
    * @param sends its completion queue, of this data path
@@ -44,7 +47,7 @@ public interface DirectQueues {
   QueuePairCalls queuePair(
       long qp,
       Shape shape,
-      CompletionQueueCalls sends,
-      CompletionQueueCalls receives,
-      @Nullable SharedReceiveQueueCalls shared);
+      Supplier<CompletionQueueCalls> sends,
+      Supplier<CompletionQueueCalls> receives,
+      @Nullable Supplier<SharedReceiveQueueCalls> shared);
 }

@@ -92,8 +92,8 @@ record DirectChoice(
         .queuePair(
             qp,
             shape,
-            sends.directCalls(),
-            receives.directCalls(),
-            shared == null ? null : shared.directCalls());
+            sends::directCalls,
+            receives::directCalls,
+            shared == null ? null : shared::directCalls);
   }
 }

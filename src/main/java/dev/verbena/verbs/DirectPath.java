@@ -7,6 +7,7 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,9 +76,9 @@ final class DirectPath {
   QueuePairCalls queuePair(
       long qp,
       DirectQueues.Shape shape,
-      CompletionQueueCalls sends,
-      CompletionQueueCalls receives,
-      @Nullable SharedReceiveQueueCalls shared) {
+      Supplier<CompletionQueueCalls> sends,
+      Supplier<CompletionQueueCalls> receives,
+      @Nullable Supplier<SharedReceiveQueueCalls> shared) {
     return queues().queuePair(qp, shape, sends, receives, shared);
   }
 

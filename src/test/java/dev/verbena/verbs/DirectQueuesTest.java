@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
@@ -89,6 +91,20 @@ class DirectQueuesTest {
     VerbsException refused = assertThrows(VerbsException.class, () -> queue.resize(128));
     assertTrue(refused.isUnsupported());
     assertEquals(0, queue.poll(new Completions(1)));
+  }
+
+  /** Which libmlx5 must not notice, as it would not clean the queue any more. */
+  @DeviceTest
+  void queueThatCannotBeDirectIsLeftToLibmlx5() {
+    String output =
+        new ForkedJvm()
+            .withNativeAccess()
+            .withJarOf(ibv_qp.class)
+            .with("-Ddev.verbena.direct=auto")
+            .withVariable("MLX5_CQE_SIZE", "128")
+            .run(LargeEntries.class)
+            .succeeded();
+    assertTrue(output.contains("MLX5_CQE_SIZE"), output);
   }
 
   /** The completions of a queue pair that is closed go with it; those of others stay. */

@@ -20,6 +20,8 @@ public final class Mlx5DataPath implements DirectDataPath {
   private static final List<String> OTHER_LAYOUTS =
       List.of("MLX5_QP_SIGNATURE", "MLX5_SRQ_SIGNATURE");
 
+  private static final String ENTRY_SIZE = "MLX5_CQE_SIZE";
+
   /** For the service loader. */
   public Mlx5DataPath() {}
 
@@ -34,6 +36,10 @@ public final class Mlx5DataPath implements DirectDataPath {
       if (System.getenv(variable) != null) {
         throw refusal("the environment variable " + variable + " is set");
       }
+    }
+    String entrySize = System.getenv(ENTRY_SIZE);
+    if (entrySize != null && !entrySize.equals(Integer.toString(CompletionQueue.ENTRY_SIZE))) {
+      throw refusal("the environment variable " + ENTRY_SIZE + " is " + entrySize + ", not 64");
     }
     return new Mlx5Queues(functions, hasAtomics(verbs, context));
   }

@@ -7,6 +7,7 @@ import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.raw.ibv_qp;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The queues of one context. */
@@ -28,11 +29,10 @@ final class Mlx5Queues implements DirectQueues {
   @Override
   public CompletionQueueCalls completionQueue(long cq) {
     QueueMemory.OfCompletionQueue memory = QueueMemory.completionQueue(functions, cq);
-    require(
-        memory.entrySize() == CompletionQueue.ENTRY_SIZE,
-        "completion queue entries of %d bytes are not supported, only those of 64 bytes",
-        memory.entrySize());
-    requirePowerOfTwo(memory.count(), "entries of a completion queue");
+    // What can be refused was refused before: libmlx5 cannot take the queue back.
+    if (memory.entrySize() != CompletionQueue.ENTRY_SIZE || !isPowerOfTwo(memory.count())) {
+      throw new IllegalStateException("a completion queue of unknown layout: " + memory);
+    }
     return new CompletionQueue(memory);
   }
 
@@ -47,9 +47,9 @@ final class Mlx5Queues implements DirectQueues {
   public QueuePairCalls queuePair(
       long qp,
       Shape shape,
-      CompletionQueueCalls sends,
-      CompletionQueueCalls receives,
-      @Nullable SharedReceiveQueueCalls shared) {
+      Supplier<CompletionQueueCalls> sends,
+      Supplier<CompletionQueueCalls> receives,
+      @Nullable Supplier<SharedReceiveQueueCalls> shared) {
     QueueMemory.OfQueuePair memory = QueueMemory.queuePair(functions, qp);
     require(
         memory.sendStride() == BLOCK,
@@ -71,9 +71,9 @@ final class Mlx5Queues implements DirectQueues {
             qp,
             sendQueue,
             shared == null ? receiveQueue(memory) : null,
-            (SharedReceiveQueue) shared,
-            (CompletionQueue) sends,
-            (CompletionQueue) receives);
+            shared == null ? null : (SharedReceiveQueue) shared.get(),
+            (CompletionQueue) sends.get(),
+            (CompletionQueue) receives.get());
     queuePair.attach();
     return queuePair;
   }
@@ -92,7 +92,11 @@ final class Mlx5Queues implements DirectQueues {
   }
 
   private static void requirePowerOfTwo(int number, String what) {
-    require(Integer.bitCount(number) == 1, "%d " + what + ": not a power of two", number);
+    require(isPowerOfTwo(number), "%d " + what + ": not a power of two", number);
+  }
+
+  private static boolean isPowerOfTwo(int number) {
+    return Integer.bitCount(number) == 1;
   }
 
   private static void require(boolean condition, String format, int number) {
