@@ -667,13 +667,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     QueuePairState from = begun == null ? null : storedState();
     try {
       whileOpen(
-          () ->
-              context
-                  .verbs()
-                  .ibv_modify_qp(address(), attributes.address(), attributes.maskBits()));
-      if (to == QueuePairState.RESET) {
-        calls.wasReset();
-      }
+          () -> {
+            context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.maskBits());
+            if (to == QueuePairState.RESET) {
+              calls.wasReset();
+            }
+          });
       if (type == QueuePairType.DC_TARGET) {
         number = whileOpen(() -> ibv_qp.qp_num(Memory.at(address(), ibv_qp.sizeof())));
       }

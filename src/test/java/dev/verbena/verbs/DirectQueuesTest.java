@@ -13,6 +13,8 @@ import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Field;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
@@ -137,5 +139,42 @@ class DirectQueuesTest {
       assertEquals(2, completions.id(0));
       assertTrue(completions.isSuccess(0));
     }
+  }
+
+  /** Otherwise the reset would clean the queue of what is no longer there. */
+  @DeviceTest
+  void closeWaitsForTheEndOfAReset() throws Exception {
+    try (CompletionQueue queue = direct();
+        QueuePair queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+      Object lock = field(field(queue, "calls"), "lock");
+      Field held = lock.getClass().getDeclaredField("held");
+      held.setAccessible(true);
+      held.setInt(lock, 1); // The reset waits, as if a poll took long.
+      Thread resetting = new Thread(queuePair::reset);
+      resetting.start();
+      Await.until("the reset to clean the queue", () -> spins(resetting));
+      Thread closing = new Thread(queuePair::close);
+      closing.start();
+      Await.until(
+          "the close to wait",
+          () -> closing.getState() == Thread.State.TIMED_WAITING
+              || closing.getState() == Thread.State.WAITING
+              || spins(closing));
+      boolean waits = !spins(closing);
+      held.setInt(lock, 0);
+      resetting.join();
+      closing.join();
+      assertTrue(waits);
+    }
+  }
+
+  private static boolean spins(Thread thread) {
+    return Stream.of(thread.getStackTrace()).anyMatch(e -> e.getMethodName().equals("spin"));
+  }
+
+  private static Object field(Object owner, String name) throws ReflectiveOperationException {
+    Field field = owner.getClass().getDeclaredField(name);
+    field.setAccessible(true);
+    return field.get(owner);
   }
 }

@@ -30,6 +30,9 @@ final class CompletionQueue implements CompletionQueueCalls {
   private static final long COUNTER = 60;
   private static final long OPCODE_OWNER = 63;
 
+  /** Both syndromes: the message of a shared queue met a page that is not in memory. */
+  private static final short PAGE_FAULT = 0x2293;
+
   // Opcodes of completion queue entries.
   private static final int REQUEST = 0;
   private static final int RESPONSE_WRITE_IMM = 1;
@@ -139,18 +142,32 @@ final class CompletionQueue implements CompletionQueueCalls {
   private int poll(int numEntries, long first) {
     int index = consumed;
     int polled = 0;
-    for (; polled < numEntries; polled++) {
+    while (polled < numEntries) {
       long entry = at(index);
       int opcodeOwner = opcodeOwner(entry);
       if (!isNew(opcodeOwner, index)) {
         break;
       }
       VarHandle.loadLoadFence(); // The other fields are read after the owner bit.
+      int opcodeNumber = Integer.reverseBytes(Memory.getInt(entry + OPCODE_NUMBER));
+      QueuePair queuePair = last;
+      if (queuePair == null || queuePair.number() != (opcodeNumber & NUMBER_MASK)) {
+        queuePair = queuePairs.find(opcodeNumber & NUMBER_MASK);
+        if (queuePair != null && queuePair.isEnding()) {
+          break; // Until its entries are removed.
+        }
+        last = queuePair;
+      }
       index++;
-      if (!read(entry, opcodeOwner, first + polled * WC_SIZE)) {
+      int read =
+          queuePair == null
+              ? FAILED
+              : read(entry, opcodeOwner, opcodeNumber, queuePair, first + polled * WC_SIZE);
+      if (read == FAILED) {
         polled = FAILED;
         break;
       }
+      polled += read;
     }
     if (index != consumed) {
       consumed = index;
@@ -159,30 +176,37 @@ final class CompletionQueue implements CompletionQueueCalls {
     return polled;
   }
 
-  /** Reads an entry as a work completion; false if it cannot be understood. */
-  private boolean read(long entry, int opcodeOwner, long wc) {
-    int opcodeNumber = Integer.reverseBytes(Memory.getInt(entry + OPCODE_NUMBER));
-    int queuePairNumber = opcodeNumber & NUMBER_MASK;
-    QueuePair queuePair = last;
-    if (queuePair == null || queuePair.number() != queuePairNumber) {
-      queuePair = queuePairs.find(queuePairNumber);
-      last = queuePair;
-      if (queuePair == null) {
-        return false;
-      }
+  /** Reads an entry as the returned number of work completions; FAILED if it is not understood. */
+  private static int read(
+      long entry, int opcodeOwner, int opcodeNumber, QueuePair queuePair, long wc) {
+    int counter = counter(entry);
+    SharedReceiveQueue shared = isPageFault(entry, opcodeOwner) ? queuePair.shared() : null;
+    if (shared != null) {
+      shared.postAgain(counter);
+      return 0;
     }
-    int counter = Short.toUnsignedInt(Short.reverseBytes(Memory.getShort(entry + COUNTER)));
-    Memory.putInt(wc + WC_NUMBER, queuePairNumber);
-    return switch (opcodeOwner >> 4) {
-      case REQUEST ->
-          readRequest(entry, opcodeOwner, opcodeNumber >>> 24, queuePair.sends(), counter, wc);
-      case RESPONSE_WRITE_IMM, RESPONSE_SEND, RESPONSE_SEND_IMM, RESPONSE_SEND_INV ->
-          readResponse(entry, opcodeOwner, requireNonNull(queuePair.receives()), counter, wc);
-      case REQUEST_ERROR -> readError(entry, queuePair.sends().complete(counter), wc);
-      case RESPONSE_ERROR ->
-          readError(entry, requireNonNull(queuePair.receives()).complete(counter), wc);
-      default -> false;
-    };
+    Memory.putInt(wc + WC_NUMBER, opcodeNumber & NUMBER_MASK);
+    boolean isRead =
+        switch (opcodeOwner >> 4) {
+          case REQUEST ->
+              readRequest(entry, opcodeOwner, opcodeNumber >>> 24, queuePair.sends(), counter, wc);
+          case RESPONSE_WRITE_IMM, RESPONSE_SEND, RESPONSE_SEND_IMM, RESPONSE_SEND_INV ->
+              readResponse(entry, opcodeOwner, requireNonNull(queuePair.receives()), counter, wc);
+          case REQUEST_ERROR -> readError(entry, queuePair.sends().complete(counter), wc);
+          case RESPONSE_ERROR ->
+              readError(entry, requireNonNull(queuePair.receives()).complete(counter), wc);
+          default -> false;
+        };
+    return isRead ? 1 : FAILED;
+  }
+
+  private static boolean isPageFault(long entry, int opcodeOwner) {
+    return opcodeOwner >> 4 == RESPONSE_ERROR
+        && Memory.getShort(entry + VENDOR_SYNDROME) == PAGE_FAULT;
+  }
+
+  private static int counter(long entry) {
+    return Short.toUnsignedInt(Short.reverseBytes(Memory.getShort(entry + COUNTER)));
   }
 
   private static boolean readRequest(
@@ -302,31 +326,42 @@ final class CompletionQueue implements CompletionQueueCalls {
     }
   }
 
-  /** Returns the number of the queue. */
-  int number() {
-    return number;
-  }
-
+  /** Adds a queue pair, after one with its number that was destroyed and is not removed yet. */
   void add(QueuePair queuePair) {
     lock.lock();
     try {
+      QueuePair before = queuePairs.find(queuePair.number());
+      if (before != null) {
+        removeCompletions(before);
+        queuePairs.remove(before);
+        last = null;
+      }
       queuePairs.add(queuePair);
     } finally {
       lock.unlock();
     }
   }
 
-  /**
-   * Destroys a queue pair and removes its completions. No other thread polls meanwhile, as it could
-   * find a completion of a queue pair whose memory is freed.
-   */
-  void remove(QueuePair queuePair, Runnable destruction) {
+  /** Makes polls stop at completions of a queue pair, which {@link QueuePair#isEnding}. */
+  void leave(QueuePair queuePair) {
     lock.lock();
     try {
-      destruction.run();
-      removeCompletions(queuePair);
-      queuePairs.remove(queuePair);
-      last = null;
+      if (last == queuePair) {
+        last = null;
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Removes a queue pair that was destroyed, and its completions. */
+  void remove(QueuePair queuePair) {
+    lock.lock();
+    try {
+      if (queuePairs.find(queuePair.number()) == queuePair) {
+        removeCompletions(queuePair);
+        queuePairs.remove(queuePair);
+      }
     } finally {
       lock.unlock();
     }
@@ -371,9 +406,9 @@ final class CompletionQueue implements CompletionQueueCalls {
       return false;
     }
     int opcode = opcodeOwner(entry) >> 4;
-    if (opcode != REQUEST && opcode != REQUEST_ERROR) {
-      queuePair.releaseShared(
-          Short.toUnsignedInt(Short.reverseBytes(Memory.getShort(entry + COUNTER))));
+    SharedReceiveQueue shared = queuePair.shared();
+    if (opcode != REQUEST && opcode != REQUEST_ERROR && shared != null) {
+      shared.complete(counter(entry));
     }
     return true;
   }

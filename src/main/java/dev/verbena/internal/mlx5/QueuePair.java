@@ -23,8 +23,10 @@ final class QueuePair implements QueuePairCalls {
   private final SendQueue sends;
   private final @Nullable ReceiveEntries receives;
   private final @Nullable ReceiveQueue ownReceives;
+  private final @Nullable SharedReceiveQueue shared;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
+  private volatile boolean isEnding;
 
   /**
    * A queue pair in state RESET.
@@ -43,6 +45,7 @@ final class QueuePair implements QueuePairCalls {
     this.number = sends.number();
     this.sends = sends;
     this.ownReceives = ownReceives;
+    this.shared = shared;
     this.receives = shared == null ? ownReceives : shared;
     this.sendCompletions = sendCompletions;
     this.receiveCompletions = receiveCompletions;
@@ -68,11 +71,9 @@ final class QueuePair implements QueuePairCalls {
     return receives;
   }
 
-  /** Frees an entry of the shared receive queue, whose completion is removed. */
-  void releaseShared(int counter) {
-    if (receives != null && receives != ownReceives) {
-      receives.complete(counter);
-    }
+  /** Returns the shared receive queue; null if it has none. */
+  @Nullable SharedReceiveQueue shared() {
+    return shared;
   }
 
   @Override
@@ -117,15 +118,22 @@ final class QueuePair implements QueuePairCalls {
 
   @Override
   public void destroy(Runnable destruction) {
-    CompletionQueue first = sendCompletions;
-    CompletionQueue second = receiveCompletions;
-    if (first == second) {
-      first.remove(this, destruction);
-    } else if (first.number() < second.number()) { // Everyone locks in this order.
-      first.remove(this, () -> second.remove(this, destruction));
-    } else {
-      second.remove(this, () -> first.remove(this, destruction));
+    isEnding = true;
+    sendCompletions.leave(this);
+    receiveCompletions.leave(this);
+    try {
+      destruction.run();
+    } catch (Throwable t) {
+      isEnding = false;
+      throw t;
     }
+    sendCompletions.remove(this);
+    receiveCompletions.remove(this);
+  }
+
+  /** Returns whether its completions are not read any more, as its memory is being freed. */
+  boolean isEnding() {
+    return isEnding;
   }
 
   @Override

@@ -21,32 +21,33 @@ final class QueuePairTable {
     }
   }
 
-  /** Adds a queue pair; it replaces one with its number, whose destruction was not noticed. */
+  /** Adds a queue pair, of whose number there is none. */
   void add(QueuePair queuePair) {
-    QueuePair before = find(queuePair.number());
-    if (before != null) {
-      remove(before);
-    }
-    if (2 * ++count > slots.length) {
-      rebuild(2 * slots.length, null);
+    if (2 * (count + 1) > slots.length) {
+      @Nullable QueuePair[] before = slots;
+      slots = new QueuePair[2 * before.length];
+      for (QueuePair other : before) {
+        if (other != null) {
+          insert(other);
+        }
+      }
     }
     insert(queuePair);
+    count++;
   }
 
-  /** Removes a queue pair, if it is there. */
+  /** Removes a queue pair that is there, without an allocation, which could fail. */
   void remove(QueuePair queuePair) {
-    rebuild(slots.length, queuePair);
-  }
-
-  private void rebuild(int size, @Nullable QueuePair without) {
-    @Nullable QueuePair[] before = slots;
-    slots = new QueuePair[size];
-    for (QueuePair queuePair : before) {
-      if (queuePair != null && queuePair != without) {
-        insert(queuePair);
-      } else if (queuePair != null) {
-        count--;
-      }
+    int i = queuePair.number();
+    while (slots[i & (slots.length - 1)] != queuePair) {
+      i++;
+    }
+    slots[i & (slots.length - 1)] = null;
+    count--;
+    for (i++; slots[i & (slots.length - 1)] != null; i++) { // Those that had to go further.
+      QueuePair other = slots[i & (slots.length - 1)];
+      slots[i & (slots.length - 1)] = null;
+      insert(other);
     }
   }
 

@@ -91,10 +91,32 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
   public long complete(int counter) {
     lock.lock();
     try {
-      final long id = ids[counter];
-      Memory.putShort(at(tail) + 2, Short.reverseBytes((short) counter));
-      tail = counter;
-      return id;
+      free(counter);
+      return ids[counter];
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void free(int index) {
+    Memory.putShort(at(tail) + 2, Short.reverseBytes((short) index));
+    tail = index;
+  }
+
+  /**
+   * Posts the request of an entry again, in another one, after the device met a page in its memory
+   * that is not there; the kernel fetches it. As in libmlx5, this is no completion.
+   */
+  void postAgain(int counter) {
+    lock.lock();
+    try {
+      free(counter);
+      ids[head] = ids[counter];
+      Memory.copy(
+          at(counter) + Segments.SIZE, at(head) + Segments.SIZE, (long) maxSges * Segments.SIZE);
+      head = next(head);
+      posted++;
+      Doorbell.record(record, posted & 0xffff);
     } finally {
       lock.unlock();
     }
