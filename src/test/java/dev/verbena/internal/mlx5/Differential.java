@@ -7,6 +7,7 @@ import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.AddressVector;
+import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
@@ -29,10 +30,13 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.FutureTask;
 
 /**
  * Posts the same random requests through libmlx5 and directly, on the emulated NIC in step mode,
@@ -48,6 +52,7 @@ final class Differential {
   private static final int LIST = 40;
   private static final int MEMORY = 1 << 16;
   private static final int LONGEST = 400;
+  private static final int RACE = 3000;
   private static final int QUEUE_KEY = 0x1234567;
 
   /** The pairs of queue pairs. The receiver of the second one has a shared receive queue. */
@@ -70,6 +75,8 @@ final class Differential {
           AccessFlag.REMOTE_ATOMIC);
   private final World inC;
   private final World direct;
+  private final Armed armedInC;
+  private final Armed armedDirect;
   private final AddressHandle handle;
   private final SendList sends = new SendList(LIST, SGES, INLINE);
   private final ReceiveList receives = new ReceiveList(LIST, SGES);
@@ -91,6 +98,8 @@ final class Differential {
                 nic.find("emulated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
     inC = new World(false);
     direct = new World(true);
+    armedInC = new Armed(false);
+    armedDirect = new Armed(true);
     var choice = inC.near[3].setup().choice();
     handle =
         domain.createAddressHandle(
@@ -204,11 +213,110 @@ final class Differential {
     if (failed[pair] || oneIn(3000)) {
       reset(pair);
     }
+    if (oneIn(2000)) {
+      race(random.nextInt(2));
+    }
+    if (oneIn(20)) {
+      arm();
+    }
     postReceives(pair);
     postSends(pair);
     step.invokeExact();
     while (!oneIn(4) && poll()) {
       // Often all, sometimes some stay for the next round.
+    }
+  }
+
+  /** A thread posts to full queues, while this one polls: the same completions in both worlds. */
+  private void race(int pair) throws Throwable {
+    step.invokeExact();
+    while (poll()) {
+      // What was posted before.
+    }
+    reset(pair);
+    count("races");
+    check(raceIn(inC, pair).equals(raceIn(direct, pair)), "order of the completions");
+    compareQueues(pair);
+  }
+
+  /** Returns the numbers of the queue pairs and the ids in the order of their completions. */
+  private List<String> raceIn(World world, int pair) throws Throwable {
+    FutureTask<Void> posting = new FutureTask<>(() -> post(world, pair), null);
+    Thread.ofPlatform().start(posting);
+    List<String> completed = new ArrayList<>();
+    while (completed.size() < 2 * RACE) {
+      step.invokeExact();
+      int count = world.queue.poll(world.completions, LIST);
+      for (int i = 0; i < count; i++) {
+        check(world.completions.isSuccess(i), "status beside posts");
+        String name = world.names.get(world.completions.queuePairNumber(i));
+        completed.add(name + ": " + world.completions.id(i));
+      }
+      check(count > 0 || !posting.isDone() || posting.get() == null, "posts");
+    }
+    posting.get();
+    completed.sort(Comparator.comparing(name -> name.substring(0, 4))); // Stable.
+    return completed;
+  }
+
+  private static void post(World world, int pair) {
+    SendList send = new SendList(1, 1);
+    ReceiveList receive = new ReceiveList(1, 1);
+    for (int i = 0; i < RACE; i++) {
+      receive.id(0, i);
+      while (world.receiver(pair).post(receive, 0, 1) == 0) {
+        Thread.onSpinWait();
+      }
+      send.send(0).id(i).signaled();
+      while (world.near[pair].post(send, 0, 1) == 0) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  /** Compares what arming writes, after completions and with and without an event since. */
+  private void arm() throws Throwable {
+    boolean isSolicited = random.nextBoolean();
+    int writes = random.nextInt(4);
+    long[] written = new long[2];
+    for (Armed armed : List.of(armedInC, armedDirect)) {
+      for (int i = 0; i < writes; i++) {
+        sends.write(0).local(region, 0, 8).remote(region.start(), region.rkey()).signaled();
+        check(armed.queuePair.post(sends, 0, 1) == 1, "write posted");
+        step.invokeExact();
+        check(armed.queue.poll(inC.completions, 1) == 1, "write completed");
+      }
+      CompletionQueue notified = armed.channel.poll();
+      count(notified == null ? "armed without event" : "armed after event");
+      if (isSolicited) {
+        armed.queue.requestSolicitedNotification();
+      } else {
+        armed.queue.requestNotification();
+      }
+      int record = Integer.reverseBytes(Memory.getInt(armed.memory.record() + 4));
+      long register = Long.reverseBytes(Memory.getLong(armed.memory.registers() + 0x20));
+      check(register >>> 32 == Integer.toUnsignedLong(record), "record and register of arming");
+      check((int) register == armed.memory.number(), "number of the queue that is armed");
+      written[armed == armedInC ? 0 : 1] = record;
+    }
+    check(written[0] == written[1], "arming: " + hex((int) written[0]) + hex((int) written[1]));
+  }
+
+  /** A queue pair that is connected to itself, and a queue that is armed. */
+  private final class Armed {
+    final CompletionChannel channel = context.createCompletionChannel();
+    final CompletionQueue queue;
+    final QueuePair queuePair;
+    final QueueMemory.OfCompletionQueue memory;
+
+    Armed(boolean isDirect) {
+      CompletionQueue.Builder builder = context.completionQueue(15).channel(channel);
+      queue = isDirect ? builder.direct().create() : builder.create();
+      queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+      queuePair.setup().access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      queuePair.connect(queuePair.localAddress());
+      // libmlx5 does not clean it any more, which only a reset would need.
+      memory = QueueMemory.completionQueue(functions, queue.segment().address());
     }
   }
 

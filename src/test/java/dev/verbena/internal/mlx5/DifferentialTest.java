@@ -37,6 +37,9 @@ class DifferentialTest {
     for (String what :
         new String[] {
           "resets",
+          "races",
+          "armed after event",
+          "armed without event",
           "inline",
           "registers",
           "full queues",
