@@ -180,8 +180,8 @@ public final class Memory {
   }
 
   /**
-   * Writes an aligned 32-bit number that a device reads, by an instruction that is a full fence, and
-   * that no compiler omits for another one.
+   * Writes an aligned 32-bit number that a device reads, by an instruction that is a full fence,
+   * and that no compiler omits for another one.
    */
   public static void exchangeInt(long address, int value) {
     int _ = (int) ALIGNED_INT.getAndSet(ALL, address, value);

@@ -157,9 +157,10 @@ class DirectQueuesTest {
       closing.start();
       Await.until(
           "the close to wait",
-          () -> closing.getState() == Thread.State.TIMED_WAITING
-              || closing.getState() == Thread.State.WAITING
-              || spins(closing));
+          () ->
+              closing.getState() == Thread.State.TIMED_WAITING
+                  || closing.getState() == Thread.State.WAITING
+                  || spins(closing));
       boolean waits = !spins(closing);
       held.setInt(lock, 0);
       resetting.join();

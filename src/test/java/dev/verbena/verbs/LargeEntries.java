@@ -31,7 +31,7 @@ final class LargeEntries {
       peer.connect(closed.localAddress());
       SendList sends = new SendList(2, 1);
       for (int i = 0; i < 2; i++) {
-        sends.write(i).local(region, 0, 8).remote(region.start() + 8L + 8 * i, region.rkey());
+        sends.write(i).local(region, 0, 8).remote(region.start() + 8L * (i + 1), region.rkey());
         sends.signaled(i);
       }
       region.memory().set(ValueLayout.JAVA_LONG, 0, 7);

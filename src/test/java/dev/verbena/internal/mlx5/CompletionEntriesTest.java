@@ -1,6 +1,7 @@
 package dev.verbena.internal.mlx5;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.internal.Block;
@@ -96,7 +97,7 @@ class CompletionEntriesTest {
       held.setAccessible(true);
       return held.getInt(lock.get(queue)) != 0;
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(e);
+      throw new LinkageError("no such lock", e);
     }
   }
 
@@ -106,7 +107,7 @@ class CompletionEntriesTest {
     QueuePair queuePair = queuePair(7);
     boolean[] locked = {true};
     queuePair.destroy(() -> locked[0] = isLocked());
-    assertEquals(false, locked[0]);
+    assertFalse(locked[0]);
   }
 
   @Test
@@ -187,8 +188,7 @@ class CompletionEntriesTest {
     post(10);
     write(7, RECEIVE_ERROR, 0, 0x22, 0);
     assertEquals(1, poll());
-    assertEquals(
-        rdma_h.IBV_WC_REM_ABORT_ERR(), Memory.getInt(completion + ibv_wc.status$offset()));
+    assertEquals(rdma_h.IBV_WC_REM_ABORT_ERR(), Memory.getInt(completion + ibv_wc.status$offset()));
   }
 
   @Test

@@ -65,7 +65,7 @@ final class PosterAndPoller {
   static void sharedReceiveQueue(int requests) {
     PosterAndPoller run = new PosterAndPoller(requests);
     for (int i = 0; i <= ENTRIES; i++) {
-      Memory.putShort(run.entries + i * STRIDE + 2, Short.reverseBytes((short) (i + 1)));
+      Memory.putShort(run.entries + (long) i * STRIDE + 2, Short.reverseBytes((short) (i + 1)));
     }
     SharedReceiveQueue queue =
         new SharedReceiveQueue(
