@@ -275,7 +275,7 @@ final class RdmaConnection {
       fail(Failures.ofConnect(event, remoteOrUnknown()));
       return;
     }
-    stream().disconnected();
+    stream().disconnected(event.type() == EventType.REJECTED);
     disconnect();
     boolean _ = acknowledged.complete(null); // Nothing can be acknowledged any more.
   }
@@ -395,7 +395,7 @@ final class RdmaConnection {
     ClosingConnections.closing(this);
     RdmaStream ending = stream;
     if (ending != null) {
-      ending.beginClose();
+      isOrderly = ending.beginClose(!isOrderly);
     }
     if (isOrderly) {
       CompletableFuture<Void> _ =

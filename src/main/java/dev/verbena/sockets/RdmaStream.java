@@ -64,9 +64,6 @@ final class RdmaStream {
   /** An operation for {@link #await} and {@link #ready}. */
   static final int SEND = 2;
 
-  /** An operation for {@link #await}: a control message. */
-  private static final int MESSAGE = 4;
-
   // The operation of a message: the upper 3 bits of the immediate data.
   static final int DATA = 0;
   static final int MAPPED_WRITE = 2; // Is not transmitted.
@@ -80,6 +77,9 @@ final class RdmaStream {
   static final int SHUTDOWN = 2;
 
   private static final int NONE = -1;
+
+  /** What the JDK's channels say of a TCP connection that the peer has reset. */
+  private static final String RESET = "Connection reset";
 
   private static final int OPERATION_SHIFT = 29;
   private static final int VALUE_MASK = (1 << OPERATION_SHIFT) - 1;
@@ -162,12 +162,15 @@ final class RdmaStream {
   private final Completions completions = new Completions(BATCH);
   private State state = State.CONNECTED;
 
-  /** Why the connection failed, until an exception has told it; also after that. */
+  /** Why the connection failed. */
   private @Nullable String failure;
 
-  private boolean isFailureTold;
   private boolean isInputEnded;
   private boolean isInputShut;
+
+  /** Whether a thread copies from the receive buffer. */
+  private boolean isReading;
+
   private boolean isOutputShut;
   private boolean isDisconnectSent;
 
@@ -360,7 +363,7 @@ final class RdmaStream {
    * Receives what is there.
    *
    * @return the number of bytes; {@link #UNAVAILABLE}, or {@link #END}
-   * @throws SocketException if the connection has failed: once, then the stream is at its end
+   * @throws SocketException if the connection has failed, and all that had arrived was received
    */
   int receive(ByteBuffer buffer) throws IOException {
     int count;
@@ -373,6 +376,7 @@ final class RdmaStream {
       if (count == 0 || isReleased) {
         return buffer.hasRemaining() ? endOrUnavailable() : 0;
       }
+      isReading = true;
       copying.enter();
     } finally {
       lock.unlock();
@@ -384,11 +388,15 @@ final class RdmaStream {
     } finally {
       lock.lock();
       try {
+        isReading = false;
         copying.leave();
         if (isCopied) {
           consume(count);
-          giveCredits();
         }
+        if (isInputShut) {
+          discard();
+        }
+        giveCredits();
       } finally {
         lock.unlock();
       }
@@ -397,8 +405,9 @@ final class RdmaStream {
   }
 
   private int endOrUnavailable() throws IOException {
-    if (failure != null && !isFailureTold) {
-      isFailureTold = true;
+    if (isInputEnded || isInputShut) {
+      return END;
+    } else if (failure != null) {
       throw new SocketException(failure);
     }
     return hasInputEnded() ? END : UNAVAILABLE;
@@ -425,6 +434,13 @@ final class RdmaStream {
     consumed += count;
     freed += count;
     readOffset = (readOffset + count) % sizes.receiveBuffer();
+  }
+
+  /** Consumes what nobody reads; a read in progress does it when it has copied its part. */
+  private void discard() {
+    if (!isReading) {
+      consume(received - consumed);
+    }
   }
 
   /** Returns the number of bytes that can be received without waiting. */
@@ -773,23 +789,21 @@ final class RdmaStream {
     }
     messages++;
     received += length;
-    if (isInputShut) { // Nobody reads it.
-      consume(received - consumed);
+    if (isInputShut) {
+      discard();
     }
   }
 
   private void receiveControl(int value) {
     switch (value) {
-      case DISCONNECT -> ended(State.DISCONNECTED);
+      case DISCONNECT -> {
+        isInputEnded = true;
+        state = State.DISCONNECTED;
+      }
       case KEEPALIVE -> {}
-      case SHUTDOWN -> ended(isOutputShut ? State.DISCONNECTED : state);
+      case SHUTDOWN -> isInputEnded = true; // This end may have data that is not acknowledged yet.
       default -> violated("a control message of the unknown value " + value);
     }
-  }
-
-  private void ended(State next) {
-    isInputEnded = true;
-    state = next;
   }
 
   private void violated(String what) {
@@ -984,9 +998,7 @@ final class RdmaStream {
   private int readyNow() {
     boolean isOver = hasEnded() || isClosing;
     boolean canReceive = received != consumed || hasInputEnded();
-    return (canReceive || isOver ? RECEIVE : 0)
-        | (isOver || isOutputShut || canSend() ? SEND : 0)
-        | (isOver || pendingControl == NONE ? MESSAGE : 0);
+    return (canReceive || isOver ? RECEIVE : 0) | (isOver || isOutputShut || canSend() ? SEND : 0);
   }
 
   /** Requests the events that the operations depend on; returns whether to process again. */
@@ -1068,7 +1080,7 @@ final class RdmaStream {
     lock.lock();
     try {
       isInputShut = true;
-      consume(received - consumed);
+      discard();
       giveCredits();
     } finally {
       lock.unlock();
@@ -1083,23 +1095,48 @@ final class RdmaStream {
       isOutputShut = true;
       if (state == State.CONNECTED) {
         pendingControl = isInputEnded ? DISCONNECT : SHUTDOWN;
-        giveCredits();
       }
     } finally {
       lock.unlock();
     }
     events.wake();
-    await(MESSAGE, LONGEST_CLOSE);
+    sendPending();
   }
 
-  /** The peer has disconnected, or the connection has ended otherwise. */
-  void disconnected() {
+  /** Sends the pending control message, now or when an earlier one is acknowledged. */
+  private void sendPending() {
+    lock.lock();
+    try {
+      boolean hasMore;
+      readEvents();
+      do {
+        hasMore = process();
+        if (pendingControl == NONE || isClosing || isReleased || state != State.CONNECTED) {
+          return;
+        }
+      } while (arm(SEND) || hasMore);
+      events.whenReadable(this::sendPending);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * RDMA CM has told the end of the connection. A peer that ends in order sends a message of the
+   * stream before; without one it has aborted the connection, or was killed.
+   *
+   * @param isOrderly whether the peer ended before the connection was established there
+   */
+  void disconnected(boolean isOrderly) {
     lock.lock();
     try {
       if (!isReleased) {
-        boolean _ = process();
-        if (!hasEnded()) {
-          ended(State.DISCONNECTED);
+        boolean _ = process() && process(); // No more than this has arrived.
+        if (isInputEnded || isOrderly) {
+          isInputEnded = true;
+          state = hasEnded() ? state : State.DISCONNECTED;
+        } else {
+          fail(RESET);
         }
       }
     } finally {
@@ -1108,20 +1145,32 @@ final class RdmaStream {
     events.wake();
   }
 
-  /** Begins the orderly end: tells the peer that the connection ends, after all data. */
-  void beginClose() {
+  /**
+   * Begins the end. An orderly end tells the peer that the connection ends, after all data. If data
+   * was received that nobody has read, or if the connection is aborted, the peer is not told, and
+   * so takes the end for a reset, as of a TCP connection.
+   *
+   * @return whether the end is orderly
+   */
+  boolean beginClose(boolean isAbort) {
+    boolean isOrderly;
     lock.lock();
     try {
+      boolean _ = process() && process();
+      isOrderly = !isAbort && (isInputShut || received == consumed);
       isClosing = true;
       isInputShut = true;
       isOutputShut = true;
-      if (state == State.CONNECTED && !isDisconnectSent) {
+      if (!isOrderly) {
+        pendingControl = NONE;
+      } else if (state == State.CONNECTED && !isDisconnectSent) {
         pendingControl = DISCONNECT;
       }
     } finally {
       lock.unlock();
     }
     events.wake();
+    return isOrderly;
   }
 
   /**

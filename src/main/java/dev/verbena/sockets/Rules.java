@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The rules by which channels choose their transport: the first that matches the address counts.
@@ -22,17 +23,21 @@ record Rules(List<Rule> rules) {
   private static final Rule DEFAULT =
       new Rule(Transport.BOTH, null, 0, 0, 0xffff, "the default rule");
 
-  private static final class Configured {
-    static final Rules INSTANCE = of(System.getProperty(PROPERTY, ""));
-  }
+  private static volatile @Nullable Rules configured;
 
   /**
    * Returns the rules of the property.
    *
-   * @throws ExceptionInInitializerError if they are wrong
+   * @throws IllegalArgumentException if one is wrong, each time
+   * @throws UncheckedIOException if the file cannot be read
    */
   static Rules configured() {
-    return Configured.INSTANCE;
+    Rules rules = configured;
+    if (rules == null) {
+      rules = of(System.getProperty(PROPERTY, ""));
+      configured = rules;
+    }
+    return rules;
   }
 
   /**
@@ -51,10 +56,17 @@ record Rules(List<Rule> rules) {
 
   private static Rules parse(String text) {
     List<Rule> rules = new ArrayList<>();
+    int position = 0;
     for (String line : text.split("[;\n]", -1)) {
+      position++;
       String rule = line.replaceFirst("#.*", "").strip();
       if (!rule.isEmpty()) {
-        rules.add(Rule.parse(rule));
+        try {
+          rules.add(Rule.parse(rule));
+        } catch (IllegalArgumentException e) {
+          throw new IllegalArgumentException(
+              "-D%s, position %d: %s".formatted(PROPERTY, position, e.getMessage()), e);
+        }
       }
     }
     return new Rules(List.copyOf(rules));

@@ -593,8 +593,9 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
         return false;
       }
       connected();
-      return true;
     }
+    changed(); // Selectors wait for its descriptor from now on.
+    return true;
   }
 
   @Override

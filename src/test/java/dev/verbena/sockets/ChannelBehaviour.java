@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.net.StandardProtocolFamily;
@@ -41,6 +42,7 @@ import java.nio.channels.UnsupportedAddressTypeException;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
@@ -368,6 +370,83 @@ abstract class ChannelBehaviour {
   }
 
   @Test
+  void bothHalfClosedConnectionsDeliverAll() throws Exception {
+    for (int round = 0; round < 20; round++) {
+      try (Pair pair = connected()) {
+        pair.client().write(ByteBuffer.wrap(random(1000)));
+        pair.server().write(ByteBuffer.wrap(random(1000)));
+        pair.client().shutdownOutput();
+        pair.server().shutdownOutput();
+        pair.server().shutdownInput();
+        pair.server().close();
+        assertArrayEquals(random(1000), readAll(pair.client()));
+      }
+    }
+  }
+
+  private static byte[] readAll(SocketChannel channel) throws IOException {
+    ByteBuffer target = ByteBuffer.allocate(1 << 20);
+    while (channel.read(target) >= 0) {
+      assertTrue(target.hasRemaining(), "more than was written");
+    }
+    return bytes(target);
+  }
+
+  @Test
+  void abortIsAResetAfterWhatHasArrived() throws Exception {
+    for (int size : new int[] {0, 1, 1000, 60_000}) {
+      Pair pair = connected();
+      pair.client().write(ByteBuffer.wrap(random(size)));
+      pair.client().setOption(StandardSocketOptions.SO_LINGER, 0);
+      pair.client().close();
+      assertReset(pair.server(), random(size));
+    }
+  }
+
+  @Test
+  void closeWithUnreadDataIsAReset() throws Exception {
+    Pair pair = connected();
+    pair.server().write(ByteBuffer.wrap(random(1000)));
+    ByteBuffer target = ByteBuffer.allocate(10);
+    readFully(pair.client(), target);
+    pair.client().close();
+    assertReset(pair.server(), new byte[0]);
+  }
+
+  @Test
+  void resetEndsAWaitingReadAndASelection() throws Exception {
+    Pair pair = connected();
+    var read = inBackground(() -> pair.server().read(ByteBuffer.allocate(1)));
+    letItWait();
+    pair.client().setOption(StandardSocketOptions.SO_LINGER, 0);
+    pair.client().close();
+    causeOf(SocketException.class, read);
+    Selector selector = selector();
+    pair.server().configureBlocking(false);
+    SelectionKey key = pair.server().register(selector, SelectionKey.OP_READ);
+    assertEquals(1, selector.select());
+    assertTrue(key.isReadable());
+    assertReset(pair.server(), new byte[0]);
+  }
+
+  /** Reads a beginning of what was sent, then fails, each time. */
+  private static void assertReset(SocketChannel channel, byte[] sent) {
+    ByteBuffer target = ByteBuffer.allocate(sent.length + 1);
+    for (int i = 0; i < 3; i++) {
+      SocketException reset =
+          assertThrows(
+              SocketException.class,
+              () -> {
+                while (channel.read(target) >= 0) {
+                  // Until it fails.
+                }
+              });
+      assertEquals("Connection reset", reset.getMessage());
+    }
+    assertArrayEquals(Arrays.copyOf(sent, target.position()), bytes(target));
+  }
+
+  @Test
   void writeToAClosedPeerFails() throws Exception {
     Pair pair = connected();
     pair.server().close();
@@ -482,6 +561,27 @@ abstract class ChannelBehaviour {
       selector.wakeup();
     }
     connected.get();
+  }
+
+  @Test
+  void readInterestFromBeforeFinishConnectIsSelected() throws Exception {
+    ServerSocketChannel listener = listener();
+    Selector selector = selector();
+    SocketChannel client = client();
+    client.configureBlocking(false);
+    SelectionKey key = client.register(selector, SelectionKey.OP_CONNECT);
+    boolean isConnected = client.connect(listener.getLocalAddress());
+    SocketChannel server = closing(listener.accept());
+    if (!isConnected) {
+      assertEquals(1, selector.select());
+    }
+    key.interestOps(SelectionKey.OP_READ);
+    selector.selectedKeys().clear();
+    assertEquals(0, selector.selectNow());
+    assertTrue(client.finishConnect());
+    server.write(ByteBuffer.wrap(random(5)));
+    assertEquals(1, selector.select());
+    assertTrue(key.isReadable());
   }
 
   @Test

@@ -7,15 +7,19 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
-/** A peer that closes its identifier right after it has accepted a request. */
+/**
+ * A peer that closes its identifier right after it has accepted a request, without the message of
+ * an orderly end.
+ */
 class ClosedAfterAcceptTest {
   private static final int ROUNDS = 20;
 
   @DeviceTest
-  void clientReadsTheEndOrDoesNotConnect() throws Exception {
+  void clientReadsTheEndOrAResetOrDoesNotConnect() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0))) {
       for (int i = 0; i < ROUNDS; i++) {
         var peer =
@@ -30,6 +34,8 @@ class ClosedAfterAcceptTest {
           assertEquals(-1, channel.read(ByteBuffer.allocate(1)), "round " + i);
         } catch (ConnectException e) {
           // The REJ arrived before the connection was established.
+        } catch (SocketException e) {
+          assertEquals("Connection reset", e.getMessage()); // The RTU had arrived.
         }
         peer.get();
       }

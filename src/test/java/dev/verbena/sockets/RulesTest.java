@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.ForkedJvm;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -62,6 +64,33 @@ class RulesTest {
   }
 
   @Test
+  void wrongRulesOfThePropertyAreReportedEachTime() throws Exception {
+    String output =
+        new ForkedJvm()
+            .withNativeAccess()
+            .with(
+                "-D" + Rules.PROPERTY + "=sdp *", "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED")
+            .run(Bind.class)
+            .succeeded();
+    assertEquals(2, output.lines().filter(line -> line.contains("position 1")).count(), output);
+  }
+
+  static final class Bind {
+    private Bind() {}
+
+    public static void main(String[] arguments) throws Exception {
+      for (int i = 0; i < 2; i++) {
+        try (ServerSocketChannel listener =
+            new HybridSelectorProvider().openServerSocketChannel()) {
+          listener.bind(new InetSocketAddress("127.0.0.1", 0));
+        } catch (IllegalArgumentException e) {
+          System.out.println(e.getMessage());
+        }
+      }
+    }
+  }
+
+  @Test
   void wrongRulesAreReported() {
     for (String wrong :
         List.of(
@@ -79,6 +108,7 @@ class RulesTest {
             "tcp */8")) {
       var e = assertThrows(IllegalArgumentException.class, () -> Rules.of("rdma *;" + wrong));
       assertTrue(e.getMessage().contains('"' + wrong + '"'), e::getMessage);
+      assertTrue(e.getMessage().contains("-Ddev.verbena.sockets.rules, position 2"), e::getMessage);
     }
   }
 }
