@@ -729,6 +729,13 @@ final class RdmaStream {
     }
   }
 
+  /** Processes what has arrived: no more messages than there are receive requests. */
+  private void processAll() {
+    if (process()) {
+      boolean _ = process();
+    }
+  }
+
   private boolean pollReceives() {
     for (int left = sizes.receives(); left > 0; ) {
       int count = receives.poll(completions);
@@ -1131,7 +1138,7 @@ final class RdmaStream {
     lock.lock();
     try {
       if (!isReleased) {
-        boolean _ = process() && process(); // No more than this has arrived.
+        processAll();
         if (isInputEnded || isOrderly) {
           isInputEnded = true;
           state = hasEnded() ? state : State.DISCONNECTED;
@@ -1156,7 +1163,7 @@ final class RdmaStream {
     boolean isOrderly;
     lock.lock();
     try {
-      boolean _ = process() && process();
+      processAll();
       isOrderly = !isAbort && (isInputShut || received == consumed);
       isClosing = true;
       isInputShut = true;

@@ -153,9 +153,6 @@ final class CompletionQueue implements CompletionQueueCalls {
       QueuePair queuePair = last;
       if (queuePair == null || queuePair.number() != (opcodeNumber & NUMBER_MASK)) {
         queuePair = queuePairs.find(opcodeNumber & NUMBER_MASK);
-        if (queuePair != null && queuePair.isEnding()) {
-          break; // Until its entries are removed.
-        }
         last = queuePair;
       }
       index++;
@@ -326,41 +323,23 @@ final class CompletionQueue implements CompletionQueueCalls {
     }
   }
 
-  /** Adds a queue pair, after one with its number that was destroyed and is not removed yet. */
   void add(QueuePair queuePair) {
     lock.lock();
     try {
-      QueuePair before = queuePairs.find(queuePair.number());
-      if (before != null) {
-        removeCompletions(before);
-        queuePairs.remove(before);
-        last = null;
-      }
       queuePairs.add(queuePair);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Makes polls stop at completions of a queue pair, which {@link QueuePair#isEnding}. */
-  void leave(QueuePair queuePair) {
-    lock.lock();
-    try {
-      if (last == queuePair) {
-        last = null;
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Removes a queue pair that was destroyed, and its completions. */
+  /** Removes a queue pair that was reset, and its completions, if it was not removed before. */
   void remove(QueuePair queuePair) {
     lock.lock();
     try {
       if (queuePairs.find(queuePair.number()) == queuePair) {
         removeCompletions(queuePair);
         queuePairs.remove(queuePair);
+        last = null;
       }
     } finally {
       lock.unlock();

@@ -41,7 +41,7 @@ public final class Mlx5DataPath implements DirectDataPath {
     if (entrySize != null && !entrySize.equals(Integer.toString(CompletionQueue.ENTRY_SIZE))) {
       throw refusal("the environment variable " + ENTRY_SIZE + " is " + entrySize + ", not 64");
     }
-    return new Mlx5Queues(functions, hasAtomics(verbs, context));
+    return new Mlx5Queues(verbs, functions, hasAtomics(verbs, context));
   }
 
   /**

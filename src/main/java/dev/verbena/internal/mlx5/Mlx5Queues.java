@@ -6,6 +6,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.SharedReceiveQueueCalls;
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_qp;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -16,11 +17,13 @@ final class Mlx5Queues implements DirectQueues {
   private static final long RECEIVE_RECORD = 0;
   private static final long SEND_RECORD = 4;
 
+  private final Verbs verbs;
   private final Mlx5dv functions;
   private final boolean hasAtomics;
   private final AddressVectors vectors;
 
-  Mlx5Queues(Mlx5dv functions, boolean hasAtomics) {
+  Mlx5Queues(Verbs verbs, Mlx5dv functions, boolean hasAtomics) {
+    this.verbs = verbs;
     this.functions = functions;
     this.hasAtomics = hasAtomics;
     this.vectors = new AddressVectors(functions);
@@ -68,6 +71,7 @@ final class Mlx5Queues implements DirectQueues {
             vectors);
     QueuePair queuePair =
         new QueuePair(
+            verbs,
             qp,
             sendQueue,
             shared == null ? receiveQueue(memory) : null,

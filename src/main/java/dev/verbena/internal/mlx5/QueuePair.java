@@ -1,13 +1,16 @@
 package dev.verbena.internal.mlx5;
 
 import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.QueuePairCalls;
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +21,9 @@ final class QueuePair implements QueuePairCalls {
   private static final int INIT = rdma_h.IBV_QPS_INIT();
   private static final int RTS = rdma_h.IBV_QPS_RTS();
 
+  private static final System.Logger LOG = System.getLogger(QueuePair.class.getName());
+
+  private final Verbs verbs;
   private final long qp;
   private final int number;
   private final SendQueue sends;
@@ -26,7 +32,6 @@ final class QueuePair implements QueuePairCalls {
   private final @Nullable SharedReceiveQueue shared;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
-  private volatile boolean isEnding;
 
   /**
    * A queue pair in state RESET.
@@ -35,12 +40,14 @@ final class QueuePair implements QueuePairCalls {
    * @param shared the shared receive queue; null if it has one of its own
    */
   QueuePair(
+      Verbs verbs,
       long qp,
       SendQueue sends,
       @Nullable ReceiveQueue ownReceives,
       @Nullable SharedReceiveQueue shared,
       CompletionQueue sendCompletions,
       CompletionQueue receiveCompletions) {
+    this.verbs = verbs;
     this.qp = qp;
     this.number = sends.number();
     this.sends = sends;
@@ -116,24 +123,33 @@ final class QueuePair implements QueuePairCalls {
     }
   }
 
+  /**
+   * Resets the queue pair first: then its completions can be removed while its memory exists, and
+   * threads that poll need not wait for the kernel.
+   */
   @Override
   public void destroy(Runnable destruction) {
-    isEnding = true;
-    sendCompletions.leave(this);
-    receiveCompletions.leave(this);
+    reset();
+    sendCompletions.remove(this);
+    receiveCompletions.remove(this);
     try {
       destruction.run();
     } catch (Throwable t) {
-      isEnding = false;
+      attach(); // It still exists.
       throw t;
     }
-    sendCompletions.remove(this);
-    receiveCompletions.remove(this);
   }
 
-  /** Returns whether its completions are not read any more, as its memory is being freed. */
-  boolean isEnding() {
-    return isEnding;
+  private void reset() {
+    Block attr = new Block(ibv_qp_attr.sizeof());
+    Memory.putInt(attr.address(ibv_qp_attr.qp_state$offset()), rdma_h.IBV_QPS_RESET());
+    try {
+      verbs.ibv_modify_qp(qp, attr.address(0), rdma_h.IBV_QP_STATE());
+    } catch (VerbsException e) {
+      // A device that was lost completes nothing more; ibv_destroy_qp tells that it was.
+      LOG.log(System.Logger.Level.DEBUG, "{0} on queue pair {1}", e, number);
+    }
+    attr.keep();
   }
 
   @Override

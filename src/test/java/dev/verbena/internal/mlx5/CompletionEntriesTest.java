@@ -3,15 +3,22 @@ package dev.verbena.internal.mlx5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.DirectQueues;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -32,8 +39,26 @@ class CompletionEntriesTest {
       new CompletionQueue(
           new QueueMemory.OfCompletionQueue(
               entries, memory.address(0), ENTRIES, 64, memory.address(1024), 1));
+  private final Verbs verbs =
+      (Verbs)
+          Proxy.newProxyInstance(
+              Verbs.class.getClassLoader(), new Class<?>[] {Verbs.class}, this::modify);
   private int produced;
+  private int resets;
+  private boolean isLost;
   private SharedReceiveQueue receives;
+
+  private Object modify(Object proxy, Method method, Object[] arguments) {
+    assertEquals("ibv_modify_qp", method.getName());
+    assertEquals(rdma_h.IBV_QP_STATE(), arguments[2]);
+    assertEquals(
+        rdma_h.IBV_QPS_RESET(), Memory.getInt((long) arguments[1] + ibv_qp_attr.qp_state$offset()));
+    resets++;
+    if (isLost) {
+      throw new VerbsException("ibv_modify_qp", Errno.EIO);
+    }
+    return null;
+  }
 
   @BeforeEach
   void prepare() {
@@ -61,7 +86,7 @@ class CompletionEntriesTest {
             memory.address(192),
             memory.address(1024),
             null);
-    QueuePair queuePair = new QueuePair(qp, sends, null, receives, queue, queue);
+    QueuePair queuePair = new QueuePair(verbs, qp, sends, null, receives, queue, queue);
     queuePair.attach();
     return queuePair;
   }
@@ -111,25 +136,18 @@ class CompletionEntriesTest {
   }
 
   @Test
-  void completionsOfAQueuePairWaitForTheEndOfItsDestruction() {
+  void completionsAreRemovedBeforeTheDestruction() {
     QueuePair stays = queuePair(7);
     QueuePair ends = queuePair(8);
     write(8, SEND, 0, 0, 0);
     assertEquals(1, poll());
     write(8, SEND, 0, 0, 0);
     write(7, SEND, 0, 0, 0);
-    assertThrows(
-        IllegalArgumentException.class,
-        () ->
-            ends.destroy(
-                () -> {
-                  assertEquals(0, poll());
-                  throw new IllegalArgumentException("refused");
-                }));
-    assertEquals(1, poll());
-    assertEquals(8, polledNumber());
-    write(8, SEND, 0, 0, 0);
-    ends.destroy(() -> assertEquals(1, poll())); // That of the other one.
+    ends.destroy(
+        () -> {
+          assertEquals(1, resets);
+          assertEquals(1, poll()); // That of the other one.
+        });
     assertEquals(7, polledNumber());
     assertEquals(0, poll());
     write(7, SEND, 0, 0, 0);
@@ -137,18 +155,28 @@ class CompletionEntriesTest {
     assertEquals(7, stays.number());
   }
 
-  /** The kernel frees the number before the destroying thread removes the queue pair. */
   @Test
-  void completionsOfTheNextQueuePairOfANumberStay() {
-    QueuePair first = queuePair(7);
+  void queuePairOfALostDeviceIsDestroyed() {
+    isLost = true;
+    boolean[] isDestroyed = {false};
+    queuePair(7).destroy(() -> isDestroyed[0] = true);
+    assertEquals(1, resets);
+    assertTrue(isDestroyed[0]);
+  }
+
+  @Test
+  void queuePairWhoseDestructionFailedCompletes() {
+    QueuePair queuePair = queuePair(7);
+    assertThrows(
+        IllegalArgumentException.class,
+        () ->
+            queuePair.destroy(
+                () -> {
+                  throw new IllegalArgumentException("refused");
+                }));
     write(7, SEND, 0, 0, 0);
-    first.destroy(
-        () -> {
-          assertEquals(7, queuePair(7).number());
-          write(7, SEND, 1, 0, 0);
-        });
     assertEquals(1, poll());
-    assertEquals(0, poll());
+    queuePair.destroy(() -> {});
   }
 
   private void post(long id) {
