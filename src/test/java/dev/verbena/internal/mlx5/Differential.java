@@ -267,14 +267,19 @@ final class Differential {
   private static void post(World world, int pair) {
     SendList send = new SendList(1, 1);
     ReceiveList receive = new ReceiveList(1, 1);
-    for (int i = 0; i < RACE; i++) {
-      receive.id(0, i);
-      while (world.receiver(pair).post(receive, 0, 1) == 0) {
-        Thread.yield();
-      }
-      send.send(0).id(i).signaled();
-      while (world.near[pair].post(send, 0, 1) == 0) {
-        Thread.yield();
+    int received = 0;
+    int sent = 0;
+    while (sent < RACE || received < RACE) {
+      receive.id(0, received);
+      boolean isPosted = received < RACE && world.receiver(pair).post(receive, 0, 1) == 1;
+      received += isPosted ? 1 : 0;
+      if (sent < RACE && (sent < received || !isPosted)) { // A shared queue may be full already.
+        send.send(0).id(sent).signaled();
+        int posted = world.near[pair].post(send, 0, 1);
+        sent += posted;
+        if (posted == 0 && !isPosted) {
+          Thread.yield();
+        }
       }
     }
   }
