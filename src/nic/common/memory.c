@@ -50,7 +50,12 @@ void copy(struct pieces *to, uint64_t skip, const struct pieces *from) {
       if (n > to->piece[t].length - t_done) {
         n = to->piece[t].length - t_done;
       }
-      memmove(to->piece[t].at + t_done, from->piece[f].at + f_done, n);
+      char *target = to->piece[t].at, *source = from->piece[f].at;
+      if (target && source) {
+        memmove(target + t_done, source + f_done, n);
+      } else if (target) {
+        memset(target + t_done, 0, n);
+      }
       f_done += n;
       t_done += n;
       if (t_done == to->piece[t].length) {

@@ -401,6 +401,7 @@ static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, st
   memcpy(qp->caps, &in->max_send_wr, sizeof qp->caps);
   if (driver) {
     qp->uidx = driver->uidx;
+    qp->scatters = driver->flags & MLX5_QP_FLAG_SCATTER_CQE && (type == RC || type == UC);
     qp->access_key = type == DCT ? driver->access_key : 0;
     qp->doorbell = (volatile uint32_t *)driver->db_addr;
     char *buffer = (char *)driver->buf_addr;

@@ -232,7 +232,25 @@ static void complete_send(struct qp *qp, uint16_t index, unsigned opcode, uint32
       .length = htobe32(length),
       .timestamp = htobe64(syndrome),
   };
+  if (syndrome == OK && qp->answer_length) {
+    memcpy(&cqe, qp->answer, qp->answer_length);
+    cqe.opcode_owner = CQE_DATA_32;
+  }
+  qp->answer_length = 0;
   complete(qp->send_cq, &cqe, syndrome ? CQE_REQUEST_ERROR : CQE_REQUEST, syndrome != OK);
+}
+
+// Delivers what was read to the memory of the request, or to its completion queue entry as kernels configure it where
+// all requests are signaled.
+static void take_answer(struct qp *qp, struct pieces *memory, struct pieces *answer) {
+  if (qp->type == RC && qp->scatters && qp->signal_all && answer->length <= sizeof qp->answer) {
+    struct pieces there = {0};
+    add_bytes(&there, qp->answer, answer->length);
+    copy(&there, 0, answer);
+    qp->answer_length = answer->length;
+  } else {
+    copy(memory, 0, answer);
+  }
 }
 
 // --- memory ---
@@ -242,7 +260,7 @@ static bool add_piece(struct pieces *pieces, const struct data *data, unsigned a
   uint32_t length = be32toh(data->length), key = be32toh(data->key);
   char *at = translate(key, be64toh(data->address), length, access, pd, qp->number);
   struct mkey *m = mkeys[key >> 8 & 0xffff];
-  if (!at || (m && m->window) || pieces->count == 64) {
+  if ((!at && key != NULL_KEY) || (m && m->window) || pieces->count == 64) {
     return false;
   }
   pieces->piece[pieces->count].at = at;
@@ -365,16 +383,6 @@ static void write_header(char *grh, const struct message *message) {
   *(uint16_t *)(ip + 10) = htobe16(~sum);
 }
 
-// With VERBENA_NIC_SCATTER=1, short messages arrive in the completion queue entry, as kernels configure it for RC.
-static bool scatters_to_cqe(struct qp *qp, uint64_t length) {
-  static int enabled = -1;
-  if (enabled < 0) {
-    const char *scatter = getenv("VERBENA_NIC_SCATTER");
-    enabled = scatter && *scatter == '1';
-  }
-  return enabled && qp->type == RC && length <= 32;
-}
-
 // Puts a message into the next receive of a queue pair. What it returns is the requester's syndrome.
 static enum syndrome receive(struct qp *qp, struct message *message) {
   struct srq *srq = srq_of(qp, message->srqn);
@@ -425,7 +433,7 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
     add_bytes(&head, grh, sizeof grh);
     copy(&into, 0, &head);
   }
-  if (message->has_data && message->data.length && scatters_to_cqe(qp, message->data.length)) {
+  if (message->has_data && message->data.length && message->data.length <= 32 && qp->scatters) {
     struct pieces there = {0};
     add_bytes(&there, &cqe, message->data.length);
     copy(&there, 0, &message->data);
@@ -644,7 +652,7 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
     return OK;
   case OP_READ:
     add_bytes(&there, at, message.data.length);
-    copy(&message.data, 0, &there);
+    take_answer(qp, &message.data, &there);
     return OK;
   case OP_COMPARE_SWAP:
   case OP_FETCH_ADD: {
@@ -656,7 +664,7 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
       __atomic_compare_exchange_n((uint64_t *)at, &before, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
     add_bytes(&there, &before, 8);
-    copy(&message.data, 0, &there);
+    take_answer(qp, &message.data, &there);
     return OK;
   }
   case OP_WRITE_IMM:

@@ -61,6 +61,9 @@ struct qp {
   uint16_t sq_consumer;
   int doorbell_register; // a dedicated one, or -1
   bool signal_all, flushed;
+  bool scatters; // short messages arrive in the completion queue entry
+  uint8_t answer[32]; // of the last request, for its completion queue entry
+  uint32_t answer_length;
   uint64_t resume; // waits until then (ns)
   unsigned tries;
   bool waits_for_receive;

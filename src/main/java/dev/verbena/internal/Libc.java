@@ -6,7 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 
-/** Functions of the C library for waiting on file descriptors and for allocation. */
+/** Functions of the C library: waiting on file descriptors, allocation, the environment. */
 final class Libc {
   static final int EPOLL_CTL_ADD = 1;
   static final int EPOLL_CTL_DEL = 2;
@@ -35,6 +35,16 @@ final class Libc {
   /** Calls poll(2); returns the number of ready descriptors, or -1. */
   static int poll(long pollfds, long count, int milliseconds) {
     return (int) Call.plain(Found.POLL, pollfds, count, milliseconds);
+  }
+
+  /** setenv(3): gives a variable of the environment a value unless it has one. */
+  static void setVariable(String name, String value) {
+    try (Arena arena = Arena.ofConfined()) {
+      long n = arena.allocateFrom(name).address();
+      if ((int) Call.plain(find("setenv"), n, arena.allocateFrom(value).address(), 0) != 0) {
+        throw new VerbsException("setenv", Errno.ENOMEM);
+      }
+    }
   }
 
   /** sysconf(3): the size of a page. */

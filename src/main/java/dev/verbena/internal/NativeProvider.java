@@ -15,6 +15,14 @@ import java.util.concurrent.ConcurrentHashMap;
 final class NativeProvider implements Provider {
   static final NativeProvider INSTANCE = new NativeProvider();
 
+  /**
+   * The variable that libmlx5 reads when it creates a queue pair, for librdmacm too. Unless it is 0,
+   * the device delivers short messages in completion queue entries, and polling copies them to the
+   * addresses of the request: to memory that was freed after its region was closed, or to an address
+   * that only the device knows.
+   */
+  private static final String SCATTER_TO_CQE = "MLX5_SCATTER_TO_CQE";
+
   // A failed load is repeated at the next call.
   private final Map<Class<?>, Library> libraries = new ConcurrentHashMap<>();
   private final Map<Class<?>, Object> bound = new ConcurrentHashMap<>();
@@ -87,6 +95,7 @@ final class NativeProvider implements Provider {
         functions,
         type -> {
           Platform.current().requireSupported();
+          Libc.setVariable(SCATTER_TO_CQE, "0");
           GeneratedBinding generated = GeneratedBinding.ALL.get(type);
           return generated == null ? Library.of(type) : generated.library().get();
         });

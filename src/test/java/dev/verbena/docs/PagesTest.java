@@ -83,6 +83,7 @@ class PagesTest {
           "MADV_POPULATE_WRITE",
           "MAP_HUGETLB",
           "MPOL_PREFERRED",
+          "MLX5_SCATTER_TO_CQE",
           "MLX5_SINGLE_THREADED",
           "DEBUG",
           "FD_SOCK2",

@@ -43,10 +43,8 @@ final class CompletionQueue implements CompletionQueueCalls {
   private static final int RESPONSE_ERROR = 14;
   private static final int INVALID = 15;
 
-  /** Two bits between opcode and owner tell the format. */
+  /** Two bits between opcode and owner: not 0 if the entry is compressed or contains data. */
   private static final int FORMAT = 0xc;
-
-  private static final int INLINE_DATA_32 = 0x4;
 
   private static final int INDEX_MASK = 0xffffff;
   private static final int NUMBER_MASK = 0xffffff;
@@ -70,7 +68,6 @@ final class CompletionQueue implements CompletionQueueCalls {
   private static final long WC_PATH_BITS = ibv_wc.dlid_path_bits$offset();
 
   private static final int SUCCESS = rdma_h.IBV_WC_SUCCESS();
-  private static final int LENGTH_ERROR = rdma_h.IBV_WC_LOC_LEN_ERR();
   private static final int WITH_IMMEDIATE = rdma_h.IBV_WC_WITH_IMM();
   private static final int WITH_INVALIDATE = rdma_h.IBV_WC_WITH_INV();
   private static final int GRH = rdma_h.IBV_WC_GRH();
@@ -208,6 +205,9 @@ final class CompletionQueue implements CompletionQueueCalls {
 
   private static boolean readRequest(
       long entry, int opcodeOwner, int opcode, SendQueue sends, int counter, long wc) {
+    if ((opcodeOwner & FORMAT) != 0) {
+      return false;
+    }
     int flags = 0;
     int of;
     switch (opcode) {
@@ -238,16 +238,8 @@ final class CompletionQueue implements CompletionQueueCalls {
         return false;
       }
     }
-    int status = SUCCESS;
-    if ((opcodeOwner & FORMAT) != 0) {
-      if ((opcodeOwner & FORMAT) != INLINE_DATA_32) {
-        return false;
-      }
-      boolean isCopied = sends.scatter(counter, entry, Memory.getInt(wc + WC_LENGTH));
-      status = isCopied ? SUCCESS : LENGTH_ERROR;
-    }
     Memory.putLong(wc + WC_ID, sends.complete(counter));
-    Memory.putInt(wc + WC_STATUS, status);
+    Memory.putInt(wc + WC_STATUS, SUCCESS);
     Memory.putInt(wc + WC_OPCODE, of);
     Memory.putInt(wc + WC_FLAGS, flags);
     return true;
@@ -255,17 +247,13 @@ final class CompletionQueue implements CompletionQueueCalls {
 
   private static boolean readResponse(
       long entry, int opcodeOwner, ReceiveEntries receives, int counter, long wc) {
+    if ((opcodeOwner & FORMAT) != 0) {
+      return false;
+    }
     int length = Integer.reverseBytes(Memory.getInt(entry + LENGTH));
     Memory.putInt(wc + WC_LENGTH, length);
-    int status = SUCCESS;
-    if ((opcodeOwner & FORMAT) != 0) {
-      if ((opcodeOwner & FORMAT) != INLINE_DATA_32) {
-        return false;
-      }
-      status = receives.scatter(counter, entry, length) ? SUCCESS : LENGTH_ERROR;
-    }
     Memory.putLong(wc + WC_ID, receives.complete(counter));
-    Memory.putInt(wc + WC_STATUS, status);
+    Memory.putInt(wc + WC_STATUS, SUCCESS);
     int opcode = opcodeOwner >> 4;
     int immediate = Memory.getInt(entry + IMMEDIATE);
     int flags = 0;

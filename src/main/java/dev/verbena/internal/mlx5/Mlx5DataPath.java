@@ -13,6 +13,7 @@ import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device_attr;
 import java.util.List;
+import java.util.Map;
 
 /** The direct data path of devices whose provider is libmlx5. */
 public final class Mlx5DataPath implements DirectDataPath {
@@ -20,7 +21,9 @@ public final class Mlx5DataPath implements DirectDataPath {
   private static final List<String> OTHER_LAYOUTS =
       List.of("MLX5_QP_SIGNATURE", "MLX5_SRQ_SIGNATURE");
 
-  private static final String ENTRY_SIZE = "MLX5_CQE_SIZE";
+  /** What is required of variables that are set: the library sets the second one to 0 itself. */
+  private static final Map<String, String> REQUIRED =
+      Map.of("MLX5_CQE_SIZE", "64", "MLX5_SCATTER_TO_CQE", "0");
 
   /** For the service loader. */
   public Mlx5DataPath() {}
@@ -37,10 +40,12 @@ public final class Mlx5DataPath implements DirectDataPath {
         throw refusal("the environment variable " + variable + " is set");
       }
     }
-    String entrySize = System.getenv(ENTRY_SIZE);
-    if (entrySize != null && !entrySize.equals(Integer.toString(CompletionQueue.ENTRY_SIZE))) {
-      throw refusal("the environment variable " + ENTRY_SIZE + " is " + entrySize + ", not 64");
-    }
+    REQUIRED.forEach(
+        (variable, value) -> {
+          if (!System.getenv().getOrDefault(variable, value).equals(value)) {
+            throw refusal("the environment variable " + variable + " is not " + value);
+          }
+        });
     return new Mlx5Queues(verbs, functions, hasAtomics(verbs, context));
   }
 

@@ -9,11 +9,4 @@ interface ReceiveEntries {
    * @return the {@code wr_id} of its request
    */
   long complete(int counter);
-
-  /**
-   * Copies data of a completion queue entry to the memory of an entry, before it is removed.
-   *
-   * @return whether there was room for all
-   */
-  boolean scatter(int counter, long from, int length);
 }

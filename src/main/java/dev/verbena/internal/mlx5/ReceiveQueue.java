@@ -100,26 +100,12 @@ final class ReceiveQueue implements ReceiveEntries {
     }
   }
 
-  /** Copies bytes to the memory that the data segments of an entry name. */
-  static boolean scatter(long entry, int maxSges, long from, int length) {
-    int done = 0;
-    for (int i = 0; done < length && i < maxSges; i++) {
-      done += Segments.scatter(entry + (long) i * Segments.SIZE, from + done, length - done);
-    }
-    return done == length;
-  }
-
   @Override
   public long complete(int counter) {
     final long id = ids[counter & mask];
     VarHandle.releaseFence(); // A thread that posts overwrites what is completed.
     completed++;
     return id;
-  }
-
-  @Override
-  public boolean scatter(int counter, long from, int length) {
-    return scatter(buffer + ((long) (counter & mask) << shift), maxSges, from, length);
   }
 
   /** Makes the queue empty, as a transition to RESET does. */

@@ -112,16 +112,4 @@ final class Segments {
     Memory.putLong(at, pair(0, INVALID_KEY));
     Memory.putLong(at + 8, 0);
   }
-
-  /**
-   * Copies data of a completion queue entry to the memory that a data segment names: what libmlx5
-   * calls scatter to CQE.
-   *
-   * @return the number of bytes that fit
-   */
-  static int scatter(long segment, long from, int length) {
-    int part = Math.min(length, Integer.reverseBytes(Memory.getInt(segment)));
-    Memory.copy(from, Long.reverseBytes(Memory.getLong(segment + 8)), part);
-    return part;
-  }
 }

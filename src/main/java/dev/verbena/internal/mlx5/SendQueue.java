@@ -398,26 +398,6 @@ final class SendQueue {
     return completionOpcodes[counter & mask];
   }
 
-  /**
-   * Copies data of a completion queue entry to the memory of a read or an atomic operation.
-   *
-   * @return whether there was room for all
-   */
-  boolean scatter(int counter, long from, int length) {
-    long control = buffer + ((long) (counter & mask) << BLOCK_SHIFT);
-    int opcode = Integer.reverseBytes(Memory.getInt(control)) & 0xff;
-    int units = Integer.reverseBytes(Memory.getInt(control + 4)) & 0x3f;
-    int unit = opcode == Opcodes.RDMA_READ ? 2 : 3;
-    int done = 0;
-    for (long at = control + (long) unit * Segments.SIZE;
-        done < length && unit < units;
-        unit++, at += Segments.SIZE) {
-      at = wrapped(at);
-      done += Segments.scatter(at, from + done, length - done);
-    }
-    return done == length;
-  }
-
   /** Makes the queue empty, as a transition to RESET does. */
   void reset() {
     lock.lock();

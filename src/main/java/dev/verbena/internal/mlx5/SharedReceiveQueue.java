@@ -123,11 +123,6 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
   }
 
   @Override
-  public boolean scatter(int counter, long from, int length) {
-    return ReceiveQueue.scatter(at(counter) + Segments.SIZE, maxSges, from, length);
-  }
-
-  @Override
   public boolean isDirect() {
     return true;
   }
