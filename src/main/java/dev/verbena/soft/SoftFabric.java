@@ -150,9 +150,11 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
         }
       }
     }
-    gidHighs = gids.stream().mapToLong(Gids::high).toArray();
-    gidLows = gids.stream().mapToLong(Gids::low).toArray();
+    long[] highs = gids.stream().mapToLong(Gids::high).toArray();
+    long[] lows = gids.stream().mapToLong(Gids::low).toArray();
     gidPorts = ports.toArray(SoftPort[]::new);
+    gidHighs = highs;
+    gidLows = lows;
   }
 
   @Override

@@ -111,12 +111,14 @@ public abstract class Resource implements AutoCloseable {
    * @throws IllegalStateException if a parent is closed; nothing is created
    */
   static <R extends Resource> R make(List<? extends Resource> parents, Supplier<R> maker) {
+    int pushed = 0;
     int held = 0;
     Deque<Resource> underWay = UNDER_WAY.get();
     try {
       for (Resource parent : parents) {
-        parent.hold();
         underWay.push(parent);
+        pushed++;
+        parent.hold();
         held++;
       }
       StackSpace.require();
@@ -126,16 +128,16 @@ public abstract class Resource implements AutoCloseable {
         child.parents = List.copyOf(parents);
         child.parents.forEach(parent -> parent.add(child));
       } catch (Throwable t) {
-        child.parents.forEach(parent -> parent.detach(child));
+        child.detachFrom(child.parents);
         AfterFailure.close(t, child.release);
         throw t;
       }
       return made;
     } finally {
-      for (Resource parent : parents.subList(0, held)) {
+      for (int i = 0; i < pushed; i++) {
         underWay.pop();
-        parent.endHold();
       }
+      endHolds(parents, held);
     }
   }
 
@@ -242,7 +244,14 @@ public abstract class Resource implements AutoCloseable {
       }
       action.run();
     } finally {
-      objects.subList(0, held).forEach(Resource::endHold);
+      endHolds(objects, held);
+    }
+  }
+
+  /** Ends the holds of the first objects, without an allocation, which could fail. */
+  private static void endHolds(List<? extends Resource> objects, int held) {
+    for (int i = 0; i < held; i++) {
+      objects.get(i).endHold();
     }
   }
 
@@ -325,17 +334,30 @@ public abstract class Resource implements AutoCloseable {
     if (state != State.OPEN) {
       throw closedException();
     }
-    List<Resource> left = parents;
-    List<Resource> entered = new ArrayList<>(List.of(newParents));
-    entered.removeAll(left);
-    for (Resource parent : entered) {
-      if (!parent.attach(this)) {
-        entered.forEach(p -> p.detach(this));
-        throw parent.closedException();
+    List<Resource> after = List.of(newParents);
+    List<Resource> left = new ArrayList<>(parents);
+    left.removeAll(after);
+    List<Resource> entered = new ArrayList<>(after);
+    entered.removeAll(parents);
+    boolean moved = false;
+    try {
+      for (Resource parent : entered) {
+        if (!parent.attach(this)) {
+          throw parent.closedException();
+        }
       }
+      parents = after;
+      moved = true;
+    } finally {
+      detachFrom(moved ? left : entered);
     }
-    parents = List.of(newParents);
-    left.stream().filter(p -> !parents.contains(p)).forEach(p -> p.detach(this));
+  }
+
+  /** Makes objects forget this one, without an allocation, which could fail. */
+  private void detachFrom(List<Resource> objects) {
+    for (int i = 0; i < objects.size(); i++) {
+      objects.get(i).detach(this);
+    }
   }
 
   /**
@@ -436,11 +458,23 @@ public abstract class Resource implements AutoCloseable {
       }
     }
     StackSpace.require();
-    if (!beginClosing(limit)) {
-      return;
+    underWay.push(this); // May fail, so before closing has begun.
+    try {
+      if (!beginClosing(limit)) {
+        return;
+      }
+      closeBegun(limit);
+    } finally {
+      underWay.pop();
     }
+    for (Resource parent : parents) {
+      parent.detach(this);
+      parent.childClosed();
+    }
+  }
+
+  private void closeBegun(Duration limit) {
     boolean released = false;
-    underWay.push(this);
     try {
       beforeClose();
       awaitDataPath(limit);
@@ -451,12 +485,7 @@ public abstract class Resource implements AutoCloseable {
       release.run();
       released = true;
     } finally {
-      underWay.pop();
       endClosing(released ? State.CLOSED : State.OPEN);
-    }
-    for (Resource parent : parents) {
-      parent.detach(this);
-      parent.childClosed();
     }
   }
 

@@ -47,11 +47,11 @@ public final class Registry {
 
   public static synchronized void removeWithHandle(SoftObject object) {
     int handle = object.struct.getInt(object.handleField());
+    remove(object);
     if (handle > 0 && handle < byHandle.length && object.equals(byHandle[handle])) {
       byHandle[handle] = null;
       FREE.add(handle);
     }
-    remove(object);
   }
 
   /**

@@ -21,7 +21,8 @@ final class ResponderResources {
 
   /** Sets how many requests are kept ({@code max_dest_rd_atomic}). */
   void resize(int capacity) {
-    psns = new int[capacity];
+    clear();
+    psns = new int[0]; // None are kept if there is no memory for the others.
     packets = new int[capacity];
     operations = new int[capacity];
     addresses = new long[capacity];
@@ -29,7 +30,7 @@ final class ResponderResources {
     keys = new int[capacity];
     originals = new long[capacity];
     waiting = new boolean[capacity];
-    clear();
+    psns = new int[capacity];
   }
 
   void clear() {

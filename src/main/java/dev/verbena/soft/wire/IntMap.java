@@ -71,8 +71,9 @@ public final class IntMap<V> {
   private void rehash(int length) {
     int[] oldKeys = keys;
     Object[] oldValues = values;
-    keys = new int[length];
-    values = new Object[length];
+    int[] newKeys = new int[length];
+    values = new Object[length]; // If there is no memory for both, nothing has changed.
+    keys = newKeys;
     for (int i = 0; i < oldKeys.length; i++) {
       if (oldValues[i] != null) {
         int at = slot(oldKeys[i]);
