@@ -38,7 +38,11 @@ final class Call {
     return FunctionDescriptor.of(JAVA_LONG, registers);
   }
 
-  private static AssertionError impossible(Throwable t) {
+  /** The stack or the heap may be full; a downcall throws no exception of its own. */
+  static AssertionError impossible(Throwable t) {
+    if (t instanceof Error e) {
+      throw e;
+    }
     return new AssertionError("a downcall throws no exception", t);
   }
 

@@ -21,8 +21,12 @@ final class Crossing {
     this.critical = critical;
   }
 
-  /** Returns whether the next call is critical. */
+  /** Returns whether the next call is critical; if it is not, there is stack for it. */
   boolean isCritical() {
-    return critical.areAllowed() && (++calls & (PLAIN_EVERY - 1)) != 0;
+    boolean isCritical = critical.areAllowed() && (++calls & (PLAIN_EVERY - 1)) != 0;
+    if (!isCritical) {
+      Upcalls.requireStack();
+    }
+    return isCritical;
   }
 }

@@ -82,7 +82,7 @@ final class Downcall {
     try {
       return (long) HANDLE.invokeExact(function, capture, a, b, c, d, e, f);
     } catch (Throwable t) {
-      throw new AssertionError("a downcall throws nothing of its own", t);
+      throw Call.impossible(t);
     }
   }
 
@@ -105,7 +105,7 @@ final class Downcall {
     } catch (RuntimeException closed) {
       throw closed;
     } catch (Throwable t) {
-      throw new AssertionError("a downcall throws nothing of its own", t);
+      throw Call.impossible(t);
     }
   }
 
@@ -117,7 +117,7 @@ final class Downcall {
     } catch (RuntimeException closed) {
       throw closed;
     } catch (Throwable t) {
-      throw new AssertionError("a downcall throws nothing of its own", t);
+      throw Call.impossible(t);
     }
   }
 }

@@ -35,6 +35,7 @@ public final class EfaCompletionCalls {
   }
 
   private static MemorySegment use(MemorySegment pointer, String function) {
+    Upcalls.requireStack();
     if (pointer.address() == 0) {
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "the completion queue was created without this field");

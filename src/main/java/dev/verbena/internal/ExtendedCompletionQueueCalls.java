@@ -88,7 +88,7 @@ public final class ExtendedCompletionQueueCalls {
 
   /** Calls the inline function of the same name. */
   public void ibv_end_poll() {
-    Call.plain(use(endPoll, "ibv_end_poll"), cqEx);
+    Call.plain(useToEnd(endPoll, "ibv_end_poll"), cqEx);
   }
 
   /** Calls the inline function of the same name. */
@@ -184,11 +184,22 @@ public final class ExtendedCompletionQueueCalls {
     return MemorySegment.ofAddress(Memory.getLong(cqEx + offset(field)));
   }
 
+  private static MemorySegment use(MemorySegment pointer, String function) {
+    Upcalls.requireStack();
+    return present(pointer, function);
+  }
+
+  /** What ends a poll. */
+  private static MemorySegment useToEnd(MemorySegment pointer, String function) {
+    Upcalls.requireStackToEnd();
+    return present(pointer, function);
+  }
+
   /**
    * Throws for a NULL pointer: the field was not requested at creation, and a call would jump to
    * address 0.
    */
-  private static MemorySegment use(MemorySegment pointer, String function) {
+  private static MemorySegment present(MemorySegment pointer, String function) {
     if (pointer.address() == 0) {
       throw new VerbsException(
           function,

@@ -88,7 +88,7 @@ public final class ExtendedQueuePairCalls {
 
   /** Calls the inline function of the same name. */
   public void ibv_wr_abort() {
-    Call.plain(use(wrAbort, "ibv_wr_abort"), qpEx);
+    Call.plain(useToEnd(wrAbort, "ibv_wr_abort"), qpEx);
   }
 
   /** Calls the inline function of the same name. */
@@ -116,7 +116,7 @@ public final class ExtendedQueuePairCalls {
     if (Memory.getLong(qpEx + WR_COMPLETE) != wrComplete.address()) {
       wrComplete = pointer("wr_complete");
     }
-    return (int) Call.plain(use(wrComplete, "ibv_wr_complete"), qpEx);
+    return (int) Call.plain(useToEnd(wrComplete, "ibv_wr_complete"), qpEx);
   }
 
   /** Calls the inline function of the same name. */
@@ -215,11 +215,22 @@ public final class ExtendedQueuePairCalls {
     return MemorySegment.ofAddress(Memory.getLong(qpEx + offset(field)));
   }
 
+  private static MemorySegment use(MemorySegment pointer, String function) {
+    Upcalls.requireStack();
+    return present(pointer, function);
+  }
+
+  /** What ends a posting. */
+  private static MemorySegment useToEnd(MemorySegment pointer, String function) {
+    Upcalls.requireStackToEnd();
+    return present(pointer, function);
+  }
+
   /**
    * Throws for a NULL pointer: the operation was not requested at creation, and a call would jump
    * to address 0.
    */
-  private static MemorySegment use(MemorySegment pointer, String function) {
+  private static MemorySegment present(MemorySegment pointer, String function) {
     if (pointer.address() == 0) {
       throw new VerbsException(
           function,

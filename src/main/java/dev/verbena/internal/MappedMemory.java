@@ -138,7 +138,7 @@ public final class MappedMemory {
           SystemCall.HANDLE.invokeExact(
               capture, SystemCall.MBIND, address, size, (long) MPOL_PREFERRED, mask, bits, 0L);
     } catch (Throwable t) {
-      throw new AssertionError("a downcall throws nothing of its own", t);
+      throw Call.impossible(t);
     }
   }
 

@@ -215,11 +215,12 @@ public final class Memory {
   }
 
   /**
-   * Reads a function pointer.
+   * Reads a function pointer, which is about to be called.
    *
    * @throws VerbsException EOPNOTSUPP if the provider left it NULL
    */
   public static MemorySegment function(long address, String function) {
+    Upcalls.requireStack();
     MemorySegment pointer = ALL.get(ADDRESS, address);
     if (pointer.address() == 0) {
       throw new VerbsException(

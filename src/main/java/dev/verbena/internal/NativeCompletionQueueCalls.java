@@ -38,6 +38,7 @@ public final class NativeCompletionQueueCalls implements CompletionQueueCalls {
 
   @Override
   public int ibv_req_notify_cq(int solicitedOnly) {
+    Upcalls.requireStack();
     return (int) Call.plain(reqNotifyCq, cq, solicitedOnly);
   }
 }

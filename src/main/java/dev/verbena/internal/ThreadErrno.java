@@ -27,7 +27,7 @@ final class ThreadErrno {
     try {
       return (long) LOCATION.invokeExact();
     } catch (Throwable t) {
-      throw new AssertionError("a downcall throws nothing of its own", t);
+      throw Call.impossible(t);
     }
   }
 }

@@ -58,7 +58,7 @@ final class OpenSection {
     try {
       // After the owner was set: closing sets its state first, and then looks for an owner.
       queue.requireNotClosing();
-    } catch (IllegalStateException e) {
+    } catch (RuntimeException | Error e) {
       release();
       throw e;
     }

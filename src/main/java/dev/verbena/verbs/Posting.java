@@ -85,7 +85,15 @@ public final class Posting extends DataPathUser implements AutoCloseable {
     flags = 0;
     id = 0;
     forgetRequest();
-    calls.ibv_wr_start();
+    boolean started = false;
+    try {
+      calls.ibv_wr_start();
+      started = true;
+    } finally {
+      if (!started) {
+        section.release();
+      }
+    }
     return this;
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.StackSpace;
 import dev.verbena.internal.ThreadBarrier;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;

@@ -1,13 +1,18 @@
-package dev.verbena.verbs;
+package dev.verbena.internal;
 
 /**
  * A check that the stack of this thread has space for a call of C and for what follows it in Java.
  * A {@link StackOverflowError} after C has created or destroyed an object, and before Java has
  * stored that, would leak the object or destroy it twice. So it is thrown before.
+ *
+ * <p>Between a call and the Java method that it comes back to, the error would end the JVM.
  */
-final class StackSpace {
+public final class StackSpace {
   /** Each takes 150 bytes of the stack in code of C2 and 400 when interpreted: 30 KB or more. */
   private static final int LEVELS = 200;
+
+  /** For the data path: a software device needs less to post or to poll. */
+  private static final int LEVELS_OF_CALL = 50;
 
   private static final long[] VALUES = new long[16];
 
@@ -18,8 +23,18 @@ final class StackSpace {
    *
    * @throws StackOverflowError if it is
    */
-  static void require() {
+  public static void require() {
     long _ = descend(LEVELS, VALUES);
+  }
+
+  /** Throws the error unless there is space for a call of the data path. */
+  static void requireForCall() {
+    long _ = descend(LEVELS_OF_CALL, VALUES);
+  }
+
+  /** Checks half of it, so as not to fail at the depth of an earlier {@link #requireForCall}. */
+  static void requireForEnd() {
+    long _ = descend(LEVELS_OF_CALL / 2, VALUES);
   }
 
   /** Calls itself. The values that are used after the call are on the stack during it. */
