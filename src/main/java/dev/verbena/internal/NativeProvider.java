@@ -16,10 +16,10 @@ final class NativeProvider implements Provider {
   static final NativeProvider INSTANCE = new NativeProvider();
 
   /**
-   * The variable that libmlx5 reads when it creates a queue pair, for librdmacm too. Unless it is 0,
-   * the device delivers short messages in completion queue entries, and polling copies them to the
-   * addresses of the request: to memory that was freed after its region was closed, or to an address
-   * that only the device knows.
+   * The variable that libmlx5 reads when it creates a queue pair, for librdmacm too. Unless it is
+   * 0, the device delivers short messages in completion queue entries, and polling copies them to
+   * the addresses of the request: to memory that was freed after its region was closed, or to an
+   * address that only the device knows.
    */
   private static final String SCATTER_TO_CQE = "MLX5_SCATTER_TO_CQE";
 

@@ -103,6 +103,7 @@ class FullStackTest {
       }
     }
 
+    @SuppressWarnings("InfiniteRecursion") // Until the stack is full.
     private void descend(int call) {
       call(call);
       descend(call);
