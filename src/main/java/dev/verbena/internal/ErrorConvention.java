@@ -22,7 +22,7 @@ public enum ErrorConvention {
   NEGATIVE,
   /** Returns the negative errno; 0 and positive values are results. */
   NEGATIVE_ERRNO,
-  /** Returns -1 and sets errno, or returns a code of getaddrinfo(3). */
+  /** Returns -1 and sets errno, or returns a code of getaddrinfo(3), or sets errno to that code. */
   ADDRINFO;
 
   /**
@@ -63,6 +63,9 @@ public enum ErrorConvention {
         };
     if (this == ADDRINFO && !inErrno && result < 0) {
       return AddressInfoError.failure(function, (int) result, errno);
+    }
+    if (this == ADDRINFO && errno < 0) { // rdma_resolve_addrinfo assigns the code to errno.
+      return AddressInfoError.failure(function, errno, 0);
     }
     if (this == NEGATIVE) {
       return ReregistrationError.failure(function, (int) result, errno);

@@ -311,6 +311,30 @@ class ErrorConventionTest {
     assertTrue(e.getMessage().contains("Name or service not known (EAI_NONAME)"), e.getMessage());
   }
 
+  @Test
+  void codeOfNameResolutionInErrnoIsDescribed() throws Throwable {
+    VerbsException unknown = failureOfResolution(-2);
+    assertTrue(unknown.getMessage().contains("(EAI_NONAME)"), unknown.getMessage());
+    assertEquals(Errno.ENOENT, unknown.errno());
+    assertEquals(false, unknown.isTransient());
+    VerbsException again = failureOfResolution(-3);
+    assertTrue(again.getMessage().contains("(EAI_AGAIN)"), again.getMessage());
+    assertEquals(true, again.isTransient());
+    assertEquals(Errno.EBUSY, failureOfResolution(Errno.EBUSY).errno());
+  }
+
+  /** rdma_resolve_addrinfo of rdma-core 60: ERR(ret), where ret is what getaddrinfo returned. */
+  private VerbsException failureOfResolution(int errno) throws Throwable {
+    Method method =
+        Librdmacm.class.getMethod(
+            "rdma_resolve_addrinfo", long.class, long.class, long.class, long.class);
+    var function = new RecordingFunction(upcalls, method, true).returns(-1, errno);
+    Librdmacm rdmacm =
+        Binding.toLibrary(
+            Librdmacm.class, Library.of("test", name -> Optional.of(function.pointer())));
+    return assertThrows(VerbsException.class, () -> rdmacm.rdma_resolve_addrinfo(1, 2, 3, 4));
+  }
+
   private static Set<String> named(Class<?> library, ErrorConvention fails) {
     return methods(library)
         .filter(m -> m.getAnnotation(Symbol.class).fails() == fails)
