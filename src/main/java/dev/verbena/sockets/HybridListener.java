@@ -33,6 +33,8 @@ import org.jspecify.annotations.Nullable;
  * when it is bound. It has a listener of each.
  */
 final class HybridListener extends ServerSocketChannel implements PolledChannel, ListenerCalls {
+  private static final System.Logger LOG = System.getLogger("dev.verbena.sockets");
+
   /** How many ports of RDMA are tried until one is free for TCP, too. */
   private static final int ATTEMPTS = 16;
 
@@ -49,6 +51,9 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   private volatile List<ServerSocketChannel> used;
 
   private volatile boolean isBound;
+
+  /** Whether both were bound: they do not block, and an accept waits in a selector. */
+  private volatile boolean isPolled;
 
   /** Held to accept. */
   private final ReentrantLock acceptLock = new ReentrantLock();
@@ -135,8 +140,9 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     if (Addresses.isOfThisHost(address.getAddress())) {
       bindTcpToo(address, backlog);
       for (ServerSocketChannel listener : used) {
-        listener.configureBlocking(false); // An accept waits for both.
+        listener.configureBlocking(false);
       }
+      isPolled = true;
     } else {
       use(rdma);
     }
@@ -195,7 +201,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
       if (!isBound) {
         throw new NotYetBoundException();
       }
-      if (used.size() == 2) {
+      if (isPolled) {
         return isBlocking() ? awaitEither(nanos) : acceptEither();
       }
       return acceptOnly(nanos);
@@ -223,12 +229,25 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   /** The listeners take turns, so that neither waits while clients of the other keep coming. */
   private @Nullable SocketChannel acceptEither() throws IOException {
+    if (used.size() == 2 && rdma.hasEnded()) {
+      continueWithTcp();
+    }
     SocketChannel accepted = null;
     for (int i = 0; i < used.size() && accepted == null; i++) {
       accepted = used.get(turn).accept();
       turn = (turn + 1) % used.size();
     }
     return accepted;
+  }
+
+  /** The device of the address was removed: there is no other one that could have it. */
+  private void continueWithTcp() {
+    LOG.log(
+        System.Logger.Level.WARNING,
+        "the RDMA listener at {0} has ended, its device was removed: TCP connections only",
+        localAddress());
+    turn = 0;
+    use(tcp);
   }
 
   private SocketChannel awaitEither(long nanos) throws IOException {
@@ -326,7 +345,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     lock.lock(); // Binding sets the mode of the listeners, too.
     try {
       requireOpen();
-      if (!isBound || used.size() == 1) {
+      if (!isPolled) {
         for (ServerSocketChannel listener : used) {
           listener.configureBlocking(block);
         }

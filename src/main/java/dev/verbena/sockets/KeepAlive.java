@@ -1,41 +1,48 @@
 package dev.verbena.sockets;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /** The keep-alive messages of a connection, while SO_KEEPALIVE is set. */
 final class KeepAlive {
-  /** The options that the messages are sent by; null while none are. Guarded by this. */
-  private Options options;
-
   private long seconds;
 
-  /** Incremented when the interval begins anew. */
-  private int round;
+  /** What the timer completes to send the next message; guarded by this. */
+  private CompletableFuture<Void> next = new CompletableFuture<>();
+
+  private boolean isStopped;
 
   /** Starts, continues or ends, as the options say. */
   synchronized void start(RdmaStream stream, Options now) {
-    options = now;
-    if (!now.isKeptAlive()) {
-      seconds = 0;
-      round++;
-    } else if (now.keepAliveSeconds() != seconds) {
-      seconds = now.keepAliveSeconds();
-      schedule(stream, ++round);
+    long wanted = now.isKeptAlive() ? now.keepAliveSeconds() : 0;
+    if (wanted != seconds) {
+      seconds = wanted;
+      boolean _ = next.cancel(false); // The timer drops it, and with it the stream.
+      schedule(stream);
     }
   }
 
-  private void schedule(RdmaStream stream, int current) {
-    Executor later =
-        CompletableFuture.delayedExecutor(
-            seconds, TimeUnit.SECONDS, task -> Thread.ofVirtual().start(task));
-    later.execute(() -> send(stream, current));
+  private void schedule(RdmaStream stream) {
+    if (seconds > 0 && !isStopped) {
+      CompletableFuture<Void> timer = new CompletableFuture<>();
+      next = timer.completeOnTimeout(null, seconds, TimeUnit.SECONDS);
+      var _ = timer.thenRunAsync(() -> send(stream, timer), task -> Thread.ofVirtual().start(task));
+    }
   }
 
-  private synchronized void send(RdmaStream stream, int current) {
-    if (current == round && options.isKeptAlive() && stream.keepAlive()) {
-      schedule(stream, current);
+  /** Not under the lock while the stream has its own: the stream calls {@link #stop}. */
+  private void send(RdmaStream stream, CompletableFuture<Void> timer) {
+    boolean continues = stream.keepAlive();
+    synchronized (this) {
+      if (continues && next.equals(timer)) {
+        schedule(stream);
+      }
     }
+  }
+
+  /** Ends for good. */
+  synchronized void stop() {
+    isStopped = true;
+    boolean _ = next.cancel(false);
   }
 }

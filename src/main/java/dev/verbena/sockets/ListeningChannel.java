@@ -177,6 +177,12 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
     return null;
   }
 
+  /** Returns whether each accept would throw, because the device was removed. */
+  boolean hasEnded() {
+    RdmaListener from = listener;
+    return from != null && from.hasEnded();
+  }
+
   @Override
   protected void implCloseSelectableChannel() {
     RdmaListener closing;

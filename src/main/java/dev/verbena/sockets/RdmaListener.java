@@ -193,6 +193,16 @@ final class RdmaListener {
     }
   }
 
+  /** Returns whether {@link #accept} would throw. */
+  boolean hasEnded() {
+    lock.lock();
+    try {
+      return established.isEmpty() && failure != null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Waits until there is a connection, the time is over, for the close or an interrupt. */
   void await(long nanos) {
     long left = nanos;

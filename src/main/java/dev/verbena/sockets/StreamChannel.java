@@ -556,6 +556,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   /** The descriptor of the stream will be closed: selectors must not wait for it any more. */
   private void releasing() {
     isReleasing = true;
+    keepAlive.stop();
     keys.forEach(EventKey::attach);
     changed();
   }
