@@ -23,7 +23,10 @@ final class HybridBehaviour {
     LauncherFactory.create()
         .execute(
             LauncherDiscoveryRequestBuilder.request()
-                .selectors(selectClass(ByRdma.class), selectClass(ByTcp.class))
+                .selectors(
+                    selectClass(ByRdma.class),
+                    selectClass(ByTcp.class),
+                    selectClass(RemovedListener.class))
                 .build(),
             listener);
     listener
