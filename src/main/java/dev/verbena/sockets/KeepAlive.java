@@ -34,7 +34,7 @@ final class KeepAlive {
   private void send(RdmaStream stream, CompletableFuture<Void> timer) {
     boolean continues = stream.keepAlive();
     synchronized (this) {
-      if (continues && next.equals(timer)) {
+      if (continues && next == timer) {
         schedule(stream);
       }
     }

@@ -31,8 +31,7 @@ class RemovedListener {
   private static final InetAddress SECOND = InetAddress.ofLiteral("127.0.0.3");
   private static final int CLIENTS = 5;
 
-  private final SoftNetwork network =
-      SoftNetwork.of("udp:127.0.0.2:24791,udp:127.0.0.3:24791");
+  private final SoftNetwork network = SoftNetwork.of("udp:127.0.0.2:24791,udp:127.0.0.3:24791");
   private final LoggedMessages log =
       new LoggedMessages("dev.verbena.sockets", Level.WARNING, "the RDMA listener at ");
 
@@ -120,8 +119,7 @@ class RemovedListener {
     assertInstanceOf(
         ClosedChannelException.class,
         assertThrows(ExecutionException.class, waiting::get).getCause());
-    assertEquals(
-        true, network.openObjects().isEmpty(), () -> network.openObjects().toString());
+    assertEquals(true, network.openObjects().isEmpty(), () -> network.openObjects().toString());
   }
 
   @Test
@@ -132,11 +130,11 @@ class RemovedListener {
       try (SocketChannel _ = connectByTcp(listener)) {
         listener.accept().close();
       }
-      try (SocketChannel client = network.call(RdmaSelectorProvider.provider()::openSocketChannel)) {
+      try (SocketChannel client =
+          network.call(RdmaSelectorProvider.provider()::openSocketChannel)) {
         SocketChannel _ = network.call(() -> client.bind(new InetSocketAddress(SECOND, 0)));
         FutureTask<SocketChannel> waiting = accepting(listener);
-        assertEquals(
-            true, network.call(() -> client.connect(new InetSocketAddress(SECOND, port))));
+        assertEquals(true, network.call(() -> client.connect(new InetSocketAddress(SECOND, port))));
         waiting.get().close();
       }
       assertEquals(0, log.all().size(), () -> log.all().toString());
