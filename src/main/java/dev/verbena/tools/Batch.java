@@ -61,11 +61,11 @@ final class Batch implements Callable<Integer> {
     int rkey = there.region().rkey();
     long address = there.region().start();
     try (Posting posting = here.queuePair().startPosting()) {
-      posting.id(1).write(address, rkey).local(here.region(), 0, HALF);
+      posting.write(address, rkey).id(1).local(here.region(), 0, HALF);
       posting
+          .writeWithImmediate(address + HALF, rkey, NUMBER)
           .id(2)
           .signaled()
-          .writeWithImmediate(address + HALF, rkey, NUMBER)
           .local(here.region(), HALF, HALF);
       return posting.complete();
     }

@@ -59,9 +59,9 @@ public enum AsyncEventType implements Codes.Code {
   GID_CHANGE(rdma_h.IBV_EVENT_GID_CHANGE(), Concerns.PORT, "GID table change"),
   /** A work queue failed. */
   WQ_FATAL(rdma_h.IBV_EVENT_WQ_FATAL(), Concerns.WORK_QUEUE, "WQ fatal"),
-  /** The speed of the port changed. */
+  /** The speed of one or more ports of the device changed; query each of them. */
   DEVICE_SPEED_CHANGE(
-      rdma_h.IBV_EVENT_DEVICE_SPEED_CHANGE(), Concerns.PORT, "Device link speed change"),
+      rdma_h.IBV_EVENT_DEVICE_SPEED_CHANGE(), Concerns.DEVICE, "Device link speed change"),
   /** An event type that this library does not know. */
   UNKNOWN(-1, Concerns.DEVICE, "unknown");
 

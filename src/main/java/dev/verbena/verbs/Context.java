@@ -560,6 +560,15 @@ public final class Context extends Resource {
     return provider.verbs();
   }
 
+  /** Returns whether the provider may be librxe of a release before the given one of rdma-core. */
+  boolean mayHaveLibrxeBefore(int release) {
+    return !linking.isCritical()
+        && provider
+            .release()
+            .map(text -> Integer.parseInt(text.replaceFirst("\\D.*", "")) < release)
+            .orElse(false);
+  }
+
   Linking linking() {
     return linking;
   }

@@ -28,20 +28,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
         new CompletionCursor(
             this,
             new ExtendedCompletionQueueCalls(made.address(), made.context().linking().isCritical()),
-            takesOneTooMany(made.context()));
-  }
-
-  /**
-   * Returns whether {@code ibv_next_poll} may be that of librxe before rdma-core 55, which
-   * miscounts at the end of the queue.
-   */
-  private static boolean takesOneTooMany(Context context) {
-    return !context.linking().isCritical()
-        && context
-            .provider()
-            .release()
-            .map(release -> Integer.parseInt(release.replaceFirst("\\D.*", "")) < 55)
-            .orElse(false);
+            made.context().mayHaveLibrxeBefore(55)); // Its ibv_next_poll takes one too many.
   }
 
   /**

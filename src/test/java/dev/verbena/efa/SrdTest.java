@@ -290,8 +290,8 @@ class SrdTest {
     a.memory.memory().setString(0, "posting");
     try (Posting posting = a.queuePair.startPosting()) {
       posting
-          .id(4)
           .write(remote(0), b.memory.rkey())
+          .id(4)
           .local(a.memory, 0, 64)
           .to(toB, b.queuePair.number(), qkey());
       assertEquals(1, posting.complete());

@@ -106,7 +106,7 @@ class OtherDeviceTest {
   /** Of mlx5 alone, which has DC: DcTest calls them. */
   private static final Set<String> OF_MLX5 =
       Set.of(
-          "Posting.toTarget(AddressHandle, int, long)",
+          "PostingRequest.toTarget(AddressHandle, int, long)",
           "SendList.toTarget(int, AddressHandle, int, long)",
           "SendRequest.toTarget(AddressHandle, int, long)");
 
@@ -429,14 +429,14 @@ class OtherDeviceTest {
         "SharedReceiveQueue.post(TagOperations)",
         () -> posted(own.tagged.post(other.tagOperations())));
     calls.put(
-        "Posting.local(MemoryRegion, long, long)",
+        "PostingRequest.local(MemoryRegion, long, long)",
         () -> {
           try (Posting posting = own.pair.startPosting()) {
             posting.send().local(other.region, 0, 8);
           }
         });
     calls.put(
-        "Posting.to(AddressHandle, int, int)",
+        "PostingRequest.to(AddressHandle, int, int)",
         () -> {
           try (Posting posting = own.datagrams.startPosting()) {
             posting.send().to(other.handle, 1, 1);

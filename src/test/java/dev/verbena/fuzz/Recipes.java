@@ -331,8 +331,8 @@ final class Recipes {
       return;
     }
     try (Posting posting = queuePair.startPosting()) {
-      posting.id(1).signaled().send().local(region, 0, 8);
-      posting.signaled().write(region.start(), region.rkey()).local(region, 0, 8);
+      posting.send().id(1).signaled().local(region, 0, 8);
+      posting.write(region.start(), region.rkey()).signaled().local(region, 0, 8);
       int _ = posting.complete();
     }
   }

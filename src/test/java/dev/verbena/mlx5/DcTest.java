@@ -16,6 +16,7 @@ import dev.verbena.verbs.CompletionOpcode;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.PostingRequest;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAddress;
 import dev.verbena.verbs.QueuePairAttribute;
@@ -234,27 +235,23 @@ class DcTest {
     b.receive(5, 1024, 64);
     try (Posting posting = a.initiator.startPosting()) {
       posting.write(remote(0), b.memory.rkey()).toTarget(toB, target, KEY).local(a.memory, 0, 64);
-      posting.id(2).signaled().send().local(a.memory, 0, 64).toTarget(toB, target, KEY);
+      posting.send().id(2).signaled().local(a.memory, 0, 64).toTarget(toB, target, KEY);
       assertEquals(2, posting.complete());
     }
     assertEquals(5, b.completion().id(0));
     assertEquals(2, a.completion().id(0));
     assertEquals("posting", b.memory.memory().getString(0));
     try (Posting posting = a.initiator.startPosting()) {
-      posting.send();
-      refused(IllegalStateException.class, "toTarget()", () -> posting.to(toB, target, 1));
+      PostingRequest request = posting.send();
+      refused(IllegalStateException.class, "toTarget()", () -> request.to(toB, target, 1));
       refused(IllegalStateException.class, "has no DC target", posting::complete);
     }
     try (Posting posting = a.initiator.startPosting()) {
-      refused(
-          IllegalStateException.class,
-          "call an operation",
-          () -> posting.toTarget(toB, target, KEY));
-      posting.send().toTarget(toB, target, KEY);
+      PostingRequest request = posting.send().toTarget(toB, target, KEY);
       refused(
           IllegalStateException.class,
           "already has a destination",
-          () -> posting.toTarget(toB, target, KEY));
+          () -> request.toTarget(toB, target, KEY));
     }
   }
 
@@ -410,11 +407,11 @@ class DcTest {
     sends.send(0).local(a.memory, 0, 64).toTarget(ofOther, target, KEY);
     notPosted(sends, "another protection domain");
     try (Posting posting = a.initiator.startPosting()) {
-      posting.send();
+      PostingRequest request = posting.send();
       refused(
           IllegalArgumentException.class,
           "another protection domain",
-          () -> posting.toTarget(ofOther, target, KEY));
+          () -> request.toTarget(ofOther, target, KEY));
     }
     sends.send(0).local(b.memory, 0, 64).toTarget(toB, target, KEY);
     notPosted(sends, "another protection domain");
@@ -455,11 +452,11 @@ class DcTest {
         "only DC initiators use",
         () -> assertEquals(0, connected.post(oneSend())));
     try (Posting posting = connected.startPosting()) {
-      posting.send();
+      PostingRequest request = posting.send();
       refused(
           IllegalStateException.class,
           "only requests of DC initiators",
-          () -> posting.toTarget(toB, target, KEY));
+          () -> request.toTarget(toB, target, KEY));
     }
   }
 
@@ -529,8 +526,8 @@ class DcTest {
     toB.close();
     assertThrows(IllegalStateException.class, () -> a.initiator.post(sends));
     try (Posting posting = a.initiator.startPosting()) {
-      posting.send();
-      assertThrows(IllegalStateException.class, () -> posting.toTarget(toB, target, KEY));
+      PostingRequest request = posting.send();
+      assertThrows(IllegalStateException.class, () -> request.toTarget(toB, target, KEY));
     }
     toB = a.handleFor(b);
     SendList again = oneSend();

@@ -98,7 +98,8 @@ class FullHeapTest {
 
     private static void call(QueuePair extended, ExtendedCompletionQueue queue) {
       try (Posting posting = extended.startPosting()) {
-        posting.id(1).send();
+        posting.send().id(1);
+        posting.send(); // Passes the first to C.
         // Closed without being completed: ibv_wr_abort.
       }
       try (CompletionCursor cursor = queue.startPolling()) {

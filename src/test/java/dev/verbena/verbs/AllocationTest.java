@@ -154,8 +154,8 @@ class AllocationTest {
     /** The interfaces of one call for each step. */
     private void calls(int i) {
       try (Posting posting = extended.startPosting()) {
-        posting.id(i).signaled().write(1, i).local(region, 0, 8).local(region, 8, 8);
-        posting.inlined().send().inline(inlined);
+        posting.write(1, i).id(i).signaled().local(region, 0, 8).local(region, 8, 8);
+        posting.send().inline(inlined);
         sum += i % 2 == 0 ? posting.complete() : 0;
       }
       try (CompletionCursor cursor = told.startPolling()) {

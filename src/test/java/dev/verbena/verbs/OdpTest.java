@@ -293,8 +293,8 @@ class OdpTest {
       MemoryRegion to = paged(pair.b);
       for (int i = 1; i <= ROUNDS; i++) {
         Pages.drop(to.memory());
-        Posting posting = pair.a.queuePair.startPosting().signaled();
-        posting.atomicWrite(to.start(), to.rkey(), i);
+        Posting posting = pair.a.queuePair.startPosting();
+        posting.atomicWrite(to.start(), to.rkey(), i).signaled();
         assertEquals(1, posting.complete());
         pair.a.completion(CompletionStatus.SUCCESS);
         assertEquals(i, to.memory().get(ValueLayout.JAVA_LONG, 0));
@@ -326,11 +326,11 @@ class OdpTest {
         pair.a.memory.memory().fill((byte) 6);
         Pages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting();
-        posting.write(to.start(), to.rkey()).local(pair.a.memory, 0, SIZE).signaled();
+        posting.write(to.start(), to.rkey()).local(pair.a.memory, 0, SIZE);
         if (whole) {
-          posting.flushRegion(to.rkey(), global);
+          posting.flushRegion(to.rkey(), global).signaled();
         } else {
-          posting.flush(to.start(), to.rkey(), SIZE, global);
+          posting.flush(to.start(), to.rkey(), SIZE, global).signaled();
         }
         assertEquals(2, posting.complete());
         pair.a.completion(CompletionStatus.SUCCESS);

@@ -43,6 +43,11 @@ class QpExTest {
     return run(side, posting, CompletionStatus.SUCCESS);
   }
 
+  private static Completions run(Pair.Side side, PostingRequest last) {
+    assertEquals(1, last.complete());
+    return side.completion(CompletionStatus.SUCCESS);
+  }
+
   private static void assertArrived(Pair pair, long offset, long size) {
     MemorySegment from = pair.a.memory.memory().asSlice(0, size);
     MemorySegment to = pair.b.memory.memory().asSlice(offset, size);
@@ -57,8 +62,9 @@ class QpExTest {
       for (int i = 0; i < ROUNDS; i++) {
         pair.a.memory.memory().fill((byte) (i + 1));
         pair.b.receive(i);
-        Posting posting = pair.a.queuePair.startPosting().id(100 + i).signaled();
-        Completions sent = run(pair.a, posting.send().local(pair.a.memory, 0, SIZE));
+        Posting posting = pair.a.queuePair.startPosting();
+        Completions sent =
+            run(pair.a, posting.send().id(100 + i).signaled().local(pair.a.memory, 0, SIZE));
         assertEquals(100 + i, sent.id(0));
         assertEquals(CompletionOpcode.SEND, sent.opcode(0));
         Completions received = pair.b.completion(CompletionStatus.SUCCESS);
@@ -73,7 +79,8 @@ class QpExTest {
   void sendsWithImmediate() {
     try (Pair pair = rc(SendOperation.SEND_WITH_IMM)) {
       pair.b.receive(1);
-      Posting posting = pair.a.queuePair.startPosting().signaled().sendWithImmediate(0x12345678);
+      PostingRequest posting =
+          pair.a.queuePair.startPosting().sendWithImmediate(0x12345678).signaled();
       run(pair.a, posting.local(pair.a.memory, 0, SIZE));
       Completions received = pair.b.completion(CompletionStatus.SUCCESS);
       assertEquals(CompletionOpcode.RECV, received.opcode(0));
@@ -109,9 +116,11 @@ class QpExTest {
     for (int i = 0; i < ROUNDS; i++) {
       pair.a.memory.memory().fill((byte) (i + 1));
       pair.b.receive(i);
-      Posting posting = pair.a.queuePair.startPosting().signaled();
-      immediate.ifPresentOrElse(posting::sendWithImmediate, posting::send);
-      run(pair.a, posting.local(pair.a.memory, 0, size).to(handle, b.number(), b.queueKey()));
+      Posting posting = pair.a.queuePair.startPosting();
+      PostingRequest sent =
+          immediate.isPresent() ? posting.sendWithImmediate(immediate.get()) : posting.send();
+      sent.signaled().local(pair.a.memory, 0, size).to(handle, b.number(), b.queueKey());
+      run(pair.a, posting);
       Completions received = pair.b.completion(CompletionStatus.SUCCESS);
       assertEquals(40 + size, received.byteLength(0));
       assertEquals(pair.a.queuePair.number(), received.sourceQueuePair(0));
@@ -127,7 +136,7 @@ class QpExTest {
         rc(SendOperation.SEND_WITH_INV, SendOperation.BIND_MW, SendOperation.RDMA_WRITE)) {
       int rkey = bind(pair.b, pair.b.page(bindable()).register(), AccessFlag.REMOTE_WRITE);
       pair.b.receive(1);
-      Posting posting = pair.a.queuePair.startPosting().signaled().sendWithInvalidate(rkey);
+      PostingRequest posting = pair.a.queuePair.startPosting().sendWithInvalidate(rkey).signaled();
       run(pair.a, posting.local(pair.a.memory, 0, 8));
       Completions received = pair.b.completion(CompletionStatus.SUCCESS);
       // rxe passes on the kernel's bit for it, which is another one's in user space.
@@ -135,8 +144,8 @@ class QpExTest {
           received.has(0, CompletionFlag.WITH_INV) || received.has(0, CompletionFlag.IP_CSUM_OK),
           () -> received.flags(0).toString());
       assertEquals(rkey, received.invalidatedKey(0));
-      Posting write = pair.a.queuePair.startPosting().signaled();
-      write.write(pair.b.memory.start(), rkey).local(pair.a.memory, 0, 8);
+      Posting write = pair.a.queuePair.startPosting();
+      write.write(pair.b.memory.start(), rkey).signaled().local(pair.a.memory, 0, 8);
       run(pair.a, write, CompletionStatus.REM_ACCESS_ERR);
     }
   }
@@ -150,8 +159,9 @@ class QpExTest {
     MemoryWindow window = side.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
     int rkey = MemoryWindow.nextKey(window.rkey());
     WindowBinding binding = new WindowBinding(region, 0, region.length(), Set.of(access));
-    Posting posting = side.queuePair.startPosting().id(0x123).signaled();
-    Completions bound = run(side, posting.bindMemoryWindow(window, rkey, binding));
+    Posting posting = side.queuePair.startPosting();
+    Completions bound =
+        run(side, posting.bindMemoryWindow(window, rkey, binding).id(0x123).signaled());
     assertEquals(CompletionOpcode.BIND_MW, bound.opcode(0));
     return rkey;
   }
@@ -163,8 +173,11 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       for (int i = 0; i < ROUNDS; i++) {
         pair.a.memory.memory().fill((byte) (i + 1));
-        Posting posting = pair.a.queuePair.startPosting().signaled();
-        posting.write(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, SIZE);
+        Posting posting = pair.a.queuePair.startPosting();
+        posting
+            .write(pair.b.memory.start(), pair.b.memory.rkey())
+            .signaled()
+            .local(pair.a.memory, 0, SIZE);
         assertEquals(CompletionOpcode.RDMA_WRITE, run(pair.a, posting).opcode(0));
         assertArrived(pair, 0, SIZE);
       }
@@ -175,8 +188,11 @@ class QpExTest {
   void writesNothing() {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       pair.a.memory.memory().fill((byte) 1);
-      Posting posting = pair.a.queuePair.startPosting().signaled();
-      posting.write(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, 0);
+      Posting posting = pair.a.queuePair.startPosting();
+      posting
+          .write(pair.b.memory.start(), pair.b.memory.rkey())
+          .signaled()
+          .local(pair.a.memory, 0, 0);
       run(pair.a, posting);
       assertEquals(0, pair.b.memory.memory().get(ValueLayout.JAVA_BYTE, 0));
     }
@@ -187,9 +203,10 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.RDMA_WRITE_WITH_IMM)) {
       pair.a.memory.memory().fill((byte) 7);
       pair.b.receive(9);
-      Posting posting = pair.a.queuePair.startPosting().signaled();
+      Posting posting = pair.a.queuePair.startPosting();
       posting
           .writeWithImmediate(pair.b.memory.start() + SIZE, pair.b.memory.rkey(), 0xcafe)
+          .signaled()
           .local(pair.a.memory, 0, SIZE);
       run(pair.a, posting);
       Completions received = pair.b.completion(CompletionStatus.SUCCESS);
@@ -209,7 +226,7 @@ class QpExTest {
         pair.b.receive(i);
         try (Posting posting = pair.a.queuePair.startPosting()) {
           posting.writeWithImmediate(target.start(), target.rkey(), i);
-          posting.signaled().sendWithImmediate(100 + i);
+          posting.sendWithImmediate(100 + i).signaled();
           assertEquals(2, posting.complete());
         }
         pair.a.completion(CompletionStatus.SUCCESS);
@@ -226,8 +243,11 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
       for (int i = 0; i < ROUNDS; i++) {
         pair.b.memory.memory().fill((byte) (i + 1));
-        Posting posting = pair.a.queuePair.startPosting().signaled();
-        posting.read(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, SIZE);
+        Posting posting = pair.a.queuePair.startPosting();
+        posting
+            .read(pair.b.memory.start(), pair.b.memory.rkey())
+            .signaled()
+            .local(pair.a.memory, 0, SIZE);
         assertEquals(CompletionOpcode.RDMA_READ, run(pair.a, posting).opcode(0));
         assertArrived(pair, 0, SIZE);
       }
@@ -238,8 +258,11 @@ class QpExTest {
   void readsNothing() {
     try (Pair pair = rc(SendOperation.RDMA_READ)) {
       pair.b.memory.memory().fill((byte) 1);
-      Posting posting = pair.a.queuePair.startPosting().signaled();
-      posting.read(pair.b.memory.start(), pair.b.memory.rkey()).local(pair.a.memory, 0, 0);
+      Posting posting = pair.a.queuePair.startPosting();
+      posting
+          .read(pair.b.memory.start(), pair.b.memory.rkey())
+          .signaled()
+          .local(pair.a.memory, 0, 0);
       run(pair.a, posting);
       assertEquals(0, pair.a.memory.memory().get(ValueLayout.JAVA_BYTE, 0));
     }
@@ -253,9 +276,10 @@ class QpExTest {
       MemorySegment counter = pair.b.memory.memory();
       counter.set(ValueLayout.JAVA_LONG, 0, 41);
       for (long expected : new long[] {41, 41}) {
-        Posting posting = pair.a.queuePair.startPosting().signaled();
+        Posting posting = pair.a.queuePair.startPosting();
         posting
             .compareAndSwap(pair.b.memory.start(), pair.b.memory.rkey(), expected, 42)
+            .signaled()
             .local(pair.a.memory, 0, Long.BYTES);
         assertEquals(CompletionOpcode.ATOMIC_CMP_AND_SWP, run(pair.a, posting).opcode(0));
         assertEquals(42, counter.get(ValueLayout.JAVA_LONG, 0));
@@ -270,9 +294,10 @@ class QpExTest {
       MemorySegment counter = pair.b.memory.memory();
       counter.set(ValueLayout.JAVA_LONG, 0, 1000);
       for (int i = 0; i < ROUNDS; i++) {
-        Posting posting = pair.a.queuePair.startPosting().signaled();
+        Posting posting = pair.a.queuePair.startPosting();
         posting
             .fetchAndAdd(pair.b.memory.start(), pair.b.memory.rkey(), 5)
+            .signaled()
             .local(pair.a.memory, 0, Long.BYTES);
         assertEquals(CompletionOpcode.ATOMIC_FETCH_AND_ADD, run(pair.a, posting).opcode(0));
         assertEquals(1000 + i * 5L, pair.a.memory.memory().get(ValueLayout.JAVA_LONG, 0));
@@ -285,8 +310,10 @@ class QpExTest {
   void writesAtomically() {
     try (Pair pair = rc(SendOperation.ATOMIC_WRITE)) {
       boolean known = !Rig.labGuest().equals(Optional.of("bookworm"));
-      Posting posting = pair.a.queuePair.startPosting().signaled();
-      posting.atomicWrite(pair.b.memory.start() + 8, pair.b.memory.rkey(), 0x0102_0304_0506_0708L);
+      Posting posting = pair.a.queuePair.startPosting();
+      posting
+          .atomicWrite(pair.b.memory.start() + 8, pair.b.memory.rkey(), 0x0102_0304_0506_0708L)
+          .signaled();
       Completions written =
           run(pair.a, posting, known ? CompletionStatus.SUCCESS : CompletionStatus.LOC_QP_OP_ERR);
       if (known) {
@@ -333,13 +360,13 @@ class QpExTest {
                 pair.a.memory.memory().fill((byte) 3);
                 Posting posting = pair.a.queuePair.startPosting();
                 posting.write(target.start(), target.rkey()).local(pair.a.memory, 0, SIZE);
-                posting.signaled().flush(target.start(), target.rkey(), SIZE, placements);
+                posting.flush(target.start(), target.rkey(), SIZE, placements).signaled();
                 assertEquals(2, posting.complete());
                 Completions flushed = pair.a.completion(CompletionStatus.SUCCESS);
                 assertEquals(CompletionOpcode.FLUSH, flushed.opcode(0));
                 assertEquals(3, target.memory().get(ValueLayout.JAVA_BYTE, SIZE - 1));
-                Posting all = pair.a.queuePair.startPosting().signaled();
-                run(pair.a, all.flushRegion(target.rkey(), placements));
+                Posting all = pair.a.queuePair.startPosting();
+                run(pair.a, all.flushRegion(target.rkey(), placements).signaled());
               }
             });
   }
@@ -351,9 +378,10 @@ class QpExTest {
             pair -> {
               try (pair) {
                 MemoryRegion target = flushable(pair);
-                Posting posting = pair.a.queuePair.startPosting().signaled();
-                posting.flush(
-                    target.start(), target.rkey(), SIZE, Set.of(FlushPlacement.PERSISTENT));
+                Posting posting = pair.a.queuePair.startPosting();
+                posting
+                    .flush(target.start(), target.rkey(), SIZE, Set.of(FlushPlacement.PERSISTENT))
+                    .signaled();
                 run(pair.a, posting, CompletionStatus.REM_ACCESS_ERR);
               }
             });
@@ -366,11 +394,11 @@ class QpExTest {
     try (Pair pair = rc(SendOperation.RDMA_WRITE, SendOperation.BIND_MW)) {
       MemoryRegion region = pair.b.page(bindable()).register();
       int writable = bind(pair.b, region, AccessFlag.REMOTE_WRITE);
-      Posting allowed = pair.a.queuePair.startPosting().signaled();
-      run(pair.a, allowed.write(region.start(), writable).local(pair.a.memory, 0, 8));
+      Posting allowed = pair.a.queuePair.startPosting();
+      run(pair.a, allowed.write(region.start(), writable).signaled().local(pair.a.memory, 0, 8));
       int readOnly = bind(pair.b, region);
-      Posting refused = pair.a.queuePair.startPosting().id(0x124).signaled();
-      refused.write(region.start(), readOnly).local(pair.a.memory, 0, 8);
+      Posting refused = pair.a.queuePair.startPosting();
+      refused.write(region.start(), readOnly).id(0x124).signaled().local(pair.a.memory, 0, 8);
       run(pair.a, refused, CompletionStatus.REM_ACCESS_ERR);
     }
   }
@@ -387,12 +415,12 @@ class QpExTest {
       int rkey = bind(pair.b, region, AccessFlag.REMOTE_WRITE);
       Posting posting = pair.b.queuePair.startPosting();
       posting.read(pair.a.memory.start(), pair.a.memory.rkey()).local(region, 0, 8);
-      posting.fenced().signaled().localInvalidate(rkey);
+      posting.localInvalidate(rkey).fenced().signaled();
       assertEquals(2, posting.complete());
       assertEquals(
           CompletionOpcode.LOCAL_INV, pair.b.completion(CompletionStatus.SUCCESS).opcode(0));
-      Posting late = pair.a.queuePair.startPosting().signaled();
-      late.write(region.start(), rkey).local(pair.a.memory, 0, 8);
+      Posting late = pair.a.queuePair.startPosting();
+      late.write(region.start(), rkey).signaled().local(pair.a.memory, 0, 8);
       run(pair.a, late, CompletionStatus.REM_ACCESS_ERR);
     }
   }
@@ -410,7 +438,7 @@ class QpExTest {
         assertEquals(0, posting.complete());
       }
       pair.b.receive(1);
-      Posting posting = pair.a.queuePair.startPosting().signaled().send();
+      PostingRequest posting = pair.a.queuePair.startPosting().send().signaled();
       run(pair.a, posting.local(pair.a.memory, 0, 8));
       assertEquals(1, pair.b.completion(CompletionStatus.SUCCESS).id(0));
       assertEquals(0, pair.b.completionQueue.poll(new Completions(1)), "none of the others came");
@@ -423,11 +451,11 @@ class QpExTest {
       MemoryRegion target = pair.b.memory;
       pair.b.receive(5);
       try (Posting posting = pair.a.queuePair.startPosting()) {
-        posting.id(1).write(target.start(), target.rkey()).local(pair.a.memory, 0, SIZE);
+        posting.write(target.start(), target.rkey()).id(1).local(pair.a.memory, 0, SIZE);
         posting
+            .writeWithImmediate(target.start() + SIZE, target.rkey(), 0x1234)
             .id(2)
             .signaled()
-            .writeWithImmediate(target.start() + SIZE, target.rkey(), 0x1234)
             .local(pair.a.memory, SIZE, SIZE);
         assertEquals(2, posting.complete());
       }
@@ -455,7 +483,7 @@ class QpExTest {
       from.setString(0, "verb");
       from.setString(100, "ena");
       pair.b.receive(1);
-      Posting list = pair.a.queuePair.startPosting().signaled().send();
+      PostingRequest list = pair.a.queuePair.startPosting().send().signaled();
       // Of one length: librxe counts all entries by the first before rdma-core 64.
       run(pair.a, list.local(pair.a.memory, 0, 4).local(pair.a.memory, 100, 4));
       pair.b.completion(CompletionStatus.SUCCESS);
@@ -463,7 +491,7 @@ class QpExTest {
 
       from.setString(0, "inline");
       pair.b.receive(2);
-      Posting inline = pair.a.queuePair.startPosting().signaled().inlined().send();
+      PostingRequest inline = pair.a.queuePair.startPosting().send().signaled();
       inline.inline(from.asSlice(0, 7));
       from.setString(0, "reused"); // Copied already, long before the end.
       run(pair.a, inline);
@@ -472,7 +500,7 @@ class QpExTest {
 
       from.setString(0, "of parts");
       pair.b.receive(3);
-      Posting parts = pair.a.queuePair.startPosting().signaled().inlined().send();
+      PostingRequest parts = pair.a.queuePair.startPosting().send().signaled();
       run(pair.a, parts.inline(from.asSlice(0, 3), from.asSlice(3, 6)));
       pair.b.completion(CompletionStatus.SUCCESS);
       assertEquals("of parts", to.getString(0));
@@ -487,7 +515,7 @@ class QpExTest {
       SendList list = new SendList(1, 1);
       list.write(0).local(pair.a.memory, 8, 8).remote(target.start() + 8, target.rkey()).signaled();
       try (Posting posting = pair.a.queuePair.startPosting()) {
-        posting.signaled().write(target.start(), target.rkey()).local(pair.a.memory, 0, 8);
+        posting.write(target.start(), target.rkey()).signaled().local(pair.a.memory, 0, 8);
         assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
       }
       pair.a.run(list);
@@ -528,8 +556,8 @@ class QpExTest {
       AddressHandle handle = pair.handleToB();
       QueuePairAddress b = pair.b.queuePair.localAddress();
       pair.a.queuePair.reset();
-      Posting posting = pair.a.queuePair.startPosting().signaled().send();
-      posting.local(pair.a.memory, 0, 8).to(handle, b.number(), b.queueKey());
+      Posting posting = pair.a.queuePair.startPosting();
+      posting.send().local(pair.a.memory, 0, 8).to(handle, b.number(), b.queueKey());
       var thrown = assertThrows(IllegalStateException.class, posting::complete);
       assertTrue(thrown.getMessage().contains("in state RESET"), thrown.getMessage());
       assertTrue(thrown.getMessage().contains("ibv_wr_complete: EINVAL"), thrown.getMessage());

@@ -243,7 +243,7 @@ public class DataPath {
     for (int round = 0; round < ROUNDS; round++) {
       try (Posting posting = ring.extendedPair.startPosting()) {
         for (int i = 0; i < batch; i++) {
-          posting.id(id++).signaled().send().local(ring.extendedRegion, offset(id), BUFFER_SIZE);
+          posting.send().id(id++).signaled().local(ring.extendedRegion, offset(id), BUFFER_SIZE);
         }
         all(posting.complete(), batch);
       }

@@ -322,9 +322,9 @@ public final class Provider {
         try (Posting posting = queues.pair.startPosting()) {
           for (int i = 0; i < batch; i++) {
             posting
+                .write(region.start(), region.rkey())
                 .id(id++)
                 .signaled()
-                .write(region.start(), region.rkey())
                 .local(region, offset(), BUFFER_SIZE);
           }
           all(posting.complete(), batch);

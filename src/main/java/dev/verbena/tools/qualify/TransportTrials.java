@@ -161,7 +161,7 @@ final class TransportTrials {
     bench.fill();
     bench.receive(pair.peer(), LENGTH);
     int posted =
-        queuePair.startPosting().id(1).signaled().send().local(bench.memory, 0, LENGTH).complete();
+        queuePair.startPosting().send().id(1).signaled().local(bench.memory, 0, LENGTH).complete();
     require(posted == 1, "the send queue is full");
     var _ = bench.success(bench.completions);
     var _ = bench.success(bench.peerCompletions);
