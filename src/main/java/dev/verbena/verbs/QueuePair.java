@@ -772,10 +772,16 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * instead of completions: {@code ibv_query_qp_data_in_order}.
    *
    * @param opcode a send or write of the remote side, or a local read
-   * @return the data that is in order; empty if none is, or if the processor may reorder
+   * @return the data that is in order; empty if none is, if the processor may reorder, or if the
+   *     provider does not know, which libmlx5 does in state RTS only
    */
   public Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
-    return dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
+    int caps = dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
+    // Before rdma-core 46 libmlx5 returns 0 for any flag, and without flags whether all is in
+    // order.
+    return caps == 0 && dataInOrder(opcode, 0) != 0
+        ? EnumSet.allOf(DataInOrder.class)
+        : Flags.of(DataInOrder.class, caps);
   }
 
   /**
@@ -783,20 +789,21 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * processor: {@code ibv_query_qp_data_in_order}.
    *
    * @param opcode a send or write of the remote side, or a local read
-   * @return the data that the device writes in order
+   * @return the data that the device writes in order; before rdma-core 60, which cannot tell on
+   *     other processors than x86, the result of {@link #dataInOrder(WorkRequestOpcode)}
    */
   public Set<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
-    return dataInOrder(
-        opcode,
-        rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
-            | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY());
+    int caps =
+        dataInOrder(
+            opcode,
+            rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
+                | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY());
+    return caps == 0 ? dataInOrder(opcode) : Flags.of(DataInOrder.class, caps);
   }
 
-  private Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode, int flags) {
-    int caps =
-        whileOpen(
-            () -> context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags));
-    return Flags.of(DataInOrder.class, caps);
+  private int dataInOrder(WorkRequestOpcode opcode, int flags) {
+    return whileOpen(
+        () -> context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags));
   }
 
   /**

@@ -21,6 +21,8 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What queue pairs can be asked for beyond the basics: on a fake, and refused by Soft-RoCE. */
 class QpChoicesTest extends FakeDeviceFixture {
@@ -30,6 +32,7 @@ class QpChoicesTest extends FakeDeviceFixture {
 
   private EnhancedConnectionEstablishment agreed = new EnhancedConnectionEstablishment(0x15b3, 3);
   private int order;
+  private int knownOrderFlags = ~0;
   private byte[] hashKey;
 
   public long create_qp_ex(long context, long attributes) {
@@ -68,7 +71,11 @@ class QpChoicesTest extends FakeDeviceFixture {
 
   public int ibv_query_qp_data_in_order(long qp, int opcode, int flags) {
     arguments = new long[] {opcode, flags};
-    return order;
+    if ((flags & ~knownOrderFlags) != 0) {
+      return 0;
+    }
+    boolean asBits = (flags & rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()) != 0;
+    return asBits ? order : order & rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG();
   }
 
   public long create_wq(long context, long attributes) {
@@ -203,6 +210,24 @@ class QpChoicesTest extends FakeDeviceFixture {
         rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
             | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY(),
         arguments[1]);
+  }
+
+  /**
+   * {@code mlx5_query_qp_data_in_order} of rdma-core 44 returns 0 for any flag, {@code
+   * ibv_query_qp_data_in_order} of 46 to 59 for {@code IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY}.
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 3})
+  void dataInOrderIsQueriedOfOldLibraries(int flagsKnown) {
+    QueuePair qp = builder(QueuePairType.RC).flags(QueuePairFlag.SCATTER_FCS).create();
+    Set<DataInOrder> all = Set.of(DataInOrder.WHOLE_MSG, DataInOrder.ALIGNED_128_BYTES);
+    knownOrderFlags = flagsKnown;
+    order = 3;
+    assertEquals(all, qp.dataInOrder(WorkRequestOpcode.RDMA_WRITE));
+    assertEquals(all, qp.dataInOrderOfDevice(WorkRequestOpcode.RDMA_WRITE));
+    order = 0;
+    assertEquals(Set.of(), qp.dataInOrder(WorkRequestOpcode.RDMA_WRITE));
+    assertEquals(Set.of(), qp.dataInOrderOfDevice(WorkRequestOpcode.RDMA_WRITE));
   }
 
   @DeviceTest
