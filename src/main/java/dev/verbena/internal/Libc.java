@@ -15,6 +15,7 @@ final class Libc {
   private static final int EPOLL_CLOEXEC = 0x80000;
   private static final int F_GETFL = 3;
   private static final int F_SETFL = 4;
+  private static final int F_DUPFD_CLOEXEC = 1030;
   private static final int O_NONBLOCK = 0x800;
 
   private static final int SC_PAGESIZE = 30;
@@ -107,6 +108,15 @@ final class Libc {
           checked("fcntl", (int) Downcall.call(fcntl, capture, descriptor, F_GETFL, 0), capture);
       long result = Downcall.call(fcntl, capture, descriptor, F_SETFL, flags | O_NONBLOCK);
       checked("fcntl", (int) result, capture);
+    }
+  }
+
+  /** Calls fcntl(2) with {@code F_DUPFD_CLOEXEC}; returns a new descriptor of the same file. */
+  static int duplicate(int descriptor) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      long result = Downcall.call(find("fcntl"), capture, descriptor, F_DUPFD_CLOEXEC, 0);
+      return checked("fcntl", (int) result, capture);
     }
   }
 

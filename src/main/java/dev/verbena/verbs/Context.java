@@ -542,8 +542,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the file descriptor of the open device. With a duplicate of it, this process or another
-   * one can {@linkplain Device#importContext import} the context.
+   * Returns the file descriptor of the open device. With it, this process can {@linkplain
+   * Device#importContext import} the context, and another one that it is sent to.
    *
    * @return the descriptor, owned by this context
    */

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.DeviceLists;
+import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.NoDevice;
 import dev.verbena.internal.Provider;
@@ -240,7 +241,8 @@ public final class Device {
    * Creates a context that shares its kernel objects with an existing context, of this process or
    * another one: {@code ibv_import_device}.
    *
-   * @param descriptor a duplicate of {@link Context#commandDescriptor}; the new context closes it
+   * @param descriptor {@link Context#commandDescriptor}, or a descriptor of the same file that
+   *     another process has sent; it is duplicated and remains open
    * @return the context, to be closed
    */
   public static Context importContext(int descriptor) {
@@ -251,7 +253,8 @@ public final class Device {
     if (descriptor < 0) {
       throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
     }
-    return Context.imported(provider, descriptor);
+    // C closes what it is given: with the context, and after some failures, but not after others.
+    return Context.imported(provider, FileDescriptors.duplicate(descriptor));
   }
 
   /** The device of a context that C code opened. */

@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +11,9 @@ import dev.verbena.raw.ibv_dm;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -66,15 +69,22 @@ class ImportTest extends FakeDeviceFixture {
         .address();
   }
 
+  /** {@code verbs_uninit_context} of libibverbs closes the descriptor with the context. */
   @Test
-  void aContextIsImportedByItsDescriptor() {
-    try (Context imported = Device.importContext(provider, 7)) {
-      assertArrayEquals(new long[] {7}, arguments);
+  void aContextIsImportedByADuplicateOfItsDescriptor() throws IOException {
+    try (dev.verbena.internal.EventFile file = dev.verbena.internal.EventFile.open();
+        Context imported = Device.importContext(provider, file.descriptor())) {
+      assertNotEquals(file.descriptor(), arguments[0]);
+      assertEquals(link(file.descriptor()), link(arguments[0]));
       assertEquals(context.device().name(), imported.device().name());
       assertTrue(imported.allocateProtectionDomain().isOpen());
     }
     assertThrows(IllegalArgumentException.class, () -> Device.importContext(provider, -1));
     assertTrue(context.isOpen());
+  }
+
+  private static Path link(long descriptor) throws IOException {
+    return Files.readSymbolicLink(Path.of("/proc/self/fd", Long.toString(descriptor)));
   }
 
   @DeviceTest
