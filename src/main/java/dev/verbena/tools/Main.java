@@ -107,14 +107,21 @@ public final class Main implements Runnable {
 
   /** Runs a command with a factory of its options. */
   static int run(IFactory factory, PrintWriter out, PrintWriter err, String... args) {
-    return new CommandLine(new Main(), factory)
-        .setOut(out)
-        .setErr(err)
-        .setCaseInsensitiveEnumValuesAllowed(true)
-        .setExecutionStrategy(UdpDevice::execute)
-        .setParameterExceptionHandler(Misuse::report)
-        .setExecutionExceptionHandler(Main::failed)
-        .execute(args);
+    int status =
+        new CommandLine(new Main(), factory)
+            .setOut(out)
+            .setErr(err)
+            .setCaseInsensitiveEnumValuesAllowed(true)
+            .setExecutionStrategy(UdpDevice::execute)
+            .setParameterExceptionHandler(Misuse::report)
+            .setExecutionExceptionHandler(Main::failed)
+            .execute(args);
+    // A PrintWriter throws no exception, on a full disk or a closed pipe for example.
+    if (out.checkError()) {
+      err.println("verbena: the output could not be written");
+      return status == 0 ? FAILED : status;
+    }
+    return status;
   }
 
   private static int failed(Exception e, CommandLine command, ParseResult result) {

@@ -8,6 +8,11 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.verbena.verbs.FlowType;
 import dev.verbena.verbs.Verbena;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,6 +21,33 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the command line answers on any machine. */
 class CommandLineTest {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "--version",
+        "demo --help",
+        "pingpong --both-ends -n 10",
+        "perf lat --both-ends -n 10 --csv",
+        "perf bw --both-ends -n 10 --json"
+      })
+  void outputThatCannotBeWrittenIsAFailure(String line) {
+    OutputStream full =
+        new OutputStream() {
+          @Override
+          public void write(int b) throws IOException {
+            throw new IOException("No space left on device");
+          }
+        };
+    StringWriter err = new StringWriter();
+    int status =
+        Main.run(
+            new PrintWriter(new PrintStream(full, true), true),
+            new PrintWriter(err, true),
+            line.split(" "));
+    assertEquals(1, status, err.toString());
+    assertTrue(err.toString().contains("could not be written"), err.toString());
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
