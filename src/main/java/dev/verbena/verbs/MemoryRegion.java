@@ -10,6 +10,7 @@ import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -329,10 +330,10 @@ public final class MemoryRegion extends Resource {
    * Changes the access flags of the region: {@code ibv_rereg_mr}. Nothing may use the region during
    * the call.
    *
-   * @param access the allowed operations besides local reads
+   * @param access the allowed operations besides local reads; an empty set allows local reads only
    */
-  public void reregister(AccessFlag... access) {
-    Set<AccessFlag> flags = Set.copyOf(List.of(access));
+  public void reregister(Set<AccessFlag> access) {
+    Set<AccessFlag> flags = Set.copyOf(access);
     AccessRules.check(flags);
     if (flags.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
       throw new IllegalArgumentException("LOCAL_WRITE requires memory that is not read-only");
@@ -341,6 +342,18 @@ public final class MemoryRegion extends Resource {
     grant(flags);
     tellMemory();
     revalidateAll();
+  }
+
+  /**
+   * Changes the access flags of the region: {@code ibv_rereg_mr}. Nothing may use the region during
+   * the call.
+   *
+   * @param first an allowed operation besides local reads
+   * @param others further allowed operations
+   */
+  public void reregister(AccessFlag first, AccessFlag... others) {
+    Set<AccessFlag> flags = EnumSet.of(first, others);
+    reregister(flags);
   }
 
   private void grant(Set<AccessFlag> flags) {

@@ -14,6 +14,7 @@ import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.ibv_sge;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -109,6 +110,22 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
     region.reregister(other);
     var foreign = assertThrows(IllegalArgumentException.class, () -> pair.post(receive));
     assertTrue(foreign.getMessage().contains("protection domain"), foreign.getMessage());
+  }
+
+  @Test
+  void accessIsDroppedOnlyByAnEmptySet() {
+    for (Method method : MemoryRegion.class.getMethods()) {
+      if (method.getName().equals("reregister")) {
+        assertFalse(method.isVarArgs() && method.getParameterCount() == 1, method.toString());
+      }
+    }
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    region.reregister(Set.of());
+    assertEquals(4, arguments[0]);
+    assertEquals(0, arguments[4]);
+    assertEquals(Set.of(), region.access());
+    region.reregister(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+    assertEquals(Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE), region.access());
   }
 
   @Test

@@ -8,6 +8,7 @@ import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Set;
 
 /** What the peer may do with a region before and after {@code ibv_rereg_mr}. */
 class ReregistrationTest {
@@ -50,7 +51,7 @@ class ReregistrationTest {
   void accessIsTakenAndGiven() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion region = pair.b.page(AccessFlag.LOCAL_WRITE).register();
-      change(() -> region.reregister(WRITABLE));
+      change(() -> region.reregister(Set.of(WRITABLE)));
       write(pair, region, 33, CompletionStatus.SUCCESS);
       Await.until(
           "the data of the write", () -> region.memory().get(ValueLayout.JAVA_LONG, 0) == 33);
