@@ -126,10 +126,10 @@ public final class AddressInfo {
   /**
    * Returns the port space.
    *
-   * @return the port space
+   * @return the port space; empty if librdmacm returned none, or one that this library does not know
    */
-  public PortSpace portSpace() {
-    return PortSpace.of(portSpace);
+  public Optional<PortSpace> portSpace() {
+    return PortSpace.find(portSpace);
   }
 
   /**

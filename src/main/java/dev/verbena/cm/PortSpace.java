@@ -1,6 +1,8 @@
 package dev.verbena.cm;
 
 import dev.verbena.raw.rdma_h;
+import java.util.Arrays;
+import java.util.Optional;
 
 /**
  * The port space of an identifier, which determines the kind of service: {@code enum
@@ -27,11 +29,13 @@ public enum PortSpace {
   }
 
   static PortSpace of(int code) {
-    for (PortSpace space : values()) {
-      if (space.code == code) {
-        return space;
-      }
-    }
-    throw new IllegalArgumentException("unknown port space 0x" + Integer.toHexString(code));
+    return find(code)
+        .orElseThrow(
+            () ->
+                new IllegalArgumentException("unknown port space 0x" + Integer.toHexString(code)));
+  }
+
+  static Optional<PortSpace> find(int code) {
+    return Arrays.stream(values()).filter(space -> space.code == code).findFirst();
   }
 }

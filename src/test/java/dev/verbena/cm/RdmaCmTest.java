@@ -694,7 +694,7 @@ class RdmaCmTest {
     String host = Rig.addressB().getHostAddress();
     AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();
     assertEquals(new InetSocketAddress(Rig.addressB(), 7471), v4.destination().orElseThrow());
-    assertEquals(PortSpace.TCP, v4.portSpace());
+    assertEquals(Optional.of(PortSpace.TCP), v4.portSpace());
     assertFalse(v4.isPassive());
 
     String host6 = Rig.address6B().getHostAddress();
@@ -707,7 +707,7 @@ class RdmaCmTest {
             .getFirst();
     assertEquals(new InetSocketAddress(Rig.address6B(), 7471), v6.destination().orElseThrow());
     assertEquals(new InetSocketAddress(Rig.address6A(), 0), v6.source().orElseThrow());
-    assertEquals(PortSpace.UDP, v6.portSpace());
+    assertEquals(Optional.of(PortSpace.UDP), v6.portSpace());
 
     AddressInfo passive =
         AddressQuery.of(null, "7471").passive().portSpace(PortSpace.TCP).resolve(SOON).getFirst();
