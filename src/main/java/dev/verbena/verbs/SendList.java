@@ -597,7 +597,9 @@ public final class SendList extends RequestList {
 
   @Override
   boolean isWritten(int request) {
-    return opcodes[request].writesLocally();
+    // Null if another thread formats the request meanwhile: validateKind then says so.
+    WorkRequestOpcode opcode = opcodes[request];
+    return opcode != null && opcode.writesLocally();
   }
 
   @Override
@@ -690,7 +692,7 @@ public final class SendList extends RequestList {
   /** Throws if a request is of an operation that the queue pair was not created for. */
   void requireOperations(Set<SendOperation> operations, int from, int count) {
     for (int request = from; request < from + count; request++) {
-      SendOperation operation = SendOperation.valueOf(opcodes[request].name());
+      SendOperation operation = SendOperation.valueOf(opcode(request, "post").name());
       if (!operations.contains(operation)) {
         throw new IllegalArgumentException(
             "%s on a queue pair that was created with sendOperations(%s)"
