@@ -410,7 +410,7 @@ public final class ConnectionId implements AutoCloseable {
 
   /**
    * Reports that a message arrived before the connection was established: {@code rdma_notify} with
-   * {@code IBV_EVENT_COMM_EST}, the only event that the kernel accepts.
+   * {@code IBV_EVENT_COMM_EST}.
    */
   public void notifyCommunicationEstablished() {
     int event = rdma_h.IBV_EVENT_COMM_EST();
