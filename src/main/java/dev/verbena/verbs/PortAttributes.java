@@ -41,7 +41,7 @@ public final class PortAttributes {
   /**
    * Returns the link layer.
    *
-   * @return the link layer; InfiniBand if the kernel does not report it
+   * @return the link layer; {@code UNSPECIFIED} if the kernel does not report it
    */
   public LinkLayer linkLayer() {
     return Codes.of(
