@@ -126,7 +126,7 @@ public final class AddressInfo {
   /**
    * Returns the port space.
    *
-   * @return the port space; empty if librdmacm returned none, or one that this library does not know
+   * @return the port space; empty if librdmacm returned none or an unknown one
    */
   public Optional<PortSpace> portSpace() {
     return PortSpace.find(portSpace);
