@@ -10,6 +10,9 @@ final class KeepAlive {
   /** What the timer completes to send the next message; guarded by this. */
   private CompletableFuture<Void> next = new CompletableFuture<>();
 
+  /** Counts the changes of the options. */
+  private int changes;
+
   private boolean isStopped;
 
   /** Starts, continues or ends, as the options say. */
@@ -17,6 +20,7 @@ final class KeepAlive {
     long wanted = now.isKeptAlive() ? now.keepAliveSeconds() : 0;
     if (wanted != seconds) {
       seconds = wanted;
+      changes++;
       boolean _ = next.cancel(false); // The timer drops it, and with it the stream.
       schedule(stream);
     }
@@ -24,17 +28,17 @@ final class KeepAlive {
 
   private void schedule(RdmaStream stream) {
     if (seconds > 0 && !isStopped) {
-      CompletableFuture<Void> timer = new CompletableFuture<>();
-      next = timer.completeOnTimeout(null, seconds, TimeUnit.SECONDS);
-      var _ = timer.thenRunAsync(() -> send(stream, timer), task -> Thread.ofVirtual().start(task));
+      int current = changes;
+      next = new CompletableFuture<Void>().completeOnTimeout(null, seconds, TimeUnit.SECONDS);
+      var _ = next.thenRunAsync(() -> send(stream, current), Thread.ofVirtual()::start);
     }
   }
 
   /** Not under the lock while the stream has its own: the stream calls {@link #stop}. */
-  private void send(RdmaStream stream, CompletableFuture<Void> timer) {
+  private void send(RdmaStream stream, int scheduled) {
     boolean continues = stream.keepAlive();
     synchronized (this) {
-      if (continues && next == timer) {
+      if (continues && changes == scheduled) {
         schedule(stream);
       }
     }

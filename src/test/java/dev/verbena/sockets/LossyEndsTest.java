@@ -29,7 +29,7 @@ class LossyEndsTest {
   private static final int SEEDS = 12;
 
   /** How an end goes on when it has written. */
-  private enum Script {
+  enum Script {
     SHUTDOWN_AND_READ {
       @Override
       byte[] run(SocketChannel channel) throws IOException {

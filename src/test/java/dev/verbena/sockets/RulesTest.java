@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.ForkedJvm;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
@@ -82,7 +83,7 @@ class RulesTest {
       for (int i = 0; i < 2; i++) {
         try (ServerSocketChannel listener =
             new HybridSelectorProvider().openServerSocketChannel()) {
-          listener.bind(new InetSocketAddress("127.0.0.1", 0));
+          listener.bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0));
         } catch (IllegalArgumentException e) {
           System.out.println(e.getMessage());
         }

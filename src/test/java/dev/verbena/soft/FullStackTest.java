@@ -121,7 +121,7 @@ class FullStackTest {
         }
         case 2 -> {
           try (Posting posting = extended.startPosting()) {
-            posting.id(1).send();
+            posting.send().id(1);
           }
         }
         default -> {

@@ -13,6 +13,7 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,7 +42,8 @@ class CommandLineTest {
     StringWriter err = new StringWriter();
     int status =
         Main.run(
-            new PrintWriter(new PrintStream(full, true), true),
+            new PrintWriter(
+                new PrintStream(full, true, StandardCharsets.UTF_8), true, StandardCharsets.UTF_8),
             new PrintWriter(err, true),
             line.split(" "));
     assertEquals(1, status, err.toString());
