@@ -25,7 +25,7 @@ final class Crossing {
   boolean isCritical() {
     boolean isCritical = critical.areAllowed() && (++calls & (PLAIN_EVERY - 1)) != 0;
     if (!isCritical) {
-      Upcalls.requireStack();
+      StackSpace.requireForCall();
     }
     return isCritical;
   }

@@ -35,7 +35,7 @@ public final class EfaCompletionCalls {
   }
 
   private static MemorySegment use(MemorySegment pointer, String function) {
-    Upcalls.requireStack();
+    StackSpace.requireForCall();
     if (pointer.address() == 0) {
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "the completion queue was created without this field");

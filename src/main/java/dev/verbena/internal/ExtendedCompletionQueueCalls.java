@@ -185,13 +185,13 @@ public final class ExtendedCompletionQueueCalls {
   }
 
   private static MemorySegment use(MemorySegment pointer, String function) {
-    Upcalls.requireStack();
+    StackSpace.requireForCall();
     return present(pointer, function);
   }
 
   /** What ends a poll. */
   private static MemorySegment useToEnd(MemorySegment pointer, String function) {
-    Upcalls.requireStackToEnd();
+    StackSpace.requireForEnd();
     return present(pointer, function);
   }
 

@@ -216,13 +216,13 @@ public final class ExtendedQueuePairCalls {
   }
 
   private static MemorySegment use(MemorySegment pointer, String function) {
-    Upcalls.requireStack();
+    StackSpace.requireForCall();
     return present(pointer, function);
   }
 
   /** What ends a posting. */
   private static MemorySegment useToEnd(MemorySegment pointer, String function) {
-    Upcalls.requireStackToEnd();
+    StackSpace.requireForEnd();
     return present(pointer, function);
   }
 

@@ -117,7 +117,7 @@ public final class ListedSendCalls {
   public int post(long first, int count) {
     // Never critical: it waits for the lock that another thread may keep at a safepoint. The other
     // functions take no lock.
-    Upcalls.requireStack();
+    StackSpace.requireForCall();
     Call.plain(start, qpEx);
     for (int i = 0; i < count; i++) {
       long request = first + i * SIZE;

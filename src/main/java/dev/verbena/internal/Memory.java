@@ -220,7 +220,7 @@ public final class Memory {
    * @throws VerbsException EOPNOTSUPP if the provider left it NULL
    */
   public static MemorySegment function(long address, String function) {
-    Upcalls.requireStack();
+    StackSpace.requireForCall();
     MemorySegment pointer = ALL.get(ADDRESS, address);
     if (pointer.address() == 0) {
       throw new VerbsException(

@@ -38,7 +38,7 @@ public final class NativeCompletionQueueCalls implements CompletionQueueCalls {
 
   @Override
   public int ibv_req_notify_cq(int solicitedOnly) {
-    Upcalls.requireStack();
+    StackSpace.requireForCall();
     return (int) Call.plain(reqNotifyCq, cq, solicitedOnly);
   }
 }

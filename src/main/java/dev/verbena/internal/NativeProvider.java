@@ -95,9 +95,10 @@ final class NativeProvider implements Provider {
         functions,
         type -> {
           Platform.current().requireSupported();
-          Libc.setVariable(SCATTER_TO_CQE, "0");
           GeneratedBinding generated = GeneratedBinding.ALL.get(type);
-          return generated == null ? Library.of(type) : generated.library().get();
+          Library library = generated == null ? Library.of(type) : generated.library().get();
+          Libc.setVariable(SCATTER_TO_CQE, "0");
+          return library;
         });
   }
 }

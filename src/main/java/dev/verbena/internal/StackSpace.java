@@ -16,7 +16,15 @@ public final class StackSpace {
 
   private static final long[] VALUES = new long[16];
 
+  /** Whether calls of C may come back to Java: not without a software device. */
+  private static boolean callsComeBack;
+
   private StackSpace() {}
+
+  /** Records that there are pointers to Java methods. */
+  static void callsComeBack() {
+    callsComeBack = true;
+  }
 
   /**
    * Throws the error if the stack is nearly full.
@@ -27,14 +35,21 @@ public final class StackSpace {
     long _ = descend(LEVELS, VALUES);
   }
 
-  /** Throws the error unless there is space for a call of the data path. */
+  /**
+   * Throws the error unless there is space for a call of the data path that may come back to Java,
+   * where no exception could be converted to a result.
+   */
   static void requireForCall() {
-    long _ = descend(LEVELS_OF_CALL, VALUES);
+    if (callsComeBack) {
+      long _ = descend(LEVELS_OF_CALL, VALUES);
+    }
   }
 
   /** Checks half of it, so as not to fail at the depth of an earlier {@link #requireForCall}. */
   static void requireForEnd() {
-    long _ = descend(LEVELS_OF_CALL / 2, VALUES);
+    if (callsComeBack) {
+      long _ = descend(LEVELS_OF_CALL / 2, VALUES);
+    }
   }
 
   /** Calls itself. The values that are used after the call are on the stack during it. */

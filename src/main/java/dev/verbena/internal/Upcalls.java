@@ -39,22 +39,7 @@ public final class Upcalls {
     int _ = errno(new VerbsException("", 0)); // The first call would load the class.
   }
 
-  /** Whether there are pointers: programs without a software device have none. */
-  private static boolean exist;
-
   private Upcalls() {}
-
-  /**
-   * Checks the stack before a call of a pointer that may be one of these. Outside of the Java
-   * method, no exception can be converted.
-   *
-   * @throws StackOverflowError if the stack is nearly full
-   */
-  static void requireStack() {
-    if (exist) {
-      StackSpace.requireForCall();
-    }
-  }
 
   /** A pointer to a function whose parameters are long, int, short and byte. */
   public static MemorySegment stub(MethodHandle function) {
@@ -91,15 +76,8 @@ public final class Upcalls {
     }
   }
 
-  /** Checks the stack before a call that ends what an earlier one has begun. */
-  static void requireStackToEnd() {
-    if (exist) {
-      StackSpace.requireForEnd();
-    }
-  }
-
   private static MemorySegment stub(MethodHandle function, String failed) {
-    exist = true;
+    StackSpace.callsComeBack();
     MethodType type = function.type();
     MethodHandle guarded =
         MethodHandles.catchException(function, Throwable.class, handler(type.returnType(), failed));

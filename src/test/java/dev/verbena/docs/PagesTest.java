@@ -85,6 +85,7 @@ class PagesTest {
           "MPOL_PREFERRED",
           "MLX5_SCATTER_TO_CQE",
           "MLX5_SINGLE_THREADED",
+          "SO_KEEPALIVE",
           "DEBUG",
           "FD_SOCK2",
           "FINER",
