@@ -247,11 +247,14 @@ public final class Listener implements AutoCloseable {
    * rejected as without a listener. May be repeated.
    */
   public synchronized void stop() {
-    if (domain != null && domain.isOpen() && id.isOpen()) {
-      keep(domain);
+    try {
+      if (domain != null && domain.isOpen() && id.isOpen() && removal == null) {
+        keep(domain);
+      }
+    } finally {
+      channel.close();
+      acceptor.close();
     }
-    channel.close();
-    acceptor.close();
   }
 
   /** Gives the domain to another identifier of the device, which is not destroyed with this one. */

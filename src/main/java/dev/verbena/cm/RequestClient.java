@@ -423,6 +423,7 @@ public final class RequestClient implements AutoCloseable {
     }
   }
 
+  /** Sends a request; if this fails, its slot is free again. */
   private void send(
       Slot slot,
       MemorySegment request,
@@ -430,39 +431,58 @@ public final class RequestClient implements AutoCloseable {
       int rkey,
       @Nullable Thread waiter,
       @Nullable CompletableFuture<byte[]> future) {
+    boolean posted = false;
     lock.lock();
     try {
-      long at = slot.index * stride;
-      MemorySegment memory = requests.memory();
-      long length = request.byteSize();
-      slot.sequence++;
-      RequestFrame.write(
-          memory,
-          at,
-          slot.index,
-          slot.sequence,
-          isLarge ? RequestFrame.LARGE_REQUEST : RequestFrame.REQUEST);
-      if (isLarge) {
-        length = RequestFrame.writeRemote(memory, at, request.address(), length, rkey);
-      } else {
-        MemorySegment.copy(request, 0, memory, at + RequestFrame.HEADER, length);
-      }
-      slot.uses = 2;
-      slot.answerIsDue = true;
-      slot.isAnswered = false;
-      slot.waiter = waiter;
-      slot.future = future;
-      sends
-          .send(slot.index)
-          .id(SEND + slot.index)
-          .local(requests, at, RequestFrame.HEADER + length)
-          .signaled();
-      if (queuePair.post(sends, slot.index, 1) == 0) {
-        throw new IllegalStateException(queuePair + " is full, although a slot was free");
+      if (!closed && failure == null) { // Otherwise endAll() has passed the slot.
+        post(slot, request, isLarge, rkey);
+        posted = true;
+        slot.uses = 2;
+        slot.answerIsDue = true;
+        slot.isAnswered = false;
+        slot.waiter = waiter;
+        slot.future = future;
       }
     } finally {
+      if (!posted) {
+        free(slot);
+      }
       lock.unlock();
     }
+    if (!posted) {
+      throw reason();
+    }
+  }
+
+  private void post(Slot slot, MemorySegment request, boolean isLarge, int rkey) {
+    long at = slot.index * stride;
+    MemorySegment memory = requests.memory();
+    long length = request.byteSize();
+    slot.sequence++;
+    RequestFrame.write(
+        memory,
+        at,
+        slot.index,
+        slot.sequence,
+        isLarge ? RequestFrame.LARGE_REQUEST : RequestFrame.REQUEST);
+    if (isLarge) {
+      length = RequestFrame.writeRemote(memory, at, request.address(), length, rkey);
+    } else {
+      MemorySegment.copy(request, 0, memory, at + RequestFrame.HEADER, length);
+    }
+    sends
+        .send(slot.index)
+        .id(SEND + slot.index)
+        .local(requests, at, RequestFrame.HEADER + length)
+        .signaled();
+    if (queuePair.post(sends, slot.index, 1) == 0) {
+      throw new IllegalStateException(queuePair + " is full, although a slot was free");
+    }
+  }
+
+  private void free(Slot slot) {
+    free[freeCount++] = slot.index;
+    freed.signal();
   }
 
   /** Waits for the answer, and reads completions for all threads if no other thread does. */
@@ -560,8 +580,7 @@ public final class RequestClient implements AutoCloseable {
   private void endUse(Slot slot) {
     slot.uses--;
     if (slot.uses == 0) {
-      free[freeCount++] = slot.index;
-      freed.signal();
+      free(slot);
     }
   }
 
@@ -624,9 +643,8 @@ public final class RequestClient implements AutoCloseable {
     }
     CompletableFuture<byte[]> future = slot.future;
     if (future != null) {
-      slot.future = null;
-      submitted.getAndDecrement();
       complete(future, slot);
+      endFuture(slot);
     }
     releaseLocked(slot);
   }
@@ -646,9 +664,14 @@ public final class RequestClient implements AutoCloseable {
     try {
       byte[] bytes = answer(slot);
       inVirtualThread(() -> future.complete(bytes));
-    } catch (RequestFailedException e) {
-      inVirtualThread(() -> future.completeExceptionally(e));
+    } catch (Throwable t) { // RequestFailedException, or no memory for the bytes.
+      inVirtualThread(() -> future.completeExceptionally(t));
     }
+  }
+
+  private void endFuture(Slot slot) {
+    slot.future = null;
+    submitted.getAndDecrement();
   }
 
   /** The dependents of a future are not run by the thread that reads. */
@@ -670,10 +693,8 @@ public final class RequestClient implements AutoCloseable {
       }
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
-    } catch (IllegalStateException e) {
-      if (!closed) {
-        throw e;
-      }
+    } catch (RuntimeException | Error e) { // Completions cannot be read: close(), lost device.
+      endAll(e);
     }
   }
 
@@ -685,13 +706,12 @@ public final class RequestClient implements AutoCloseable {
       for (Slot slot : slots) {
         CompletableFuture<byte[]> future = slot.future;
         if (future != null && (future.isDone() || now - slot.deadline >= 0)) {
-          slot.future = null;
-          submitted.getAndDecrement();
           Duration timeout = slot.timeout;
           inVirtualThread(
               () ->
                   future.completeExceptionally(
                       new RdmaTimeoutException("a call over " + this, timeout)));
+          endFuture(slot);
         }
       }
     } finally {
@@ -705,10 +725,11 @@ public final class RequestClient implements AutoCloseable {
     if (failure == null) {
       failure = new WorkRequestException("a request over " + this, completions, index);
     }
-    endAll();
+    endAll(null);
   }
 
-  private void endAll() {
+  /** Ends all calls with a reason, or with that of the connection. */
+  private void endAll(@Nullable Throwable reason) {
     lock.lock();
     try {
       freed.signalAll();
@@ -716,9 +737,11 @@ public final class RequestClient implements AutoCloseable {
         LockSupport.unpark(slot.waiter);
         CompletableFuture<byte[]> future = slot.future;
         if (future != null) {
-          slot.future = null;
-          submitted.getAndDecrement();
-          inVirtualThread(() -> future.completeExceptionally(reason()));
+          inVirtualThread(
+              () ->
+                  future.completeExceptionally(
+                      reason == null || closed || failure != null ? reason() : reason));
+          endFuture(slot);
         }
       }
     } finally {
@@ -752,7 +775,7 @@ public final class RequestClient implements AutoCloseable {
   public void close() {
     closed = true;
     endpoint.id().endQuietly();
-    endAll();
+    endAll(null);
     boolean nobodyReads = Connection.acquire(reading, Deadline.after(CLOSING_TIME));
     try {
       endpoint.close();

@@ -21,13 +21,15 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -47,8 +49,12 @@ import org.jspecify.annotations.Nullable;
  * the executor's threads, several at a time.
  *
  * <p><b>Limits.</b> Each client may have {@link ConnectionSettings#withSends} requests under way;
- * the server has receive requests for all of them. A client that sends more is disconnected;
- * clients beyond the maximum number are rejected.
+ * the server has receive requests for all of them. A client that sends more, or what is no request,
+ * is disconnected; clients beyond the maximum number are rejected. A large request that cannot be
+ * read for want of memory is answered by {@link RequestFailedException}.
+ *
+ * <p><b>Failures.</b> A failure that one client causes ends its connection alone, and is logged.
+ * {@link #run} throws when the device is removed.
  *
  * <p><b>Closing.</b> {@link #close} stops listening, disconnects the clients, and ends {@link
  * #run}.
@@ -62,9 +68,17 @@ public final class RequestServer implements AutoCloseable {
 
   private static final long READ = 1L << 33;
 
+  /** The id of the last request of a queue pair: all of its completions have been read. */
+  private static final long LAST = 1L << 34;
+
+  /** The maximum size of an RDMA read. */
+  private static final long LARGEST_READ = 1L << 31;
+
+  /** Between two requests for a connection that fail, perhaps for the same reason. */
+  private static final long PAUSE_NANOS = 50_000_000;
+
   private final Listener listener;
   private final ConnectionSettings settings;
-  private final int maxClients;
   private final long largest;
   private final RequestHandler handler;
   private final @Nullable Executor executor;
@@ -79,11 +93,22 @@ public final class RequestServer implements AutoCloseable {
   private final ReceiveList receives;
   private final ReentrantLock posting = new ReentrantLock();
 
+  /** The receive requests to post, which the queue did not take; guarded by the lock. */
+  private final int[] unposted;
+
+  private int unpostedCount;
+
   /** The lengths of requests, by receive request. */
   private final long[] lengths;
 
   /** The bytes of large requests, by receive request. */
   private final @Nullable MemoryRegion[] large;
+
+  /** Why requests are not answered by the handler, by receive request. */
+  private final @Nullable Throwable[] refused;
+
+  /** The places that no client has, also none that connects. */
+  private final Semaphore places;
 
   private final QueuePairMap<Client> byNumber = new QueuePairMap<>();
   private final Set<Client> clients = ConcurrentHashMap.newKeySet();
@@ -94,6 +119,9 @@ public final class RequestServer implements AutoCloseable {
 
   private final LeakReport leak;
   private volatile boolean closed;
+
+  /** The end of the device, or null. */
+  private volatile @Nullable ConnectionException removal;
 
   /** A connected client. */
   private final class Client {
@@ -117,6 +145,7 @@ public final class RequestServer implements AutoCloseable {
     private int underWay;
 
     private boolean gone;
+    private boolean destroyed;
 
     Client(Endpoint endpoint, int messageSize) {
       this.endpoint = endpoint;
@@ -131,7 +160,7 @@ public final class RequestServer implements AutoCloseable {
                       .queuePair(QueuePairType.RC)
                       .completions(queue)
                       .sharedReceiveQueue(receiveQueue)
-                      .capacity(QueuePairCapacity.of(3 * limit)));
+                      .capacity(QueuePairCapacity.of(3 * limit + 1)));
       answers = domain.allocateMemory(2L * limit * stride, AccessFlag.LOCAL_WRITE);
       for (int i = 0; i < 2 * limit; i++) {
         free[freeCount++] = i;
@@ -173,41 +202,33 @@ public final class RequestServer implements AutoCloseable {
     private boolean begin() {
       lock.lock();
       try {
+        if (underWay == limit) {
+          return false;
+        }
         underWay++;
-        return underWay <= limit;
+        return true;
       } finally {
         lock.unlock();
       }
     }
 
-    /** Sends an answer, unless the client has gone. */
-    private void send(int place, long length) {
+    /**
+     * Ends a request with its answer, or without one if the length is 0; and what the client has if
+     * it was the last one of a client that has gone.
+     */
+    private void finish(int place, long length) {
       lock.lock();
       try {
-        if (!gone) {
-          long at = place * stride;
-          sends.send(place).id(SEND + place).local(answers, at, length).signaled();
+        underWay--; // Before the client may send the next request.
+        if (!gone && length > 0) {
+          sends.send(place).id(SEND + place).local(answers, place * stride, length).signaled();
           if (queuePair.post(sends, place, 1) == 0) {
             throw new IllegalStateException(queuePair + " is full of answers");
           }
         }
       } finally {
         lock.unlock();
-      }
-    }
-
-    /** Ends a request, and what the client has if it was the last one of a client that has gone. */
-    private void finish() {
-      boolean last;
-      lock.lock();
-      try {
-        underWay--;
-        last = gone && underWay == 0;
-      } finally {
-        lock.unlock();
-      }
-      if (last) {
-        destroy();
+        destroyIfLast();
       }
     }
 
@@ -229,31 +250,54 @@ public final class RequestServer implements AutoCloseable {
       }
     }
 
-    /** Ends a client whose completions have been read. */
-    private void end() {
-      boolean last;
-      lock.lock();
+    /**
+     * Posts the last request of a queue pair in state ERR, whose completion follows all others;
+     * returns false if the queue is full of flushed requests.
+     */
+    private boolean postLast() {
       try {
-        gone = true;
-        for (int i = 0; i < waitingCount; i++) {
-          drop(waiting[i]);
-        }
-        underWay -= waitingCount;
-        waitingCount = 0;
-        last = underWay == 0;
-      } finally {
-        lock.unlock();
-      }
-      if (last) {
-        destroy();
+        SendList nothing = new SendList(1, 1);
+        nothing.write(0).id(LAST).remote(0, 0).signaled();
+        return queuePair.post(nothing) == 1;
+      } catch (RuntimeException e) { // Nothing completes any more, or close() has ended it.
+        end();
+        return true;
       }
     }
 
-    private void destroy() {
+    /** Ends a client whose completions have been read. */
+    private void end() {
+      int[] dropped;
+      lock.lock();
+      try {
+        gone = true;
+        dropped = Arrays.copyOf(waiting, waitingCount);
+        underWay -= waitingCount;
+        waitingCount = 0;
+      } finally {
+        lock.unlock();
+      }
+      for (int receive : dropped) {
+        boolean _ = ServiceLoop.attempt(() -> drop(receive));
+      }
+      destroyIfLast();
+    }
+
+    private void destroyIfLast() {
+      lock.lock();
+      try {
+        if (!gone || underWay > 0 || destroyed) {
+          return;
+        }
+        destroyed = true;
+      } finally {
+        lock.unlock();
+      }
       byNumber.remove(queuePair.number());
-      endpoint.close();
-      answers.close();
+      boolean _ = ServiceLoop.attempt(endpoint::close);
+      boolean _ = ServiceLoop.attempt(answers::close);
       clients.remove(this);
+      places.release();
     }
   }
 
@@ -266,8 +310,8 @@ public final class RequestServer implements AutoCloseable {
       @Nullable Executor executor) {
     this.listener = listener;
     this.settings = settings;
-    this.maxClients = maxClients;
-    this.largest = largest;
+    this.places = new Semaphore(maxClients);
+    this.largest = Math.min(largest, LARGEST_READ);
     this.handler = Objects.requireNonNull(handler, "handler");
     this.executor = executor;
     this.limit = settings.sends();
@@ -276,13 +320,16 @@ public final class RequestServer implements AutoCloseable {
     int most = Math.multiplyExact(maxClients, limit);
     ProtectionDomain domain = listener.domain();
     channel = domain.context().createCompletionChannel();
-    queue = domain.context().completionQueue(Math.multiplyExact(4, most)).channel(channel).create();
+    int completionsOfAll = Math.addExact(Math.multiplyExact(4, most), maxClients);
+    queue = domain.context().completionQueue(completionsOfAll).channel(channel).create();
     waiter = new CompletionWaiter(queue, settings.spin());
     receiveQueue = domain.sharedReceiveQueue(most).create();
     requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
     receives = new ReceiveList(most, 1);
     large = new MemoryRegion[most];
     lengths = new long[most];
+    refused = new Throwable[most];
+    unposted = new int[most];
     for (int i = 0; i < most; i++) {
       receives.id(i, i);
       receives.local(i, requests, i * stride, stride);
@@ -321,7 +368,8 @@ public final class RequestServer implements AutoCloseable {
    *     client
    * @param maxClients the maximum number of clients
    * @param largest the maximum size of a {@linkplain RequestClient#call(MemoryRegion, long, long,
-   *     MemorySegment, Duration) large request}, in bytes
+   *     MemorySegment, Duration) large request}, in bytes; at most 2 GiB, the maximum of an RDMA
+   *     read
    * @param handler answers the requests
    * @param executor calls the handler; null for the thread of {@link #run}
    * @return the server, to be closed by the caller
@@ -367,8 +415,10 @@ public final class RequestServer implements AutoCloseable {
   // Clients
 
   private void acceptAll() {
-    while (!closed) {
-      boolean _ = ServiceLoop.attempt(this::acceptNext);
+    while (!closed && removal == null) {
+      if (!ServiceLoop.attempt(this::acceptNext)) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+      }
     }
   }
 
@@ -378,6 +428,8 @@ public final class RequestServer implements AutoCloseable {
       Thread.ofVirtual().name("client of " + this).start(() -> serve(request));
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
+    } catch (ConnectionException e) {
+      removal = e;
     } catch (IllegalStateException e) {
       if (!closed) {
         throw e;
@@ -385,31 +437,44 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  /** Accepts a client, and waits for its end. */
+  /** Accepts a client if there is a place, and waits for its end. */
   private void serve(Endpoint request) {
+    boolean hasPlace = places.tryAcquire();
     Client client = null;
     try {
       RequestFrame.Terms terms =
           new RequestFrame.Terms(limit, settings.messageSize())
               .agreed(request.request().orElseThrow().privateData());
-      if (terms == null || clients.size() >= maxClients || closed) {
+      if (hasPlace && terms != null && !closed) {
+        settings.setPassive(request.id().options());
+        client = new Client(request, terms.messageSize());
+        clients.add(client);
+        if (closed) { // Perhaps before it was added.
+          throw new IllegalStateException(this + " is closed");
+        }
+        byNumber.put(client.queuePair, client);
+        request.accept(settings.parameters(), terms.toBytes(), settings.timeout());
+        var _ = request.awaitEnd(Deadline.NEVER);
+      } else {
         request.id().reject();
-        request.close();
-        return;
       }
-      settings.setPassive(request.id().options());
-      client = new Client(request, terms.messageSize());
-      clients.add(client);
-      byNumber.put(client.queuePair, client);
-      request.accept(settings.parameters(), terms.toBytes(), settings.timeout());
-      var _ = request.awaitEnd(Deadline.NEVER);
-    } catch (Exception e) {
-      System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "client of " + this, e);
+    } catch (Throwable t) {
+      System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "client of " + this, t);
     }
-    if (client == null) {
-      request.close();
-    } else {
+    if (client != null) {
+      request.id().endQuietly();
       ended.add(client);
+      if (closed) { // Otherwise close() ends it, which may have been too early.
+        client.end();
+      }
+      return;
+    }
+    try {
+      request.close();
+    } finally {
+      if (hasPlace) {
+        places.release();
+      }
     }
   }
 
@@ -418,6 +483,7 @@ public final class RequestServer implements AutoCloseable {
   /**
    * Answers requests until the server is closed.
    *
+   * @throws ConnectionException if the device was removed
    * @throws InterruptedException if the thread is interrupted
    * @throws IllegalStateException if another thread runs the server
    */
@@ -427,6 +493,10 @@ public final class RequestServer implements AutoCloseable {
     }
     try {
       while (!closed) {
+        ConnectionException end = removal;
+        if (end != null) {
+          throw end;
+        }
         turn();
       }
     } finally {
@@ -436,25 +506,41 @@ public final class RequestServer implements AutoCloseable {
 
   private void turn() throws InterruptedException {
     int count = waiter.poll(completions, SLICE);
-    if (count == 0) {
-      closeEnded(); // All of their completions have been read.
-    }
     for (int i = 0; i < count; i++) {
       completed(i);
     }
-  }
-
-  private void closeEnded() {
-    for (Client client = ended.poll(); client != null; client = ended.poll()) {
-      boolean _ = ServiceLoop.attempt(client::end);
+    for (Client client = ended.peek(); client != null && client.postLast(); client = ended.peek()) {
+      ended.remove();
     }
   }
 
+  /** Whatever a completion causes ends its client alone. */
   private void completed(int index) {
-    long id = completions.id(index);
-    boolean good = completions.isSuccess(index);
     Client client = byNumber.get(completions.queuePairNumber(index));
-    if (client != null && !good) {
+    try {
+      completed(client, completions.id(index), index);
+    } catch (Throwable t) {
+      abort(client, t);
+    }
+  }
+
+  private void abort(@Nullable Client client, Throwable reason) {
+    boolean _ =
+        ServiceLoop.attempt(
+            () ->
+                System.getLogger("dev.verbena")
+                    .log(
+                        System.Logger.Level.WARNING,
+                        client + " of " + this + " is disconnected",
+                        reason));
+    if (client != null) {
+      client.endpoint.id().endQuietly();
+    }
+  }
+
+  private void completed(@Nullable Client client, long id, int index) {
+    boolean good = completions.isSuccess(index);
+    if (client != null && !good && id < LAST) {
       client.endpoint.id().endQuietly(); // Its queue pair is in state ERR.
     }
     if (id < SEND) {
@@ -463,15 +549,16 @@ public final class RequestServer implements AutoCloseable {
       } else {
         post((int) id);
       }
+    } else if (id >= LAST) {
+      if (client != null) {
+        client.end();
+      }
     } else if (id >= READ) {
       int receive = (int) (id - READ);
       if (client != null && good) {
         dispatch(client, receive);
       } else {
-        drop(receive);
-        if (client != null) {
-          client.finish();
-        }
+        discard(client, receive);
       }
     } else if (client != null) {
       int receive = client.freePlace((int) (id - SEND));
@@ -482,13 +569,15 @@ public final class RequestServer implements AutoCloseable {
   }
 
   private void received(Client client, int receive, long length) {
-    long at = receive * stride;
     MemorySegment memory = requests.memory();
-    if (length < RequestFrame.HEADER || !client.begin()) {
+    long at = receive * stride;
+    int kind = length < RequestFrame.HEADER ? -1 : RequestFrame.kind(memory, at);
+    boolean isLarge =
+        kind == RequestFrame.LARGE_REQUEST && length >= RequestFrame.HEADER + RemoteMemory.SIZE;
+    if ((kind != RequestFrame.REQUEST && !isLarge) || !client.begin()) {
       client.endpoint.id().endQuietly();
       post(receive);
-    } else if (RequestFrame.kind(memory, at) == RequestFrame.LARGE_REQUEST
-        && length >= RequestFrame.HEADER + RemoteMemory.SIZE) {
+    } else if (isLarge) {
       readLarge(client, receive, RequestFrame.remote(memory, at));
     } else {
       lengths[receive] = length - RequestFrame.HEADER;
@@ -496,18 +585,33 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  /** Reads the bytes of a request from the client's memory; refuses more than the server takes. */
+  /** Reads the bytes of a request from the client's memory, or refuses them. */
   private void readLarge(Client client, int receive, RemoteMemory remote) {
-    if (remote.length() > largest) {
-      lengths[receive] = -remote.length();
+    long length = remote.length();
+    try {
+      if (length > largest) {
+        throw new IllegalArgumentException(
+            "request of " + length + " bytes exceeds the maximum of the server: " + largest);
+      }
+      large[receive] =
+          listener.domain().allocateMemory(Math.max(1, length), AccessFlag.LOCAL_WRITE);
+    } catch (Throwable t) { // Such as ENOMEM, or OutOfMemoryError.
+      refused[receive] = t;
       dispatch(client, receive);
       return;
     }
-    MemoryRegion target =
-        listener.domain().allocateMemory(Math.max(1, remote.length()), AccessFlag.LOCAL_WRITE);
-    large[receive] = target;
-    lengths[receive] = remote.length();
-    client.read(receive, remote, target);
+    lengths[receive] = length;
+    try {
+      client.read(receive, remote, large[receive]);
+    } catch (Throwable t) {
+      discard(client, receive);
+      throw t;
+    }
+  }
+
+  /** Ends a request without an answer. */
+  private void discard(@Nullable Client client, int receive) {
+    drop(client, receive, 0, 0);
   }
 
   /** Answers a request, or leaves it until there is a place for its answer. */
@@ -522,32 +626,53 @@ public final class RequestServer implements AutoCloseable {
     }
     try {
       executor.execute(() -> answer(client, receive, place));
-    } catch (RejectedExecutionException e) {
-      reply(client, receive, place, RequestFrame.FAILURE, write(client, place, e));
+    } catch (Throwable t) { // Such as RejectedExecutionException.
+      refused[receive] = t;
+      answer(client, receive, place);
     }
   }
 
+  /** Answers a request. What fails ends its client, but for the handler. */
   private void answer(Client client, int receive, int place) {
+    try {
+      long length = 0;
+      try {
+        length = write(client, receive, place);
+      } finally {
+        drop(client, receive, place, length);
+      }
+    } catch (Throwable t) {
+      abort(client, t);
+    }
+  }
+
+  /** Writes the answer of the handler to a place, or its failure; returns the length. */
+  private long write(Client client, int receive, int place) {
+    long at = place * stride;
     int kind = RequestFrame.ANSWER;
     int length;
     try {
       MemorySegment memory =
-          client.answers.memory().asSlice(place * stride + RequestFrame.HEADER, client.messageSize);
+          client.answers.memory().asSlice(at + RequestFrame.HEADER, client.messageSize);
       length = handler.answer(request(receive), memory);
       Objects.checkFromIndexSize(0, length, client.messageSize);
     } catch (Throwable t) { // The client's call throws its message.
       kind = RequestFrame.FAILURE;
       length = write(client, place, t);
     }
-    reply(client, receive, place, kind, length);
+    MemorySegment memory = requests.memory();
+    int slot = RequestFrame.slot(memory, receive * stride);
+    int sequence = RequestFrame.sequence(memory, receive * stride);
+    RequestFrame.write(client.answers.memory(), at, slot, sequence, kind);
+    return RequestFrame.HEADER + length;
   }
 
-  private MemorySegment request(int receive) {
-    long length = lengths[receive];
-    if (length < 0) {
-      throw new IllegalArgumentException(
-          "request of " + -length + " bytes exceeds the maximum of the server: " + largest);
+  private MemorySegment request(int receive) throws Throwable {
+    Throwable reason = refused[receive];
+    if (reason != null) {
+      throw reason;
     }
+    long length = lengths[receive];
     MemoryRegion region = large[receive];
     MemorySegment bytes =
         region == null
@@ -570,35 +695,37 @@ public final class RequestServer implements AutoCloseable {
     return length;
   }
 
-  private void reply(Client client, int receive, int place, int kind, int length) {
-    MemorySegment memory = requests.memory();
-    long at = receive * stride;
-    RequestFrame.write(
-        client.answers.memory(),
-        place * stride,
-        RequestFrame.slot(memory, at),
-        RequestFrame.sequence(memory, at),
-        kind);
-    drop(receive); // Before the client may send the next request.
-    client.send(place, RequestFrame.HEADER + length);
-    client.finish();
+  /** Posts the receive request of a request again, and ends the request. */
+  private void drop(@Nullable Client client, int receive, int place, long length) {
+    try {
+      drop(receive);
+    } finally {
+      if (client != null) {
+        client.finish(place, length);
+      }
+    }
   }
 
   /** Posts the receive request of a request again, which is no longer used. */
   private void drop(int receive) {
     MemoryRegion region = large[receive];
-    if (region != null) {
-      large[receive] = null;
-      region.close();
+    large[receive] = null;
+    refused[receive] = null;
+    try {
+      if (region != null) {
+        region.close();
+      }
+    } finally {
+      post(receive);
     }
-    post(receive);
   }
 
   private void post(int receive) {
     posting.lock();
     try {
-      if (receiveQueue.post(receives, receive, 1) == 0) {
-        throw new IllegalStateException(receiveQueue + " is full");
+      unposted[unpostedCount++] = receive;
+      while (unpostedCount > 0 && receiveQueue.post(receives, unposted[unpostedCount - 1], 1) > 0) {
+        unpostedCount--;
       }
     } finally {
       posting.unlock();
@@ -612,7 +739,7 @@ public final class RequestServer implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    listener.stop();
+    boolean _ = ServiceLoop.attempt(listener::stop);
     clients.forEach(client -> client.endpoint.id().endQuietly());
     boolean nobodyRuns = Connection.acquire(running, Deadline.after(CLOSING_TIME));
     try {
