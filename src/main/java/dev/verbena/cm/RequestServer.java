@@ -531,7 +531,7 @@ public final class RequestServer implements AutoCloseable {
                 System.getLogger("dev.verbena")
                     .log(
                         System.Logger.Level.WARNING,
-                        client + " of " + this + " is disconnected",
+                        (client == null ? "a client" : client.endpoint) + " of " + this + " failed",
                         reason));
     if (client != null) {
       client.endpoint.id().endQuietly();
@@ -664,7 +664,7 @@ public final class RequestServer implements AutoCloseable {
     int slot = RequestFrame.slot(memory, receive * stride);
     int sequence = RequestFrame.sequence(memory, receive * stride);
     RequestFrame.write(client.answers.memory(), at, slot, sequence, kind);
-    return RequestFrame.HEADER + length;
+    return (long) RequestFrame.HEADER + length;
   }
 
   private MemorySegment request(int receive) throws Throwable {
