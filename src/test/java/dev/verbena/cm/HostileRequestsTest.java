@@ -24,6 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
@@ -33,6 +34,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.jspecify.annotations.Nullable;
 
 /** What one client or its device does harms no other client of the server. */
 class HostileRequestsTest {
@@ -63,11 +65,14 @@ class HostileRequestsTest {
 
   private RequestServer server(int maxClients, RequestHandler handler, boolean inExecutor)
       throws Exception {
-    return server(maxClients, handler, inExecutor, SETTINGS);
+    return server(maxClients, handler, inExecutor ? executor : null, SETTINGS);
   }
 
   private RequestServer server(
-      int maxClients, RequestHandler handler, boolean inExecutor, ConnectionSettings settings)
+      int maxClients,
+      RequestHandler handler,
+      @Nullable Executor caller,
+      ConnectionSettings settings)
       throws Exception {
     RequestServer server =
         hosts.call(
@@ -78,7 +83,7 @@ class HostileRequestsTest {
                     maxClients,
                     Long.MAX_VALUE,
                     handler,
-                    inExecutor ? executor : null));
+                    caller));
     opened.add(server);
     running =
         ConnectionTest.inBackground(
@@ -212,21 +217,25 @@ class HostileRequestsTest {
   @Test
   void clientThatCallsOneAfterTheOtherIsNeverBeyondItsLimit() throws Exception {
     ConnectionSettings one = SETTINGS.withSends(1);
-    RequestServer server = server(3, (request, answer) -> 1, true, one);
-    List<FutureTask<Void>> callers = new ArrayList<>();
-    for (int i = 0; i < 3; i++) {
-      RequestClient client = client(server, one);
-      callers.add(
-          ConnectionTest.inBackground(
-              () -> {
-                for (int call = 0; call < 5_000; call++) {
-                  assertEquals(1, client.call(new byte[1], SOON).length);
-                }
-                return null;
-              }));
-    }
-    for (FutureTask<Void> caller : callers) {
-      caller.get();
+    try (ExecutorService threads = Executors.newFixedThreadPool(24)) {
+      RequestServer server = server(24, (request, answer) -> 1, threads, one);
+      List<FutureTask<Void>> callers = new ArrayList<>();
+      for (int i = 0; i < 24; i++) {
+        RequestClient client = client(server, one);
+        FutureTask<Void> caller =
+            new FutureTask<>(
+                () -> {
+                  for (int call = 0; call < 2_000; call++) {
+                    assertEquals(1, client.call(new byte[1], SOON).length);
+                  }
+                  return null;
+                });
+        Thread.ofPlatform().start(caller);
+        callers.add(caller);
+      }
+      for (FutureTask<Void> caller : callers) {
+        caller.get();
+      }
     }
   }
 
@@ -340,23 +349,25 @@ class HostileRequestsTest {
   /** In most of the rounds a thread has a slot, and has not sent, when the connection fails. */
   @Test
   void futuresOfAConnectionThatFailsMeanwhileComplete() throws Exception {
-    ConnectionSettings wide = SETTINGS.withSends(64);
-    for (int i = 0; i < 30; i++) {
+    ConnectionSettings wide = SETTINGS.withSends(2048);
+    for (int i = 0; i < 100; i++) {
       int round = i;
-      RequestServer server = server(1, (request, answer) -> 1, false, wide);
+      RequestServer server = server(1, (request, answer) -> 1, null, wide);
       RequestClient client = client(server, wide);
       ConcurrentLinkedQueue<CompletableFuture<byte[]>> futures = new ConcurrentLinkedQueue<>();
       List<FutureTask<Void>> submitting = new ArrayList<>();
-      for (int thread = 0; thread < 8; thread++) {
-        submitting.add(
-            ConnectionTest.inBackground(
+      for (int thread = 0; thread < 16; thread++) {
+        FutureTask<Void> task =
+            new FutureTask<>(
                 () -> {
                   while (true) {
                     futures.add(client.submit(new byte[512], SOON));
                   }
-                }));
+                });
+        submitting.add(task);
+        Thread.ofPlatform().start(task);
       }
-      Await.until("some requests", () -> futures.size() > 200 + round);
+      Await.until("some requests", () -> futures.size() > 20 + round);
       server.close();
       for (FutureTask<Void> each : submitting) {
         assertThrows(ExecutionException.class, each::get);
