@@ -11,8 +11,8 @@ public final class StackSpace {
   /** Each takes 150 bytes of the stack in code of C2 and 400 when interpreted: 30 KB or more. */
   private static final int LEVELS = 200;
 
-  /** For the data path: a software device needs less to post or to poll. */
-  private static final int LEVELS_OF_CALL = 50;
+  /** For the data path of a software device, which needs 20 of them to post or to poll. */
+  private static final int LEVELS_OF_CALL = 30;
 
   private static final long[] VALUES = new long[16];
 
