@@ -272,6 +272,10 @@ public final class Connection implements AutoCloseable {
           .keepAlive()
           .ifPresent(interval -> made.keepAlive(interval, settings.keepAliveAnswer()));
       return made;
+    } catch (VerbsException e) {
+      RuntimeException cause = endpoint.causeOf(e);
+      AfterFailure.close(cause, endpoint::close);
+      throw cause;
     } catch (Throwable t) {
       AfterFailure.close(t, endpoint::close);
       throw t;

@@ -125,6 +125,11 @@ public final class ConnectionEvent {
     return this;
   }
 
+  /** Returns the event of a peer that gave up its request, which the kernel drops. */
+  static ConnectionEvent givenUp(ConnectionId id) {
+    return data(EventType.REJECTED.code(), id, RejectReason.TIMEOUT.code(), new byte[0]);
+  }
+
   private static ConnectionEvent data(int code, ConnectionId id, int status, byte[] data) {
     return new ConnectionEvent(code, id, null, status, data, null, null, 0);
   }

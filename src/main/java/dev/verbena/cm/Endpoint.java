@@ -7,6 +7,7 @@ import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
+import dev.verbena.verbs.QueuePairState;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
@@ -359,6 +360,25 @@ public final class Endpoint implements AutoCloseable {
     id.accept(parameters, privateData);
     if (!id.isDatagram()) {
       await("rdma_accept", EventType.ESTABLISHED, deadline);
+    }
+  }
+
+  /**
+   * Returns why setting up the connection failed. Once the peer has given up its request, calls fail
+   * with EINVAL, and the kernel drops the event of an identifier that was not accepted.
+   */
+  RuntimeException causeOf(VerbsException failure) {
+    if (request == null || failure.errno() != Errno.EINVAL) {
+      return failure;
+    }
+    try {
+      var _ = id.foreignQueuePair().attributesFor(QueuePairState.INIT);
+      return failure;
+    } catch (VerbsException e) {
+      ConnectionException end =
+          new ConnectionException("accepting " + id, ConnectionEvent.givenUp(id));
+      end.addSuppressed(failure);
+      return end;
     }
   }
 

@@ -81,6 +81,10 @@ public enum RejectReason {
     this.meaning = meaning;
   }
 
+  int code() {
+    return code;
+  }
+
   static RejectReason of(int code) {
     for (RejectReason reason : values()) {
       if (reason.code == code) {
