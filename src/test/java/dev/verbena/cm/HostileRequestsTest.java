@@ -382,11 +382,13 @@ class HostileRequestsTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void futuresOfARemovedDeviceComplete(boolean lost) throws Exception {
+    CountDownLatch arrived = new CountDownLatch(2);
     CountDownLatch go = new CountDownLatch(1);
     RequestServer server =
         server(
             2,
             (request, answer) -> {
+              arrived.countDown();
               go.await();
               return 1;
             },
@@ -394,6 +396,7 @@ class HostileRequestsTest {
     RequestClient client = client(server);
     CompletableFuture<byte[]> future = client.submit(new byte[1], SOON);
     FutureTask<byte[]> call = ConnectionTest.inBackground(() -> client.call(new byte[1], SOON));
+    arrived.await(); // Otherwise the server has nothing to answer, and notices nothing.
     if (lost) {
       Faults _ = hosts.faults().loseDevice("client");
     } else {
