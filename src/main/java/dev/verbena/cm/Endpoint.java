@@ -364,8 +364,8 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Returns why setting up the connection failed. Once the peer has given up its request, calls fail
-   * with EINVAL, and the kernel drops the event of an identifier that was not accepted.
+   * Returns why setting up the connection failed. Once the peer has given up its request, calls
+   * fail with EINVAL, and the kernel drops the event of an identifier that was not accepted.
    */
   RuntimeException causeOf(VerbsException failure) {
     if (request == null || failure.errno() != Errno.EINVAL) {

@@ -262,6 +262,10 @@ public final class Posting implements AutoCloseable {
   /**
    * Posts all requests: {@code ibv_wr_complete}.
    *
+   * <p>On mlx5, do not rely on the result of a full queue, but begin no more requests than the
+   * queue has room for: libmlx5 writes the data of one too many over the last request before it,
+   * which the device may not have executed.
+   *
    * @return the number of requests that were posted: all, or none if the queue cannot hold all
    * @throws IllegalStateException if the state of the queue pair does not allow sends
    * @throws VerbsException if {@code ibv_wr_complete} fails; no request was posted
