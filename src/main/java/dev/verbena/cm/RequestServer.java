@@ -144,6 +144,7 @@ public final class RequestServer implements AutoCloseable {
     /** The requests that were not answered; guarded by the lock. */
     private int underWay;
 
+    private boolean left;
     private boolean gone;
     private boolean destroyed;
 
@@ -245,6 +246,20 @@ public final class RequestServer implements AutoCloseable {
         if (queuePair.post(reads, index, 1) == 0) {
           throw new IllegalStateException(queuePair + " is full of reads");
         }
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Disconnects; {@link #run} ends the client when all of its completions have been read. */
+    private void leave() {
+      endpoint.id().endQuietly();
+      lock.lock();
+      try {
+        if (!left) {
+          ended.add(this);
+        }
+        left = true;
       } finally {
         lock.unlock();
       }
@@ -462,8 +477,7 @@ public final class RequestServer implements AutoCloseable {
       System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "client of " + this, t);
     }
     if (client != null) {
-      request.id().endQuietly();
-      ended.add(client);
+      client.leave();
       if (closed) { // Otherwise close() ends it, which may have been too early.
         client.end();
       }
@@ -541,7 +555,7 @@ public final class RequestServer implements AutoCloseable {
   private void completed(@Nullable Client client, long id, int index) {
     boolean good = completions.isSuccess(index);
     if (client != null && !good && id < LAST) {
-      client.endpoint.id().endQuietly(); // Its queue pair is in state ERR.
+      client.leave(); // Without the event: a peer that was killed answers no disconnect request.
     }
     if (id < SEND) {
       if (client != null && good) {

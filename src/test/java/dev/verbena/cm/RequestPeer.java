@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
-/** A client of a {@link RequestServer} that sends what it likes. */
+/** A client of a {@link RequestServer}, or a server, that sends what it likes. */
 final class RequestPeer implements AutoCloseable {
   private static final InetSocketAddress LOCAL =
       new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
@@ -23,7 +23,7 @@ final class RequestPeer implements AutoCloseable {
   private final MemoryRegion answers;
   private final Completions completions = new Completions(1);
 
-  private RequestPeer(Endpoint endpoint, byte[] terms) throws InterruptedException {
+  private RequestPeer(Endpoint endpoint) {
     this.endpoint = endpoint;
     ConnectionQueues queues = endpoint.id().queues();
     queues.createQueuePairOnOneChannel(
@@ -35,7 +35,16 @@ final class RequestPeer implements AutoCloseable {
     for (int i = 0; i < REQUESTS; i++) {
       require(transfers.receive(i, answers, (long) i * SIZE, SIZE));
     }
-    var _ = endpoint.connect(ConnectionParameters.DEFAULT, terms, Await.LIMIT);
+  }
+
+  /** The other end of a {@link RequestClient}. */
+  static RequestPeer accept(Endpoint request) throws InterruptedException {
+    RequestPeer peer = new RequestPeer(request);
+    request.accept(
+        ConnectionParameters.DEFAULT,
+        new RequestFrame.Terms(REQUESTS, 512).toBytes(),
+        Await.LIMIT);
+    return peer;
   }
 
   static RequestPeer connect(SoftHosts hosts, RequestServer server) throws Exception {
@@ -48,7 +57,9 @@ final class RequestPeer implements AutoCloseable {
         () -> {
           Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, LOCAL, address, Await.LIMIT);
           try {
-            return new RequestPeer(endpoint, terms);
+            RequestPeer peer = new RequestPeer(endpoint);
+            var _ = endpoint.connect(ConnectionParameters.DEFAULT, terms, Await.LIMIT);
+            return peer;
           } catch (Throwable t) {
             endpoint.close();
             throw t;
