@@ -62,6 +62,7 @@ class RequestFaultsTest {
   private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
   private final LoggedMessages unexpected =
       new LoggedMessages("dev.verbena", Level.WARNING, "unexpected");
+
   /** Whether a verb that destroys an object failed. */
   private boolean leaves;
 
@@ -175,8 +176,7 @@ class RequestFaultsTest {
   void forgedTerms(int limit, int size) throws Exception {
     byte[] terms = new RequestFrame.Terms(limit, size).toBytes();
     for (byte[] each : List.of(terms, new byte[0], new byte[] {0x56}, new byte[12])) {
-      assertThrows(
-          ConnectionException.class, () -> RequestPeer.connect(hosts, server, each));
+      assertThrows(ConnectionException.class, () -> RequestPeer.connect(hosts, server, each));
     }
     assertServes("terms");
   }
@@ -280,7 +280,8 @@ class RequestFaultsTest {
         FutureTask<RequestClient> connecting =
             ConnectionTest.inBackground(
                 () ->
-                    hosts.call(() -> RequestClient.connect(address, SETTINGS.withLocalAddress(from))));
+                    hosts.call(
+                        () -> RequestClient.connect(address, SETTINGS.withLocalAddress(from))));
         try (RequestPeer liar = RequestPeer.accept(listener.take());
             RequestClient client = connecting.get()) {
           CompletableFuture<byte[]> future = client.submit(new byte[1], SOON);
@@ -294,7 +295,7 @@ class RequestFaultsTest {
             sent = liar.awaitSent();
           }
           if (dies) {
-            liar.close();
+            liar.endpoint.close();
           } else {
             liar.endpoint.id().disconnect();
           }

@@ -41,9 +41,7 @@ final class RequestPeer implements AutoCloseable {
   static RequestPeer accept(Endpoint request) throws InterruptedException {
     RequestPeer peer = new RequestPeer(request);
     request.accept(
-        ConnectionParameters.DEFAULT,
-        new RequestFrame.Terms(REQUESTS, 512).toBytes(),
-        Await.LIMIT);
+        ConnectionParameters.DEFAULT, new RequestFrame.Terms(REQUESTS, 512).toBytes(), Await.LIMIT);
     return peer;
   }
 
