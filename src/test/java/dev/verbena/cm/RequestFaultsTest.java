@@ -67,6 +67,10 @@ class RequestFaultsTest {
   private boolean leaves;
 
   private volatile CountDownLatch go = new CountDownLatch(0);
+
+  /** Counts the requests under way of a client that leaves. */
+  private final CountDownLatch arrived = new CountDownLatch(2);
+
   private RequestServer server;
   private FutureTask<Void> running;
   private RequestClient polite;
@@ -95,6 +99,7 @@ class RequestFaultsTest {
 
   private int answer(MemorySegment request, MemorySegment answer) throws InterruptedException {
     if (request.byteSize() != 7) { // Those of the polite client.
+      arrived.countDown();
       go.await();
     }
     return 1;
@@ -239,6 +244,7 @@ class RequestFaultsTest {
     RequestClient client = connect("192.0.2.1");
     CompletableFuture<byte[]> future = client.submit(new byte[1], SOON);
     FutureTask<byte[]> call = ConnectionTest.inBackground(() -> client.call(new byte[1], SOON));
+    arrived.await(); // Otherwise the server has nothing to answer, and notices nothing.
     switch (how) {
       case "kill" -> hosts.faults().kill("client");
       case "remove" -> hosts.network().removeDevice("client");
