@@ -168,8 +168,8 @@ final class RdmaStream {
   private boolean isInputEnded;
   private boolean isInputShut;
 
-  /** Whether a thread copies from the receive buffer. */
-  private boolean isReading;
+  /** The number of bytes that a thread copies from the receive buffer. */
+  private int reading;
 
   private boolean isOutputShut;
   private boolean isDisconnectSent;
@@ -376,7 +376,7 @@ final class RdmaStream {
       if (count == 0 || isReleased) {
         return buffer.hasRemaining() ? endOrUnavailable() : 0;
       }
-      isReading = true;
+      reading = count;
       copying.enter();
     } finally {
       lock.unlock();
@@ -388,7 +388,7 @@ final class RdmaStream {
     } finally {
       lock.lock();
       try {
-        isReading = false;
+        reading = 0;
         copying.leave();
         if (isCopied) {
           consume(count);
@@ -438,7 +438,7 @@ final class RdmaStream {
 
   /** Consumes what nobody reads; a read in progress does it when it has copied its part. */
   private void discard() {
-    if (!isReading) {
+    if (reading == 0) {
       consume(received - consumed);
     }
   }
@@ -1093,6 +1093,7 @@ final class RdmaStream {
       lock.unlock();
     }
     events.wake();
+    sendPending(); // The wait for a control message ends with the wake.
   }
 
   /** Tells the peer that no data follows, as soon as a control message can be sent. */
@@ -1164,7 +1165,7 @@ final class RdmaStream {
     lock.lock();
     try {
       processAll();
-      isOrderly = !isAbort && (isInputShut || received == consumed);
+      isOrderly = !isAbort && (isInputShut || received == consumed + reading);
       isClosing = true;
       isInputShut = true;
       isOutputShut = true;
