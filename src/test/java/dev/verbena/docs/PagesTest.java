@@ -163,6 +163,26 @@ class PagesTest {
   }
 
   @Test
+  void theClassesWithBorrowAreNamed() throws IOException {
+    String page = Files.readString(Path.of("docs/coming-from.md"));
+    int start = page.indexOf("`borrow` of");
+    assertTrue(start >= 0, "no list of the classes");
+    assertEquals(
+        matches(
+            "static dev\\.verbena\\.verbs\\.(\\w+) borrow\\(",
+            Files.readString(Path.of("src/build/public-api.txt"))),
+        matches("`([A-Z]\\w+)`", page.substring(start, page.indexOf(" returns ", start))));
+  }
+
+  private static Set<String> matches(String pattern, String text) {
+    return Pattern.compile(pattern)
+        .matcher(text)
+        .results()
+        .map(found -> found.group(1))
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  @Test
   void readmeIsShort() {
     long lines = read(README).lines().count();
     assertTrue(lines <= 130, "README.md has " + lines + " lines; more than 130 belong into docs");
