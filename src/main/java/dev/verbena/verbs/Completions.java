@@ -318,7 +318,7 @@ public final class Completions extends DataPathUser {
    * @param index the index of the completion
    * @return an index of the P_Key table of the port
    */
-  public int partitionKeyIndex(int index) {
+  public int pkeyIndex(int index) {
     return Short.toUnsignedInt(getShort(index, PARTITION_KEY_INDEX));
   }
 

@@ -540,21 +540,21 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Drains the send queue: transitions the queue pair from RTS to SQD (send queue drained), where
-   * the device completes the send requests that it has begun and begins no others. Draining
-   * continues after this method returns, until {@link QueuePairAttributes#isDraining} of a {@link
-   * #query} is false.
+   * Starts draining the send queue: transitions the queue pair from RTS to SQD (send queue
+   * drained), where the device completes the send requests that it has begun and begins no others.
+   * Draining continues after this method returns, until {@link QueuePairAttributes#isDraining} of a
+   * {@link #query} is false.
    */
-  public void drain() {
+  public void startDraining() {
     modify(QueuePairAttributes.builder().state(QueuePairState.SQD).build());
   }
 
   /**
-   * Drains the send queue as {@link #drain} does, and requests the asynchronous event {@link
-   * AsyncEventType#SQ_DRAINED}, which is generated when all send requests that were begun are
-   * completed.
+   * Starts draining the send queue as {@link #startDraining} does, and requests the asynchronous
+   * event {@link AsyncEventType#SQ_DRAINED}, which is generated when all send requests that were
+   * begun are completed.
    */
-  public void drainWithEvent() {
+  public void startDrainingWithEvent() {
     modify(QueuePairAttributes.builder().state(QueuePairState.SQD).notifyDrained(true).build());
   }
 

@@ -383,7 +383,7 @@ class DcTest {
     sends.toTarget(0, toB, newTarget.number(), KEY);
     assertEquals(1, initiator.post(sends));
     a.expect(CompletionStatus.SUCCESS);
-    refused(VerbsException.class, "no transition from state RTS to SQD", initiator::drain);
+    refused(VerbsException.class, "no transition from state RTS to SQD", initiator::startDraining);
   }
 
   // What is refused

@@ -101,7 +101,7 @@ class AsyncEventsTest {
   @DeviceTest
   void drainedEventHasTheQueuePair() throws InterruptedException {
     try (Loop loop = new Loop()) {
-      loop.qp.drainWithEvent();
+      loop.qp.startDrainingWithEvent();
       var event =
           assertInstanceOf(AsyncEvent.OfQueuePair.class, loop.context.asyncEvents().poll(LONG));
       assertSame(AsyncEventType.SQ_DRAINED, event.type());

@@ -96,7 +96,7 @@ class CompletionsTest {
     assertEquals(0xfffe, completions.sourceLid(0));
     assertEquals(0, completions.serviceLevel(0));
     assertEquals(0, completions.destinationPathBits(0));
-    assertEquals(0, completions.partitionKeyIndex(0));
+    assertEquals(0, completions.pkeyIndex(0));
     assertTrue(completions.has(0, CompletionFlag.WITH_IMM));
     assertFalse(completions.has(0, CompletionFlag.IP_CSUM_OK));
     assertEquals(2, completions.flags(0).size());

@@ -408,7 +408,7 @@ class QpTest {
     try (Pair pair = new Pair()) {
       QueuePair qp = pair.a.builder(QueuePairType.UD).create();
       qp.activate();
-      qp.drainWithEvent();
+      qp.startDrainingWithEvent();
       assertEquals(QueuePairState.SQD, qp.state());
       AsyncEvent drained = qp.context().asyncEvents().poll(Await.LIMIT);
       assertSame(AsyncEventType.SQ_DRAINED, drained.type());

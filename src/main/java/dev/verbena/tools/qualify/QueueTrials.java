@@ -136,7 +136,7 @@ final class QueueTrials {
 
   private static void drain(Bench bench) {
     Pair pair = bench.pair(QueuePairType.RC);
-    pair.queuePair().drain();
+    pair.queuePair().startDraining();
     require(pair.queuePair().state() == QueuePairState.SQD, "" + pair.queuePair().state());
   }
 

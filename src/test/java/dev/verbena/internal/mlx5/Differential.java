@@ -495,7 +495,7 @@ final class Differential {
             .getOrDefault(c.sourceQueuePair(i), "none")
             .equals(direct.names.getOrDefault(d.sourceQueuePair(i), "none")),
         "source");
-    check(c.partitionKeyIndex(i) == d.partitionKeyIndex(i), "P_Key index");
+    check(c.pkeyIndex(i) == d.pkeyIndex(i), "P_Key index");
     check(c.sourceLid(i) == d.sourceLid(i), "LID");
     check(c.serviceLevel(i) == d.serviceLevel(i), "service level");
     check(c.destinationPathBits(i) == d.destinationPathBits(i), "path bits");

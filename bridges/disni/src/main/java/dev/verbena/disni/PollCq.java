@@ -69,7 +69,7 @@ final class PollCq extends SVCPollCq {
     wc.setQp_num(completions.queuePairNumber(i));
     wc.setSrc_qp(completions.sourceQueuePair(i));
     wc.setWc_flags(flags(i));
-    wc.setPkey_index((short) completions.partitionKeyIndex(i));
+    wc.setPkey_index((short) completions.pkeyIndex(i));
     wc.setSlid((short) completions.sourceLid(i));
     wc.setSl((short) completions.serviceLevel(i));
     wc.setDlid_path_bits((short) completions.destinationPathBits(i));
