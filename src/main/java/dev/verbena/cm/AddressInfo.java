@@ -4,6 +4,7 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.SocketAddresses;
 import dev.verbena.raw.rdma_addrinfo;
 import dev.verbena.raw.sockaddr_storage;
+import dev.verbena.verbs.FlagSet;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -11,7 +12,6 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * A result of address resolution: a copy of {@code struct rdma_addrinfo}. {@link AddressQuery}
@@ -100,8 +100,8 @@ public final class AddressInfo {
    *
    * @return the flags; {@link AddressInfoFlag#PASSIVE} for an address to listen on
    */
-  public Set<AddressInfoFlag> flags() {
-    return AddressInfoFlag.of(flags);
+  public FlagSet<AddressInfoFlag> flags() {
+    return FlagSet.of(AddressInfoFlag.class, Integer.toUnsignedLong(flags));
   }
 
   /**

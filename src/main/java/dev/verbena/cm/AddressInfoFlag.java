@@ -1,12 +1,11 @@
 package dev.verbena.cm;
 
 import dev.verbena.raw.rdma_h;
+import dev.verbena.verbs.NativeFlag;
 import java.util.Collection;
-import java.util.EnumSet;
-import java.util.Set;
 
 /** Flags of address resolution: {@code RAI_*}. */
-public enum AddressInfoFlag {
+public enum AddressInfoFlag implements NativeFlag {
   /** The address is for listening: the name is one of this host. */
   PASSIVE(rdma_h.RAI_PASSIVE()),
   /** The name is a numeric address: no name resolution. */
@@ -34,13 +33,13 @@ public enum AddressInfoFlag {
     return mask;
   }
 
-  static Set<AddressInfoFlag> of(int mask) {
-    EnumSet<AddressInfoFlag> flags = EnumSet.noneOf(AddressInfoFlag.class);
-    for (AddressInfoFlag flag : values()) {
-      if ((mask & flag.bit) != 0) {
-        flags.add(flag);
-      }
-    }
-    return Set.copyOf(flags);
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
+  @Override
+  public long bit() {
+    return bit;
   }
 }

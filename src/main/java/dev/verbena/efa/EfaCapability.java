@@ -1,14 +1,12 @@
 package dev.verbena.efa;
 
-import java.util.Collections;
-import java.util.EnumSet;
-import java.util.Set;
+import dev.verbena.verbs.NativeFlag;
 
 /**
  * A capability of an EFA: the flags of {@code efadv_device_attr.device_caps}, whose names have the
  * prefix {@code EFADV_DEVICE_ATTR_CAPS_}.
  */
-public enum EfaCapability {
+public enum EfaCapability implements NativeFlag {
   /** RDMA reads. */
   RDMA_READ(1 << 0),
   /** A limit of RNR retries of SRD queue pairs. */
@@ -30,14 +28,13 @@ public enum EfaCapability {
     this.bit = bit;
   }
 
-  /** Returns the capabilities of a mask. */
-  static Set<EfaCapability> of(int mask) {
-    Set<EfaCapability> set = EnumSet.noneOf(EfaCapability.class);
-    for (EfaCapability capability : values()) {
-      if ((mask & capability.bit) != 0) {
-        set.add(capability);
-      }
-    }
-    return Collections.unmodifiableSet(set);
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
+  @Override
+  public long bit() {
+    return bit;
   }
 }

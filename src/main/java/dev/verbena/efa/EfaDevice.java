@@ -16,6 +16,7 @@ import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.FlagSet;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairBuilder;
@@ -57,7 +58,7 @@ public final class EfaDevice {
   private final int maxSendSges;
   private final int maxReceiveSges;
   private final int maxInlineData;
-  private final Set<EfaCapability> capabilities;
+  private final FlagSet<EfaCapability> capabilities;
   private final long maxRdmaSize;
 
   private EfaDevice(Context context, Libefa libefa, MemorySegment attr) {
@@ -71,7 +72,10 @@ public final class EfaDevice {
         Math.max( // libefa before rdma-core 63 has the first only.
             EfaStructs.getShort(attr, DeviceAttr.INLINE_BUF_SIZE),
             EfaStructs.getShort(attr, DeviceAttr.INLINE_BUF_SIZE_EX));
-    this.capabilities = EfaCapability.of(EfaStructs.getInt(attr, DeviceAttr.DEVICE_CAPS));
+    this.capabilities =
+        FlagSet.of(
+            EfaCapability.class,
+            Integer.toUnsignedLong(EfaStructs.getInt(attr, DeviceAttr.DEVICE_CAPS)));
     this.maxRdmaSize = Integer.toUnsignedLong(EfaStructs.getInt(attr, DeviceAttr.MAX_RDMA_SIZE));
   }
 
@@ -158,7 +162,7 @@ public final class EfaDevice {
    *
    * @return {@code device_caps}
    */
-  public Set<EfaCapability> capabilities() {
+  public FlagSet<EfaCapability> capabilities() {
     return capabilities;
   }
 

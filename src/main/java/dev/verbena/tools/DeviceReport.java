@@ -3,6 +3,7 @@ package dev.verbena.tools;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.DeviceAttributes;
+import dev.verbena.verbs.FlagSet;
 import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.GidEntry;
 import dev.verbena.verbs.OdpCapabilities;
@@ -237,7 +238,12 @@ final class DeviceReport {
   }
 
   private static List<String> words(Collection<? extends Enum<?>> constants) {
-    return constants.stream().sorted().map(DeviceReport::word).toList();
+    List<String> words =
+        new ArrayList<>(constants.stream().sorted().map(DeviceReport::word).toList());
+    if (constants instanceof FlagSet<?> flags && flags.unknown() != 0) {
+      words.add(hex(flags.unknown()));
+    }
+    return words;
   }
 
   private static Map<String, Object> section(Object... namesAndValues) {

@@ -6,7 +6,7 @@ import dev.verbena.raw.rdma_h;
  * An access flag of registered memory: {@code enum ibv_access_flags}. Local reads are always
  * allowed.
  */
-public enum AccessFlag implements Flags.Flag {
+public enum AccessFlag implements NativeFlag {
   /** Allows local writes: by receive requests, RDMA reads and atomic operations. */
   LOCAL_WRITE(rdma_h.IBV_ACCESS_LOCAL_WRITE()),
   /** Allows remote writes; requires {@link #LOCAL_WRITE}. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The type of an asynchronous event: {@code enum ibv_event_type}. */
-public enum AsyncEventType implements Codes.Code {
+public enum AsyncEventType implements NativeConstant {
   /**
    * A completion queue overran: completions are lost and its queue pairs fail. Create a new queue.
    */

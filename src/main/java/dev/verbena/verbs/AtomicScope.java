@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The scope in which atomic operations of a device are atomic: {@code enum ibv_atomic_cap}. */
-public enum AtomicScope implements Codes.Code {
+public enum AtomicScope implements NativeConstant {
   /** Atomic operations are not supported. */
   NONE(rdma_h.IBV_ATOMIC_NONE()),
   /** Atomic among the operations of this device. */

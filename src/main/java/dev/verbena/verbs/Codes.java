@@ -13,17 +13,11 @@ final class Codes {
 
   private Codes() {}
 
-  /** An enum constant with the value of its C constant. */
-  interface Code {
-    /** Returns the value of the C constant. */
-    int code();
-  }
-
   /**
    * Returns the constant with a value, or a fallback for values that this library does not know,
    * which are logged once each.
    */
-  static <E extends Enum<E> & Code> E of(Class<E> type, int code, E unknown) {
+  static <E extends Enum<E> & NativeConstant> E of(Class<E> type, int code, E unknown) {
     E known = find(type, code);
     if (known != null) {
       return known;
@@ -37,19 +31,8 @@ final class Codes {
     return unknown;
   }
 
-  /**
-   * Logs bits of a C mask without a constant, once each. Masks of the kernel also have bits that
-   * programs have no name for, so the level is {@code DEBUG}.
-   */
-  static void reportUnknownBits(Class<?> type, long bits) {
-    String value = type.getSimpleName() + " bits 0x" + Long.toHexString(bits);
-    if (LOGGED.add(value)) {
-      LOG.log(System.Logger.Level.DEBUG, value + " are unknown to this library and left out");
-    }
-  }
-
   /** Returns the constant with a value, or null. */
-  static <E extends Enum<E> & Code> @Nullable E find(Class<E> type, int code) {
+  static <E extends Enum<E> & NativeConstant> @Nullable E find(Class<E> type, int code) {
     for (E constant : type.getEnumConstants()) {
       if (constant.code() == code) {
         return constant;

@@ -29,7 +29,7 @@ public final class CompletionCounter extends Resource {
   }
 
   /** The unit of the counter: {@code enum ibv_comp_cntr_type}. */
-  public enum Type implements Codes.Code {
+  public enum Type implements NativeConstant {
     /** Work requests. */
     WRS(rdma_h.IBV_COMP_CNTR_TYPE_WRS()),
     /** Bytes. */
@@ -48,7 +48,7 @@ public final class CompletionCounter extends Resource {
   }
 
   /** A kind of operations that can be counted: {@code enum ibv_qp_attach_comp_cntr_op}. */
-  public enum Operation implements Flags.Flag {
+  public enum Operation implements NativeFlag {
     /** Sends. */
     SEND(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_SEND()),
     /** Receives. */

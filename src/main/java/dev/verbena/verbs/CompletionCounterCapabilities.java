@@ -22,7 +22,7 @@ public record CompletionCounterCapabilities(
       return new CompletionCounterCapabilities(
           ibv_comp_cntr_caps.max_value(caps),
           ibv_comp_cntr_caps.max_counters(caps),
-          Flags.of(
+          FlagSet.of(
               CompletionCounter.Operation.class, ibv_comp_cntr_caps.supported_qp_attach_ops(caps)));
     }
   }

@@ -6,7 +6,7 @@ import dev.verbena.raw.rdma_h;
  * A field of the completions of an extended completion queue, besides id, status, opcode, flags and
  * vendor error: {@code enum ibv_create_cq_wc_flags}.
  */
-public enum CompletionField implements Flags.Flag {
+public enum CompletionField implements NativeFlag {
   /** The number of received bytes. */
   BYTE_LEN(rdma_h.IBV_WC_EX_WITH_BYTE_LEN()),
   /** The immediate data. */

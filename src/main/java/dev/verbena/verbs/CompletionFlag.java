@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A flag of a work completion: {@code enum ibv_wc_flags}. */
-public enum CompletionFlag implements Flags.Flag {
+public enum CompletionFlag implements NativeFlag {
   /** The first 40 bytes of the receive buffer are the global routing header (GRH). */
   GRH(rdma_h.IBV_WC_GRH()),
   /** The completion contains immediate data. */

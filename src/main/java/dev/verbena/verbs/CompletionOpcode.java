@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The operation of a work completion: {@code enum ibv_wc_opcode}. */
-public enum CompletionOpcode implements Codes.Code {
+public enum CompletionOpcode implements NativeConstant {
   /** A send, with or without immediate data or invalidation. */
   SEND(rdma_h.IBV_WC_SEND()),
   /** An RDMA write. */

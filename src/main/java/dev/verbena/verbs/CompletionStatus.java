@@ -4,7 +4,7 @@ import dev.verbena.raw.rdma_h;
 import java.util.Arrays;
 
 /** The status of a work completion: {@code enum ibv_wc_status}. */
-public enum CompletionStatus implements Codes.Code {
+public enum CompletionStatus implements NativeConstant {
   /** The work request completed successfully. */
   SUCCESS(rdma_h.IBV_WC_SUCCESS(), "success", ""),
   /**

@@ -7,7 +7,6 @@ import dev.verbena.internal.Memory;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
-import java.util.Set;
 
 /**
  * The work completions that a poll returned: an array of {@code struct ibv_wc}, read in place by
@@ -297,8 +296,8 @@ public final class Completions extends DataPathUser {
    * @param index the index of the completion
    * @return the flags; the set is allocated for each call: use {@link #has} on the data path
    */
-  public Set<CompletionFlag> flags(int index) {
-    return Flags.of(CompletionFlag.class, getInt(index, FLAGS));
+  public FlagSet<CompletionFlag> flags(int index) {
+    return FlagSet.of(CompletionFlag.class, Integer.toUnsignedLong(getInt(index, FLAGS)));
   }
 
   /**

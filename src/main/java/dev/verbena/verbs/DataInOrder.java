@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 /**
  * The data of an operation that is written in order: {@code enum ibv_query_qp_data_in_order_caps}.
  */
-public enum DataInOrder implements Flags.Flag {
+public enum DataInOrder implements NativeFlag {
   /** The whole message. */
   WHOLE_MSG(rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG()),
   /** Each aligned block of 128 bytes. */

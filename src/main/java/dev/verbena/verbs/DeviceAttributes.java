@@ -3,7 +3,6 @@ package dev.verbena.verbs;
 import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_device_attr_ex;
 import java.lang.foreign.MemorySegment;
-import java.util.Set;
 
 /**
  * The attributes of a device, as returned by {@code ibv_query_device_ex}: {@code struct
@@ -52,11 +51,12 @@ public final class DeviceAttributes {
   /**
    * Returns the capability flags, basic and extended.
    *
-   * @return the flags that are known to this library
+   * @return the flags
    */
-  public Set<DeviceCapability> capabilities() {
+  public FlagSet<DeviceCapability> capabilities() {
     long flags = Integer.toUnsignedLong(ibv_device_attr.device_cap_flags(basic));
-    return Flags.of(DeviceCapability.class, flags | ibv_device_attr_ex.device_cap_flags_ex(struct));
+    return FlagSet.of(
+        DeviceCapability.class, flags | ibv_device_attr_ex.device_cap_flags_ex(struct));
   }
 
   /**
@@ -476,10 +476,12 @@ public final class DeviceAttributes {
   /**
    * Returns the raw packet capabilities.
    *
-   * @return the flags that are known to this library
+   * @return the flags
    */
-  public Set<RawPacketCapability> rawPacketCapabilities() {
-    return Flags.of(RawPacketCapability.class, ibv_device_attr_ex.raw_packet_caps(struct));
+  public FlagSet<RawPacketCapability> rawPacketCapabilities() {
+    return FlagSet.of(
+        RawPacketCapability.class,
+        Integer.toUnsignedLong(ibv_device_attr_ex.raw_packet_caps(struct)));
   }
 
   /**

@@ -6,7 +6,7 @@ import dev.verbena.raw.rdma_h;
  * A device capability: {@code enum ibv_device_cap_flags}, and the flags that only {@code
  * ibv_query_device_ex} returns.
  */
-public enum DeviceCapability implements Flags.Flag {
+public enum DeviceCapability implements NativeFlag {
   /** Resizing of queue pairs. */
   RESIZE_MAX_WR(rdma_h.IBV_DEVICE_RESIZE_MAX_WR()),
   /** P_Key violation counters for each port. */

@@ -22,7 +22,7 @@ public final class DmaHandle extends Resource {
   }
 
   /** The memory type of TLP processing hints (TPH): {@code enum ibv_tph_mem_type}. */
-  public enum MemoryType implements Codes.Code {
+  public enum MemoryType implements NativeConstant {
     /** Volatile memory. */
     VM(rdma_h.IBV_TPH_MEM_TYPE_VM()),
     /** Persistent memory. */

@@ -28,7 +28,7 @@ public final class EspTransform {
   public EspTransform() {}
 
   /** How the transformation works: {@code enum ib_uverbs_flow_action_esp_flags}. */
-  public enum Flag implements Flags.Flag {
+  public enum Flag implements NativeFlag {
     /** The device adds and removes the headers, besides the encryption. */
     FULL_OFFLOAD(rdma_h.IBV_FLOW_ACTION_ESP_FLAGS_FULL_OFFLOAD()),
     /** Transport mode instead of tunnel mode. */

@@ -27,7 +27,7 @@ public final class FlowCounters extends Resource {
   }
 
   /** The unit of a counter: {@code enum ibv_counter_description}. */
-  public enum Counted implements Codes.Code {
+  public enum Counted implements NativeConstant {
     /** Packets. */
     PACKETS(rdma_h.IBV_COUNTER_PACKETS()),
     /** Bytes. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A flag of a flow rule: {@code enum ibv_flow_flags}. */
-public enum FlowFlag implements Flags.Flag {
+public enum FlowFlag implements NativeFlag {
   /** Rules of lower priority also receive the packet. */
   DONT_TRAP(rdma_h.IBV_FLOW_ATTR_FLAGS_DONT_TRAP()),
   /** The rule applies to sent packets. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The type of a flow rule: {@code enum ibv_flow_attr_type}. */
-public enum FlowType implements Codes.Code {
+public enum FlowType implements NativeConstant {
   /** Packets that match the headers of the rule. */
   NORMAL(rdma_h.IBV_FLOW_ATTR_NORMAL()),
   /** All packets that match no other rule. */

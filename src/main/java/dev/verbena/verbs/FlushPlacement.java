@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The placement type of a remote flush: {@code enum ibv_placement_type}. */
-public enum FlushPlacement implements Flags.Flag {
+public enum FlushPlacement implements NativeFlag {
   /** Global visibility: the data is visible to all readers. */
   GLOBAL(rdma_h.IBV_FLUSH_GLOBAL()),
   /** Persistence: the data survives a power failure. */

@@ -17,7 +17,7 @@ public final class Fork {
   private Fork() {}
 
   /** The status of fork support: {@code enum ibv_fork_status}. */
-  public enum Status implements Codes.Code {
+  public enum Status implements NativeConstant {
     /** Fork support is disabled. */
     DISABLED(rdma_h.IBV_FORK_DISABLED()),
     /** Fork support was enabled by {@link Fork#initialize}. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The type of packets that use a GID: {@code enum ibv_gid_type}. */
-public enum GidType implements Codes.Code {
+public enum GidType implements NativeConstant {
   /** InfiniBand. */
   IB(rdma_h.IBV_GID_TYPE_IB(), "IB"),
   /** RoCE version 1: Ethernet frames with their own Ethertype, not routable. */

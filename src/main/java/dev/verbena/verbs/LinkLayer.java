@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The link layer of a port. */
-public enum LinkLayer implements Codes.Code {
+public enum LinkLayer implements NativeConstant {
   /** Not reported; InfiniBand on old kernels. */
   UNSPECIFIED(rdma_h.IBV_LINK_LAYER_UNSPECIFIED(), "unspecified"),
   /** InfiniBand: destinations are addressed by LID. */

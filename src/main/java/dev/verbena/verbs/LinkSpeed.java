@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
 /** The speed of each lane of a link, with the codes of the InfiniBand specification. */
-public enum LinkSpeed implements Codes.Code {
+public enum LinkSpeed implements NativeConstant {
   /** Single data rate: 2.5 Gbit/s. */
   SDR(1, "2.5 Gbps"),
   /** Double data rate: 5 Gbit/s. */

@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
 /** The number of lanes of a link, with the codes of the InfiniBand specification. */
-public enum LinkWidth implements Codes.Code {
+public enum LinkWidth implements NativeConstant {
   /** One lane. */
   X1(1, 1),
   /** Two lanes. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** Advice on memory with on-demand paging: {@code enum ib_uverbs_advise_mr_advice}. */
-public enum MemoryAdvice implements Codes.Code {
+public enum MemoryAdvice implements NativeConstant {
   /** Fault the pages in for reading. */
   PREFETCH(rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH()),
   /** Fault the pages in for writing. */

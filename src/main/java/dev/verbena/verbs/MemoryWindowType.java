@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The type of a memory window: {@code enum ibv_mw_type}. */
-public enum MemoryWindowType implements Codes.Code {
+public enum MemoryWindowType implements NativeConstant {
   /**
    * Type 1: bound by {@link MemoryWindow#bind}, which selects the remote key; valid for any queue
    * pair of the protection domain.

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The path migration state of a connection: {@code enum ibv_mig_state}. */
-public enum MigrationState implements Codes.Code {
+public enum MigrationState implements NativeConstant {
   /** The connection has migrated; setting it starts a migration to the alternate path. */
   MIGRATED(rdma_h.IBV_MIG_MIGRATED()),
   /** The alternate path is being loaded at both sides; setting it requests that. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The maximum transfer unit (MTU): the maximum payload of a packet ({@code enum ibv_mtu}). */
-public enum Mtu implements Codes.Code {
+public enum Mtu implements NativeConstant {
   /** 256 bytes. */
   MTU_256(rdma_h.IBV_MTU_256()),
   /** 512 bytes. */

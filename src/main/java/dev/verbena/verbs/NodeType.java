@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The node type of a device: {@code enum ibv_node_type}. */
-public enum NodeType implements Codes.Code {
+public enum NodeType implements NativeConstant {
   /** A channel adapter, of InfiniBand or RoCE. */
   CA(rdma_h.IBV_NODE_CA(), "InfiniBand channel adapter"),
   /** A switch. */

@@ -46,6 +46,6 @@ public record OdpCapabilities(
   }
 
   private static Set<OdpOperation> operations(int mask) {
-    return Flags.of(OdpOperation.class, mask);
+    return FlagSet.of(OdpOperation.class, mask);
   }
 }

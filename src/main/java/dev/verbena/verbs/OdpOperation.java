@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** An operation that supports on-demand paging: {@code enum ibv_odp_transport_cap_bits}. */
-public enum OdpOperation implements Flags.Flag {
+public enum OdpOperation implements NativeFlag {
   /** Sends. */
   SEND(rdma_h.IBV_ODP_SUPPORT_SEND()),
   /** Receives. */

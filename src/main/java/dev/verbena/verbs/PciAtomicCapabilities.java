@@ -23,8 +23,8 @@ public record PciAtomicCapabilities(
 
   static PciAtomicCapabilities readFrom(MemorySegment caps) {
     return new PciAtomicCapabilities(
-        Flags.of(PciAtomicSize.class, ibv_pci_atomic_caps.fetch_add(caps)),
-        Flags.of(PciAtomicSize.class, ibv_pci_atomic_caps.swap(caps)),
-        Flags.of(PciAtomicSize.class, ibv_pci_atomic_caps.compare_swap(caps)));
+        FlagSet.of(PciAtomicSize.class, ibv_pci_atomic_caps.fetch_add(caps)),
+        FlagSet.of(PciAtomicSize.class, ibv_pci_atomic_caps.swap(caps)),
+        FlagSet.of(PciAtomicSize.class, ibv_pci_atomic_caps.compare_swap(caps)));
   }
 }

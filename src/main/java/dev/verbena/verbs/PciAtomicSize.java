@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The size of a PCI atomic operation: {@code enum ibv_pci_atomic_op_size}. */
-public enum PciAtomicSize implements Flags.Flag {
+public enum PciAtomicSize implements NativeFlag {
   /** 4 bytes. */
   BYTES_4(rdma_h.IBV_PCI_ATOMIC_OPERATION_4_BYTE_SIZE_SUP()),
   /** 8 bytes. */

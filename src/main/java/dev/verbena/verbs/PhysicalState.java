@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
 /** The physical state of a port, with the codes of the InfiniBand specification. */
-public enum PhysicalState implements Codes.Code {
+public enum PhysicalState implements NativeConstant {
   /** Sleep. */
   SLEEP(1, "sleep"),
   /** Polling: the port waits for the other end of the link. */

@@ -3,7 +3,6 @@ package dev.verbena.verbs;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
-import java.util.Set;
 
 /**
  * The attributes of a port, as returned by {@link Port#attributes}: {@code struct ibv_port_attr}.
@@ -87,9 +86,9 @@ public final class PortAttributes {
   /**
    * Returns the capability flags.
    *
-   * @return the flags that are known to this library
+   * @return the flags; the second mask of C is the upper half of {@link FlagSet#mask}
    */
-  public Set<PortCapability> capabilities() {
+  public FlagSet<PortCapability> capabilities() {
     return PortCapability.of(
         ibv_port_attr.port_cap_flags(struct), ibv_port_attr.port_cap_flags2(struct));
   }

@@ -1,10 +1,9 @@
 package dev.verbena.verbs;
 
 import dev.verbena.raw.rdma_h;
-import java.util.Set;
 
 /** A port capability: {@code enum ibv_port_cap_flags} and {@code enum ibv_port_cap_flags2}. */
-public enum PortCapability implements Flags.Flag {
+public enum PortCapability implements NativeFlag {
   /** The port runs the subnet manager. */
   SM(rdma_h.IBV_PORT_SM()),
   /** Notices are supported. */
@@ -81,8 +80,8 @@ public enum PortCapability implements Flags.Flag {
     return Integer.toUnsignedLong(bit) << Integer.SIZE;
   }
 
-  static Set<PortCapability> of(int flags, short flags2) {
-    return Flags.of(
+  static FlagSet<PortCapability> of(int flags, short flags2) {
+    return FlagSet.of(
         PortCapability.class, Integer.toUnsignedLong(flags) | second(Short.toUnsignedInt(flags2)));
   }
 

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The logical state of a port: {@code enum ibv_port_state}. */
-public enum PortState implements Codes.Code {
+public enum PortState implements NativeConstant {
   /** No state change; only used in requests. */
   NOP(rdma_h.IBV_PORT_NOP(), "no state change (NOP)"),
   /** The link is down. */

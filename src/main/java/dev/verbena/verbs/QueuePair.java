@@ -775,13 +775,13 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return the data that is in order; empty if none is, if the processor may reorder, or if the
    *     provider does not know, which libmlx5 does in state RTS only
    */
-  public Set<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
+  public FlagSet<DataInOrder> dataInOrder(WorkRequestOpcode opcode) {
     int caps = dataInOrder(opcode, rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS());
     // Before rdma-core 46 libmlx5 returns 0 for any flag, and without flags whether all is in
     // order.
     return caps == 0 && dataInOrder(opcode, 0) != 0
-        ? EnumSet.allOf(DataInOrder.class)
-        : Flags.of(DataInOrder.class, caps);
+        ? FlagSet.of(DataInOrder.class, Flags.mask(DataInOrder.values()))
+        : FlagSet.of(DataInOrder.class, caps);
   }
 
   /**
@@ -792,13 +792,13 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return the data that the device writes in order; before rdma-core 60, which cannot tell on
    *     other processors than x86, the result of {@link #dataInOrder(WorkRequestOpcode)}
    */
-  public Set<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
+  public FlagSet<DataInOrder> dataInOrderOfDevice(WorkRequestOpcode opcode) {
     int caps =
         dataInOrder(
             opcode,
             rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS()
                 | rdma_h.IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY());
-    return caps == 0 ? dataInOrder(opcode) : Flags.of(DataInOrder.class, caps);
+    return caps == 0 ? dataInOrder(opcode) : FlagSet.of(DataInOrder.class, caps);
   }
 
   private int dataInOrder(WorkRequestOpcode opcode, int flags) {

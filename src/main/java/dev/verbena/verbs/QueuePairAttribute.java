@@ -6,7 +6,7 @@ import dev.verbena.raw.rdma_h;
  * An attribute of {@code ibv_modify_qp}: {@code enum ibv_qp_attr_mask}, without the prefix {@code
  * IBV_QP_}.
  */
-public enum QueuePairAttribute implements Flags.Flag {
+public enum QueuePairAttribute implements NativeFlag {
   /** The state to transition to. */
   STATE(rdma_h.IBV_QP_STATE()),
   /** The current state that is assumed. */

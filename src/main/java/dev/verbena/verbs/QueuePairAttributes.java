@@ -37,7 +37,7 @@ public final class QueuePairAttributes {
   static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
     MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto());
     copy.copyFrom(struct);
-    return new QueuePairAttributes(copy, Flags.of(QueuePairAttribute.class, mask));
+    return new QueuePairAttributes(copy, FlagSet.of(QueuePairAttribute.class, mask));
   }
 
   private static EnumSet<QueuePairAttribute> setOf(Collection<QueuePairAttribute> attributes) {
@@ -429,8 +429,8 @@ public final class QueuePairAttributes {
    * @return the access flags
    * @throws IllegalStateException if {@code ACCESS_FLAGS} is not in the {@linkplain #mask mask}
    */
-  public Set<AccessFlag> access() {
-    return Flags.of(
+  public FlagSet<AccessFlag> access() {
+    return FlagSet.of(
         AccessFlag.class,
         Integer.toUnsignedLong(ibv_qp_attr.qp_access_flags(with(QueuePairAttribute.ACCESS_FLAGS))));
   }

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A creation flag of a queue pair: {@code enum ibv_qp_create_flags}. */
-public enum QueuePairFlag implements Flags.Flag {
+public enum QueuePairFlag implements NativeFlag {
   /** The queue pair does not receive the multicast packets that it sends. */
   BLOCK_SELF_MCAST_LB(rdma_h.IBV_QP_CREATE_BLOCK_SELF_MCAST_LB()),
   /** The frame check sequence (FCS) of raw packets is received. */

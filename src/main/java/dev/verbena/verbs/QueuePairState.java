@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The state of a queue pair: {@code enum ibv_qp_state}. */
-public enum QueuePairState implements Codes.Code {
+public enum QueuePairState implements NativeConstant {
   /** Reset: the state after creation. */
   RESET(rdma_h.IBV_QPS_RESET()),
   /** Initialized: receive requests can be posted, but packets are not received. */

@@ -10,7 +10,7 @@ import java.util.stream.Collectors;
  * The transport service of a queue pair: {@code enum ibv_qp_type}, whose constants have the prefix
  * {@code IBV_QPT_}.
  */
-public enum QueuePairType implements Codes.Code {
+public enum QueuePairType implements NativeConstant {
   /** Reliable connection: one remote queue pair, in order, acknowledged. */
   RC(rdma_h.IBV_QPT_RC()),
   /** Unreliable connection: one remote queue pair, packets may be lost. */

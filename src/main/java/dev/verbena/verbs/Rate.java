@@ -6,7 +6,7 @@ import dev.verbena.raw.rdma_h;
  * A static rate of an address vector: {@code enum ibv_rate}. The conversions need neither
  * libibverbs nor a device.
  */
-public enum Rate implements Codes.Code {
+public enum Rate implements NativeConstant {
   /** The rate of the port. */
   MAX(rdma_h.IBV_RATE_MAX(), -1, -1),
   /** 2.5 Gbit/s. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A raw packet capability of a device: {@code enum ibv_raw_packet_caps}. */
-public enum RawPacketCapability implements Flags.Flag {
+public enum RawPacketCapability implements NativeFlag {
   /** Removal of the VLAN tag of received packets. */
   CVLAN_STRIPPING(rdma_h.IBV_RAW_PACKET_CAP_CVLAN_STRIPPING()),
   /** Receiving the frame check sequence (FCS). */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A packet field that is hashed to select the work queue: {@code enum ibv_rx_hash_fields}. */
-public enum ReceiveHashField implements Flags.Flag {
+public enum ReceiveHashField implements NativeFlag {
   /** The source IPv4 address. */
   SRC_IPV4(rdma_h.IBV_RX_HASH_SRC_IPV4()),
   /** The destination IPv4 address. */

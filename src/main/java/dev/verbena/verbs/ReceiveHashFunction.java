@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A hash function of receive side scaling (RSS): {@code enum ibv_rx_hash_function_flags}. */
-public enum ReceiveHashFunction implements Flags.Flag {
+public enum ReceiveHashFunction implements NativeFlag {
   /** The Toeplitz hash. */
   TOEPLITZ(rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ());
 

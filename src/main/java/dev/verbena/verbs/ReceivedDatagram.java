@@ -16,7 +16,7 @@ final class ReceivedDatagram {
   /** Returns an {@code ibv_wc} with the fields that identify the sender of the datagram. */
   static MemorySegment completion(Arena arena, Completions completions, int index) {
     MemorySegment wc = ibv_wc.allocate(arena);
-    ibv_wc.wc_flags(wc, (int) Flags.mask(completions.flags(index)));
+    ibv_wc.wc_flags(wc, (int) completions.flags(index).mask());
     ibv_wc.src_qp(wc, completions.sourceQueuePair(index));
     ibv_wc.slid(wc, (short) completions.sourceLid(index));
     ibv_wc.sl(wc, (byte) completions.serviceLevel(index));

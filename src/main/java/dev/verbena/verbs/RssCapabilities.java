@@ -33,7 +33,7 @@ public record RssCapabilities(
         QueuePairType.supported(ibv_rss_caps.supported_qpts(caps)),
         ibv_rss_caps.max_rwq_indirection_tables(caps),
         ibv_rss_caps.max_rwq_indirection_table_size(caps),
-        Flags.of(ReceiveHashField.class, ibv_rss_caps.rx_hash_fields_mask(caps)),
-        Flags.of(ReceiveHashFunction.class, ibv_rss_caps.rx_hash_function(caps)));
+        FlagSet.of(ReceiveHashField.class, ibv_rss_caps.rx_hash_fields_mask(caps)),
+        FlagSet.of(ReceiveHashFunction.class, ibv_rss_caps.rx_hash_function(caps)));
   }
 }

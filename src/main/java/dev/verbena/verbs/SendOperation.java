@@ -6,7 +6,7 @@ import dev.verbena.raw.rdma_h;
  * An operation that is posted through the {@code ibv_wr_*} interface: {@code enum
  * ibv_qp_create_send_ops_flags}.
  */
-public enum SendOperation implements Flags.Flag {
+public enum SendOperation implements NativeFlag {
   /** {@code ibv_wr_rdma_write}. */
   RDMA_WRITE(rdma_h.IBV_QP_EX_WITH_RDMA_WRITE()),
   /** {@code ibv_wr_rdma_write_imm}. */

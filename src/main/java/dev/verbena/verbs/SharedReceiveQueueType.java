@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The type of a shared receive queue: {@code enum ibv_srq_type}. */
-public enum SharedReceiveQueueType implements Codes.Code {
+public enum SharedReceiveQueueType implements NativeConstant {
   /** For the queue pairs that are created with it. */
   BASIC(rdma_h.IBV_SRQT_BASIC()),
   /** For all queue pairs of an XRC domain. */

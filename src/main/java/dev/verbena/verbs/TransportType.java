@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The transport type of a device: {@code enum ibv_transport_type}. */
-public enum TransportType implements Codes.Code {
+public enum TransportType implements NativeConstant {
   /** InfiniBand and RoCE. */
   IB(rdma_h.IBV_TRANSPORT_IB()),
   /** iWARP. */

@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** A flag of a work queue: {@code enum ibv_wq_flags}. */
-public enum WorkQueueFlag implements Flags.Flag {
+public enum WorkQueueFlag implements NativeFlag {
   /** The VLAN tag is removed and reported in the completion. */
   CVLAN_STRIPPING(rdma_h.IBV_WQ_FLAGS_CVLAN_STRIPPING()),
   /** The frame check sequence (FCS) is received. */

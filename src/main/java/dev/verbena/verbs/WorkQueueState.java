@@ -3,7 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.raw.rdma_h;
 
 /** The state of a work queue: {@code enum ibv_wq_state}. */
-public enum WorkQueueState implements Codes.Code {
+public enum WorkQueueState implements NativeConstant {
   /** Reset: the state after creation. */
   RESET(rdma_h.IBV_WQS_RESET()),
   /** Ready: it receives packets. */

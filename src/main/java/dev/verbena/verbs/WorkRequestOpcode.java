@@ -15,7 +15,7 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /** The operation of a send request: {@code enum ibv_wr_opcode}. */
-public enum WorkRequestOpcode implements Codes.Code {
+public enum WorkRequestOpcode implements NativeConstant {
   /** An RDMA write. */
   RDMA_WRITE(rdma_h.IBV_WR_RDMA_WRITE(), UC, RC, XRC_SEND, SRD, DC_INITIATOR),
   /** An RDMA write with immediate data, which consumes a remote receive request. */

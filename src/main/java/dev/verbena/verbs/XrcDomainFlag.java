@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
 /** A flag for opening an XRC domain that processes share: {@code oflags} of {@code open(2)}. */
-public enum XrcDomainFlag implements Flags.Flag {
+public enum XrcDomainFlag implements NativeFlag {
   /** Create the domain if none is associated with the file: {@code O_CREAT}. */
   CREAT(0x40),
   /** Fail if a domain is associated with the file; with {@link #CREAT}: {@code O_EXCL}. */

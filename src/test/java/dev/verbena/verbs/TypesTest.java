@@ -28,12 +28,14 @@ class TypesTest extends FakeDeviceFixture {
     arguments = new long[] {mask};
   }
 
-  private static <E extends Enum<E> & Codes.Code> void assertCodes(E[] constants, int... codes) {
+  private static <E extends Enum<E> & NativeConstant> void assertCodes(
+      E[] constants, int... codes) {
     assertArrayEquals(
-        codes, Arrays.stream(constants).limit(codes.length).mapToInt(Codes.Code::code).toArray());
+        codes,
+        Arrays.stream(constants).limit(codes.length).mapToInt(NativeConstant::code).toArray());
   }
 
-  private static <E extends Enum<E> & Flags.Flag> void assertBits(E[] constants, int... bits) {
+  private static <E extends Enum<E> & NativeFlag> void assertBits(E[] constants, int... bits) {
     int[] all = Arrays.stream(constants).mapToInt(flag -> (int) flag.bit()).toArray();
     assertArrayEquals(bits, Arrays.copyOf(all, bits.length));
   }

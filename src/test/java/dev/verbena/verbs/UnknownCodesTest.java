@@ -3,10 +3,12 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.raw.ibv_port_attr;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.LoggedMessages;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -49,18 +51,35 @@ class UnknownCodesTest {
   }
 
   @Test
-  void unknownBitsAreLoggedOnce() {
-    try (LoggedMessages messages =
-        new LoggedMessages("dev.verbena", Level.FINE, "CompletionFlag")) {
-      for (int i = 0; i < 2; i++) {
-        assertEquals(
-            Set.of(CompletionFlag.GRH),
-            Flags.of(CompletionFlag.class, CompletionFlag.GRH.bit() | 1L << 40));
-      }
-      assertEquals(
-          List.of(
-              "FINE: CompletionFlag bits 0x10000000000 are unknown to this library and left out"),
-          messages.all());
+  void unknownBitsStayVisible() {
+    int bits = rdma_h.IBV_PORT_CM_SUP() | 1 << 31 | 1;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment struct = ibv_port_attr.allocate(arena);
+      ibv_port_attr.port_cap_flags(struct, bits);
+      FlagSet<PortCapability> flags = new PortAttributes(struct).capabilities();
+      assertEquals(Set.of(PortCapability.CM_SUP), flags);
+      assertEquals(Integer.toUnsignedLong(bits), flags.mask());
+      assertEquals(0x8000_0001L, flags.unknown());
+      assertEquals("[CM_SUP, 0x80000001]", flags.toString());
     }
+  }
+
+  @Test
+  void knownBitsAreNotRepeated() {
+    FlagSet<OdpOperation> flags =
+        FlagSet.of(OdpOperation.class, OdpOperation.SEND.bit() | OdpOperation.READ.bit());
+    assertEquals(0, flags.unknown());
+    assertEquals("[SEND, READ]", flags.toString());
+    assertEquals("[0x400]", FlagSet.of(OdpOperation.class, 0x400).toString());
+    assertEquals("[]", FlagSet.of(OdpOperation.class, 0).toString());
+  }
+
+  @Test
+  void flagsCannotBeChanged() {
+    Set<OdpOperation> flags = FlagSet.of(OdpOperation.class, OdpOperation.SEND.bit());
+    assertThrows(UnsupportedOperationException.class, flags::clear);
+    assertThrows(
+        UnsupportedOperationException.class,
+        () -> flags.removeIf(flag -> flag == OdpOperation.SEND));
   }
 }
