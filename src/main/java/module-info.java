@@ -18,11 +18,8 @@ module dev.verbena {
   exports dev.verbena.soft;
   exports dev.verbena.verbs;
 
-  uses dev.verbena.internal.ConfiguredDevices;
   uses dev.verbena.internal.DirectDataPath;
 
-  provides dev.verbena.internal.ConfiguredDevices with
-      dev.verbena.soft.DescribedDevices;
   provides dev.verbena.internal.DirectDataPath with
       dev.verbena.internal.mlx5.Mlx5DataPath;
 }

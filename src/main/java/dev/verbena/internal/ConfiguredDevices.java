@@ -2,32 +2,37 @@ package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
 import java.util.Optional;
-import java.util.ServiceLoader;
+import java.util.function.Function;
 
 /**
  * The software devices that the system property {@code dev.verbena.soft} or the environment
- * variable {@code VERBENA_SOFT} describes. If neither is set, no implementation is loaded.
+ * variable {@code VERBENA_SOFT} describes. If neither is set, no class of theirs is loaded.
  */
-public abstract class ConfiguredDevices {
+public final class ConfiguredDevices {
   private static final String PROPERTY = "dev.verbena.soft";
   private static final String VARIABLE = "VERBENA_SOFT";
 
   private static final System.Logger LOG = System.getLogger("dev.verbena");
 
+  /** Creates the devices; found by its name, as this package does not use that one. */
+  private static final String CREATOR = "dev.verbena.soft.DescribedDevices";
+
+  private static volatile Function<String, Provider> creator;
+
   private static boolean asked;
   private static Optional<Provider> provider = Optional.empty();
 
-  /** For implementations, which a {@link ServiceLoader} finds. */
-  protected ConfiguredDevices() {}
+  private ConfiguredDevices() {}
 
   /**
-   * Creates the devices.
+   * Registers what creates the devices.
    *
-   * @param description the value of the property or the variable
-   * @throws IllegalArgumentException if the description is wrong
-   * @return the provider of the devices
+   * @param function returns the provider of the devices that the property or the variable
+   *     describes; throws {@link IllegalArgumentException} if the description is wrong
    */
-  protected abstract Provider create(String description);
+  public static void setCreator(Function<String, Provider> function) {
+    creator = function;
+  }
 
   /**
    * Returns the provider of the configured devices, created at the first call; empty if there are
@@ -40,7 +45,7 @@ public abstract class ConfiguredDevices {
     if (!asked) {
       String description = System.getProperty(PROPERTY, System.getenv(VARIABLE));
       if (description != null && !description.isBlank() && !description.equals("0")) {
-        provider = Optional.of(installed().create(description.strip()));
+        provider = Optional.of(creator().apply(description.strip()));
         LOG.log(
             System.Logger.Level.INFO,
             "software devices come before the RDMA devices of this host: {0}={1}",
@@ -54,9 +59,12 @@ public abstract class ConfiguredDevices {
     return provider;
   }
 
-  private static ConfiguredDevices installed() {
-    return ServiceLoader.load(ConfiguredDevices.class, ConfiguredDevices.class.getClassLoader())
-        .findFirst()
-        .orElseThrow(() -> new IllegalStateException("no software devices are installed"));
+  private static Function<String, Provider> creator() {
+    try {
+      Class<?> _ = Class.forName(CREATOR);
+    } catch (ClassNotFoundException e) {
+      throw new IllegalStateException("no software devices are installed", e);
+    }
+    return creator;
   }
 }

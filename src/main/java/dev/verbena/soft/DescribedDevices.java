@@ -1,7 +1,6 @@
 package dev.verbena.soft;
 
 import dev.verbena.internal.ConfiguredDevices;
-import dev.verbena.internal.Provider;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.wire.UdpLink;
 import java.net.InetAddress;
@@ -22,20 +21,18 @@ import java.util.regex.Pattern;
  * is {@link Faults#strict}; {@code profile=NAME} after devices of this JVM is {@link
  * SoftNetwork#profile}.
  */
-public final class DescribedDevices extends ConfiguredDevices {
+final class DescribedDevices {
   private static final String UDP = "udp:";
   private static final Pattern WITH_PORT = Pattern.compile("(?:\\[(.+)]|([^:]+)):(\\d{1,5})");
   private static final Pattern STRICT = Pattern.compile("strict(?:=(\\d{1,18}))?");
   private static final Pattern PROFILED = Pattern.compile("(.*),\\s*profile=(\\w+)\\s*");
   private static final int MAX = 64;
 
-  /** Creates the provider of devices; called by the service loader. */
-  public DescribedDevices() {}
-
-  @Override
-  protected Provider create(String description) {
-    return network(description).provider();
+  static {
+    ConfiguredDevices.setCreator(description -> network(description).provider());
   }
+
+  private DescribedDevices() {}
 
   /**
    * Creates the network that is described.

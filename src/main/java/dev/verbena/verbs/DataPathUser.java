@@ -9,19 +9,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An object that one thread at a time uses in calls of the data path: a list of requests to post,
- * or the array that completions are polled into. A thread that closes a queue determines by it
- * whether such a call is in progress, so that C never uses a queue that is destroyed.
- *
- * <p>The two threads synchronize without an atomic instruction on the data path. The using thread
- * stores that it is inside a call ({@link #enter}), then loads whether anything was closed ({@link
- * #isCheckedFor}). The closing thread stores that the queue is closed, orders the loads and stores
- * of all threads by a {@link dev.verbena.internal.ThreadBarrier}, then loads which threads are
- * inside ({@link #awaitEnd}). So at least one of the two sees the store of the other: the using
- * thread does not call C, or the closing one waits until that call has ended.
- *
- * <p>{@link DataPathEntry} is what it stores, and sees to it that one thread uses the object.
+ * or the array that completions are polled into. A call throws {@link IllegalStateException} if
+ * another thread is in a call with the same object. A thread that closes a queue waits for the end
+ * of such calls.
  */
-abstract class DataPathUser {
+public abstract class DataPathUser {
+  /*
+   * The two threads synchronize without an atomic instruction on the data path. The using thread
+   * stores that it is inside a call (enter), then loads whether anything was closed (isCheckedFor).
+   * The closing thread stores that the queue is closed, orders the loads and stores of all threads
+   * by a ThreadBarrier, then loads which threads are inside (awaitEnd). So at least one of the two
+   * sees the store of the other: the using thread does not call C, or the closing one waits until
+   * that call has ended.
+   *
+   * DataPathEntry is what it stores, and sees to it that one thread uses the object.
+   */
   private static final VarHandle ENTRY;
 
   static {
@@ -48,6 +50,8 @@ abstract class DataPathUser {
 
   /** The objects whose closing waits for this object. */
   private Set<Resource> used;
+
+  DataPathUser() {}
 
   /**
    * Begins a call of the data path.

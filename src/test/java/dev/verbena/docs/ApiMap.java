@@ -1,5 +1,6 @@
 package dev.verbena.docs;
 
+import com.sun.source.tree.BlockTree;
 import com.sun.source.tree.ClassTree;
 import com.sun.source.tree.CompilationUnitTree;
 import com.sun.source.tree.MethodTree;
@@ -115,6 +116,12 @@ final class ApiMap {
       if (isVisible(field.getModifiers()) || owner().getKind() == Tree.Kind.ENUM) {
         note(enclosing() + "." + field.getName(), DETAILS);
       }
+      return null;
+    }
+
+    /** Initializers have no members. */
+    @Override
+    public Void visitBlock(BlockTree initializer, Void unused) {
       return null;
     }
 
