@@ -5,10 +5,47 @@ import java.util.OptionalInt;
 /**
  * The interconnects, such as PCI buses, by which an EFA reaches a memory region: {@code struct
  * efadv_mr_attr}. Regions of one interconnect compete for its bandwidth.
- *
- * @param receive the interconnect of received messages, if known
- * @param rdmaRead the interconnect of RDMA reads of this side, if known
- * @param rdmaReceive the interconnect of RDMA writes of the remote side, if known
  */
-public record EfaInterconnects(
-    OptionalInt receive, OptionalInt rdmaRead, OptionalInt rdmaReceive) {}
+public final class EfaInterconnects {
+  private final OptionalInt receive;
+  private final OptionalInt rdmaRead;
+  private final OptionalInt rdmaReceive;
+
+  EfaInterconnects(OptionalInt receive, OptionalInt rdmaRead, OptionalInt rdmaReceive) {
+    this.receive = receive;
+    this.rdmaRead = rdmaRead;
+    this.rdmaReceive = rdmaReceive;
+  }
+
+  /**
+   * Returns the interconnect of received messages.
+   *
+   * @return its number, if known
+   */
+  public OptionalInt receive() {
+    return receive;
+  }
+
+  /**
+   * Returns the interconnect of RDMA reads of this side.
+   *
+   * @return its number, if known
+   */
+  public OptionalInt rdmaRead() {
+    return rdmaRead;
+  }
+
+  /**
+   * Returns the interconnect of RDMA writes of the remote side.
+   *
+   * @return its number, if known
+   */
+  public OptionalInt rdmaReceive() {
+    return rdmaReceive;
+  }
+
+  @Override
+  public String toString() {
+    return "receive %s, RDMA read %s, RDMA receive %s".formatted(receive, rdmaRead, rdmaReceive);
+  }
+}

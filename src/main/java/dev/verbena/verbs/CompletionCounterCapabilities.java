@@ -3,27 +3,53 @@ package dev.verbena.verbs;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Set;
 
-/**
- * The completion counter capabilities of a device: {@code struct ibv_comp_cntr_caps}.
- *
- * @param maxValue the maximum value of a counter, unsigned
- * @param maxCounters the maximum number of counters
- * @param operations the operations that can be counted
- */
-public record CompletionCounterCapabilities(
-    long maxValue, int maxCounters, Set<CompletionCounter.Operation> operations) {
+/** The completion counter capabilities of a device: {@code struct ibv_comp_cntr_caps}. */
+public final class CompletionCounterCapabilities {
+  private final MemorySegment struct;
+
+  private CompletionCounterCapabilities(MemorySegment struct) {
+    this.struct = struct;
+  }
 
   static CompletionCounterCapabilities query(Context context) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment caps = ibv_comp_cntr_caps.allocate(arena);
-      context.verbs().ibv_query_comp_cntr_caps(context.address(), caps.address());
-      return new CompletionCounterCapabilities(
-          ibv_comp_cntr_caps.max_value(caps),
-          ibv_comp_cntr_caps.max_counters(caps),
-          FlagSet.of(
-              CompletionCounter.Operation.class, ibv_comp_cntr_caps.supported_qp_attach_ops(caps)));
-    }
+    MemorySegment caps = ibv_comp_cntr_caps.allocate(Arena.ofAuto());
+    context.verbs().ibv_query_comp_cntr_caps(context.address(), caps.address());
+    return new CompletionCounterCapabilities(caps);
+  }
+
+  /**
+   * Returns the maximum value of a counter.
+   *
+   * @return the maximum, unsigned
+   */
+  public long maxValue() {
+    return ibv_comp_cntr_caps.max_value(struct);
+  }
+
+  /**
+   * Returns the maximum number of counters.
+   *
+   * @return the maximum
+   */
+  public int maxCounters() {
+    return ibv_comp_cntr_caps.max_counters(struct);
+  }
+
+  /**
+   * Returns the operations that can be counted.
+   *
+   * @return the operations
+   */
+  public FlagSet<CompletionCounter.Operation> operations() {
+    return FlagSet.of(
+        CompletionCounter.Operation.class,
+        Integer.toUnsignedLong(ibv_comp_cntr_caps.supported_qp_attach_ops(struct)));
+  }
+
+  @Override
+  public String toString() {
+    return "max. %s, %d counters, operations %s"
+        .formatted(Long.toUnsignedString(maxValue()), maxCounters(), operations());
   }
 }

@@ -416,7 +416,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public OdpCapabilities onDemandPaging() {
-    return OdpCapabilities.readFrom(struct);
+    return new OdpCapabilities(struct);
   }
 
   /**
@@ -443,7 +443,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public TsoCapabilities tcpSegmentation() {
-    return TsoCapabilities.readFrom(ibv_device_attr_ex.tso_caps(struct));
+    return new TsoCapabilities(ibv_device_attr_ex.tso_caps(struct));
   }
 
   /**
@@ -452,7 +452,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public RssCapabilities receiveSideScaling() {
-    return RssCapabilities.readFrom(ibv_device_attr_ex.rss_caps(struct));
+    return new RssCapabilities(ibv_device_attr_ex.rss_caps(struct));
   }
 
   /**
@@ -470,7 +470,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public PacketPacingCapabilities packetPacing() {
-    return PacketPacingCapabilities.readFrom(ibv_device_attr_ex.packet_pacing_caps(struct));
+    return new PacketPacingCapabilities(ibv_device_attr_ex.packet_pacing_caps(struct));
   }
 
   /**
@@ -490,7 +490,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public TagMatchingCapabilities tagMatching() {
-    return TagMatchingCapabilities.readFrom(ibv_device_attr_ex.tm_caps(struct));
+    return new TagMatchingCapabilities(ibv_device_attr_ex.tm_caps(struct));
   }
 
   /**
@@ -499,7 +499,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public ModerationCapabilities completionModeration() {
-    return ModerationCapabilities.readFrom(ibv_device_attr_ex.cq_mod_caps(struct));
+    return new ModerationCapabilities(ibv_device_attr_ex.cq_mod_caps(struct));
   }
 
   /**
@@ -517,7 +517,7 @@ public final class DeviceAttributes {
    * @return the capabilities
    */
   public PciAtomicCapabilities pciAtomics() {
-    return PciAtomicCapabilities.readFrom(ibv_device_attr_ex.pci_atomic_caps(struct));
+    return new PciAtomicCapabilities(ibv_device_attr_ex.pci_atomic_caps(struct));
   }
 
   @Override

@@ -3,16 +3,35 @@ package dev.verbena.verbs;
 import dev.verbena.raw.ibv_cq_moderation_caps;
 import java.lang.foreign.MemorySegment;
 
-/**
- * The completion moderation capabilities of a device: {@code struct ibv_cq_moderation_caps}.
- *
- * @param maxCount the maximum number of completions per event; 0 if moderation is not supported
- * @param maxPeriodMicros the maximum delay of an event in microseconds
- */
-public record ModerationCapabilities(int maxCount, int maxPeriodMicros) {
-  static ModerationCapabilities readFrom(MemorySegment caps) {
-    return new ModerationCapabilities(
-        Short.toUnsignedInt(ibv_cq_moderation_caps.max_cq_count(caps)),
-        Short.toUnsignedInt(ibv_cq_moderation_caps.max_cq_period(caps)));
+/** The completion moderation capabilities of a device: {@code struct ibv_cq_moderation_caps}. */
+public final class ModerationCapabilities {
+  private final MemorySegment struct;
+
+  /** Keeps a struct that is not written to any more. */
+  ModerationCapabilities(MemorySegment struct) {
+    this.struct = struct;
+  }
+
+  /**
+   * Returns the maximum number of completions per event.
+   *
+   * @return the maximum; 0 if moderation is not supported
+   */
+  public int maxCount() {
+    return Short.toUnsignedInt(ibv_cq_moderation_caps.max_cq_count(struct));
+  }
+
+  /**
+   * Returns the maximum delay of an event.
+   *
+   * @return the time in microseconds
+   */
+  public int maxPeriodMicros() {
+    return Short.toUnsignedInt(ibv_cq_moderation_caps.max_cq_period(struct));
+  }
+
+  @Override
+  public String toString() {
+    return "max. %d completions, %d us".formatted(maxCount(), maxPeriodMicros());
   }
 }

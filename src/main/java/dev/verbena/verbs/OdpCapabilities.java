@@ -4,48 +4,85 @@ import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_odp_caps;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
-import java.util.Set;
 
-/**
- * The on-demand paging (ODP) capabilities of a device: {@code struct ibv_odp_caps}.
- *
- * @param supported whether on-demand paging is supported
- * @param implicit whether the whole address space can be registered as one region
- * @param rc the operations of RC that may use such memory
- * @param uc the operations of UC
- * @param ud the operations of UD
- * @param xrc the operations of XRC
- */
-public record OdpCapabilities(
-    boolean supported,
-    boolean implicit,
-    Set<OdpOperation> rc,
-    Set<OdpOperation> uc,
-    Set<OdpOperation> ud,
-    Set<OdpOperation> xrc) {
+/** The on-demand paging (ODP) capabilities of a device: {@code struct ibv_odp_caps}. */
+public final class OdpCapabilities {
+  private final MemorySegment struct;
 
-  /** Copies the sets. */
-  public OdpCapabilities {
-    rc = Set.copyOf(rc);
-    uc = Set.copyOf(uc);
-    ud = Set.copyOf(ud);
-    xrc = Set.copyOf(xrc);
+  /** Keeps a {@code struct ibv_device_attr_ex} that is not written to any more. */
+  OdpCapabilities(MemorySegment struct) {
+    this.struct = struct;
   }
 
-  static OdpCapabilities readFrom(MemorySegment deviceAttributes) {
-    MemorySegment caps = ibv_device_attr_ex.odp_caps(deviceAttributes);
-    MemorySegment transports = ibv_odp_caps.per_transport_caps(caps);
-    long general = ibv_odp_caps.general_caps(caps);
-    return new OdpCapabilities(
-        (general & rdma_h.IBV_ODP_SUPPORT()) != 0,
-        (general & rdma_h.IBV_ODP_SUPPORT_IMPLICIT()) != 0,
-        operations(ibv_odp_caps.per_transport_caps.rc_odp_caps(transports)),
-        operations(ibv_odp_caps.per_transport_caps.uc_odp_caps(transports)),
-        operations(ibv_odp_caps.per_transport_caps.ud_odp_caps(transports)),
-        operations(ibv_device_attr_ex.xrc_odp_caps(deviceAttributes)));
+  /**
+   * Returns whether on-demand paging is supported.
+   *
+   * @return true if it is
+   */
+  public boolean supported() {
+    return has(rdma_h.IBV_ODP_SUPPORT());
   }
 
-  private static Set<OdpOperation> operations(int mask) {
-    return FlagSet.of(OdpOperation.class, mask);
+  /**
+   * Returns whether the whole address space can be registered as one region.
+   *
+   * @return true if it can
+   */
+  public boolean implicit() {
+    return has(rdma_h.IBV_ODP_SUPPORT_IMPLICIT());
+  }
+
+  /**
+   * Returns the operations of RC that may use such memory.
+   *
+   * @return the operations
+   */
+  public FlagSet<OdpOperation> rc() {
+    return operations(ibv_odp_caps.per_transport_caps.rc_odp_caps(transports()));
+  }
+
+  /**
+   * Returns the operations of UC that may use such memory.
+   *
+   * @return the operations
+   */
+  public FlagSet<OdpOperation> uc() {
+    return operations(ibv_odp_caps.per_transport_caps.uc_odp_caps(transports()));
+  }
+
+  /**
+   * Returns the operations of UD that may use such memory.
+   *
+   * @return the operations
+   */
+  public FlagSet<OdpOperation> ud() {
+    return operations(ibv_odp_caps.per_transport_caps.ud_odp_caps(transports()));
+  }
+
+  /**
+   * Returns the operations of XRC that may use such memory.
+   *
+   * @return the operations
+   */
+  public FlagSet<OdpOperation> xrc() {
+    return operations(ibv_device_attr_ex.xrc_odp_caps(struct));
+  }
+
+  private boolean has(int flag) {
+    return (ibv_odp_caps.general_caps(ibv_device_attr_ex.odp_caps(struct)) & flag) != 0;
+  }
+
+  private MemorySegment transports() {
+    return ibv_odp_caps.per_transport_caps(ibv_device_attr_ex.odp_caps(struct));
+  }
+
+  private static FlagSet<OdpOperation> operations(int mask) {
+    return FlagSet.of(OdpOperation.class, Integer.toUnsignedLong(mask));
+  }
+
+  @Override
+  public String toString() {
+    return "supported=%b, implicit=%b, RC %s, UC %s, UD %s, XRC %s"
+        .formatted(supported(), implicit(), rc(), uc(), ud(), xrc());
   }
 }

@@ -4,23 +4,44 @@ import dev.verbena.raw.ibv_packet_pacing_caps;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
-/**
- * The packet pacing capabilities of a device: {@code struct ibv_packet_pacing_caps}.
- *
- * @param minRate the minimum rate in kbit/s
- * @param maxRate the maximum rate in kbit/s; 0 if packet pacing is not supported
- * @param types the queue pair types that support it
- */
-public record PacketPacingCapabilities(long minRate, long maxRate, Set<QueuePairType> types) {
-  /** Copies the set. */
-  public PacketPacingCapabilities {
-    types = Set.copyOf(types);
+/** The packet pacing capabilities of a device: {@code struct ibv_packet_pacing_caps}. */
+public final class PacketPacingCapabilities {
+  private final MemorySegment struct;
+
+  /** Keeps a struct that is not written to any more. */
+  PacketPacingCapabilities(MemorySegment struct) {
+    this.struct = struct;
   }
 
-  static PacketPacingCapabilities readFrom(MemorySegment caps) {
-    return new PacketPacingCapabilities(
-        Integer.toUnsignedLong(ibv_packet_pacing_caps.qp_rate_limit_min(caps)),
-        Integer.toUnsignedLong(ibv_packet_pacing_caps.qp_rate_limit_max(caps)),
-        QueuePairType.supported(ibv_packet_pacing_caps.supported_qpts(caps)));
+  /**
+   * Returns the minimum rate.
+   *
+   * @return the rate in kbit/s
+   */
+  public long minRate() {
+    return Integer.toUnsignedLong(ibv_packet_pacing_caps.qp_rate_limit_min(struct));
+  }
+
+  /**
+   * Returns the maximum rate.
+   *
+   * @return the rate in kbit/s; 0 if packet pacing is not supported
+   */
+  public long maxRate() {
+    return Integer.toUnsignedLong(ibv_packet_pacing_caps.qp_rate_limit_max(struct));
+  }
+
+  /**
+   * Returns the queue pair types that support packet pacing.
+   *
+   * @return the types
+   */
+  public Set<QueuePairType> types() {
+    return QueuePairType.supported(ibv_packet_pacing_caps.supported_qpts(struct));
+  }
+
+  @Override
+  public String toString() {
+    return "%d to %d kbit/s, types %s".formatted(minRate(), maxRate(), types());
   }
 }

@@ -2,29 +2,50 @@ package dev.verbena.verbs;
 
 import dev.verbena.raw.ibv_pci_atomic_caps;
 import java.lang.foreign.MemorySegment;
-import java.util.Set;
 
-/**
- * The PCI atomic operation capabilities of a device: {@code struct ibv_pci_atomic_caps}.
- *
- * @param fetchAndAdd the supported sizes of fetch and add
- * @param swap the supported sizes of swap
- * @param compareAndSwap the supported sizes of compare and swap
- */
-public record PciAtomicCapabilities(
-    Set<PciAtomicSize> fetchAndAdd, Set<PciAtomicSize> swap, Set<PciAtomicSize> compareAndSwap) {
+/** The PCI atomic operation capabilities of a device: {@code struct ibv_pci_atomic_caps}. */
+public final class PciAtomicCapabilities {
+  private final MemorySegment struct;
 
-  /** Copies the sets. */
-  public PciAtomicCapabilities {
-    fetchAndAdd = Set.copyOf(fetchAndAdd);
-    swap = Set.copyOf(swap);
-    compareAndSwap = Set.copyOf(compareAndSwap);
+  /** Keeps a struct that is not written to any more. */
+  PciAtomicCapabilities(MemorySegment struct) {
+    this.struct = struct;
   }
 
-  static PciAtomicCapabilities readFrom(MemorySegment caps) {
-    return new PciAtomicCapabilities(
-        FlagSet.of(PciAtomicSize.class, ibv_pci_atomic_caps.fetch_add(caps)),
-        FlagSet.of(PciAtomicSize.class, ibv_pci_atomic_caps.swap(caps)),
-        FlagSet.of(PciAtomicSize.class, ibv_pci_atomic_caps.compare_swap(caps)));
+  /**
+   * Returns the supported sizes of fetch and add.
+   *
+   * @return the sizes
+   */
+  public FlagSet<PciAtomicSize> fetchAndAdd() {
+    return sizes(ibv_pci_atomic_caps.fetch_add(struct));
+  }
+
+  /**
+   * Returns the supported sizes of swap.
+   *
+   * @return the sizes
+   */
+  public FlagSet<PciAtomicSize> swap() {
+    return sizes(ibv_pci_atomic_caps.swap(struct));
+  }
+
+  /**
+   * Returns the supported sizes of compare and swap.
+   *
+   * @return the sizes
+   */
+  public FlagSet<PciAtomicSize> compareAndSwap() {
+    return sizes(ibv_pci_atomic_caps.compare_swap(struct));
+  }
+
+  private static FlagSet<PciAtomicSize> sizes(short mask) {
+    return FlagSet.of(PciAtomicSize.class, Short.toUnsignedLong(mask));
+  }
+
+  @Override
+  public String toString() {
+    return "fetch and add %s, swap %s, compare and swap %s"
+        .formatted(fetchAndAdd(), swap(), compareAndSwap());
   }
 }

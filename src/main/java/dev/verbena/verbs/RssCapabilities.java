@@ -7,33 +7,64 @@ import java.util.Set;
 /**
  * The receive side scaling (RSS) capabilities of a device: {@code struct ibv_rss_caps}, with its
  * queue pair types decoded by {@code ibv_is_qpt_supported}.
- *
- * @param types the queue pair types that support RSS
- * @param maxTables the maximum number of receive work queue indirection tables
- * @param maxTableSize the maximum number of work queues in an indirection table
- * @param fields the packet fields that can be hashed
- * @param functions the supported hash functions
  */
-public record RssCapabilities(
-    Set<QueuePairType> types,
-    int maxTables,
-    int maxTableSize,
-    Set<ReceiveHashField> fields,
-    Set<ReceiveHashFunction> functions) {
+public final class RssCapabilities {
+  private final MemorySegment struct;
 
-  /** Copies the sets. */
-  public RssCapabilities {
-    types = Set.copyOf(types);
-    fields = Set.copyOf(fields);
-    functions = Set.copyOf(functions);
+  /** Keeps a struct that is not written to any more. */
+  RssCapabilities(MemorySegment struct) {
+    this.struct = struct;
   }
 
-  static RssCapabilities readFrom(MemorySegment caps) {
-    return new RssCapabilities(
-        QueuePairType.supported(ibv_rss_caps.supported_qpts(caps)),
-        ibv_rss_caps.max_rwq_indirection_tables(caps),
-        ibv_rss_caps.max_rwq_indirection_table_size(caps),
-        FlagSet.of(ReceiveHashField.class, ibv_rss_caps.rx_hash_fields_mask(caps)),
-        FlagSet.of(ReceiveHashFunction.class, ibv_rss_caps.rx_hash_function(caps)));
+  /**
+   * Returns the queue pair types that support RSS.
+   *
+   * @return the types
+   */
+  public Set<QueuePairType> types() {
+    return QueuePairType.supported(ibv_rss_caps.supported_qpts(struct));
+  }
+
+  /**
+   * Returns the maximum number of receive work queue indirection tables.
+   *
+   * @return the maximum; 0 if RSS is not supported
+   */
+  public int maxTables() {
+    return ibv_rss_caps.max_rwq_indirection_tables(struct);
+  }
+
+  /**
+   * Returns the maximum number of work queues in an indirection table.
+   *
+   * @return the maximum
+   */
+  public int maxTableSize() {
+    return ibv_rss_caps.max_rwq_indirection_table_size(struct);
+  }
+
+  /**
+   * Returns the packet fields that can be hashed.
+   *
+   * @return the fields
+   */
+  public FlagSet<ReceiveHashField> fields() {
+    return FlagSet.of(ReceiveHashField.class, ibv_rss_caps.rx_hash_fields_mask(struct));
+  }
+
+  /**
+   * Returns the supported hash functions.
+   *
+   * @return the functions
+   */
+  public FlagSet<ReceiveHashFunction> functions() {
+    return FlagSet.of(
+        ReceiveHashFunction.class, Byte.toUnsignedLong(ibv_rss_caps.rx_hash_function(struct)));
+  }
+
+  @Override
+  public String toString() {
+    return "types %s, tables %d of %d, fields %s, functions %s"
+        .formatted(types(), maxTables(), maxTableSize(), fields(), functions());
   }
 }

@@ -4,25 +4,63 @@ import dev.verbena.raw.ibv_tm_caps;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 
-/**
- * The tag matching (TM) capabilities of a device: {@code struct ibv_tm_caps}.
- *
- * @param rc whether RC supports tag matching
- * @param maxTags the maximum number of tagged buffers of a tag list; 0 if tag matching is not
- *     supported
- * @param maxOperations the maximum number of outstanding tag operations
- * @param maxSges the maximum number of SGEs of a tagged buffer
- * @param maxRendezvousHeader the maximum size of the header of a rendezvous request, in bytes
- */
-public record TagMatchingCapabilities(
-    boolean rc, int maxTags, int maxOperations, int maxSges, int maxRendezvousHeader) {
+/** The tag matching (TM) capabilities of a device: {@code struct ibv_tm_caps}. */
+public final class TagMatchingCapabilities {
+  private final MemorySegment struct;
 
-  static TagMatchingCapabilities readFrom(MemorySegment caps) {
-    return new TagMatchingCapabilities(
-        (ibv_tm_caps.flags(caps) & rdma_h.IBV_TM_CAP_RC()) != 0,
-        ibv_tm_caps.max_num_tags(caps),
-        ibv_tm_caps.max_ops(caps),
-        ibv_tm_caps.max_sge(caps),
-        ibv_tm_caps.max_rndv_hdr_size(caps));
+  /** Keeps a struct that is not written to any more. */
+  TagMatchingCapabilities(MemorySegment struct) {
+    this.struct = struct;
+  }
+
+  /**
+   * Returns whether RC supports tag matching.
+   *
+   * @return true if it does
+   */
+  public boolean rc() {
+    return (ibv_tm_caps.flags(struct) & rdma_h.IBV_TM_CAP_RC()) != 0;
+  }
+
+  /**
+   * Returns the maximum number of tagged buffers of a tag list.
+   *
+   * @return the maximum; 0 if tag matching is not supported
+   */
+  public int maxTags() {
+    return ibv_tm_caps.max_num_tags(struct);
+  }
+
+  /**
+   * Returns the maximum number of outstanding tag operations.
+   *
+   * @return the maximum
+   */
+  public int maxOperations() {
+    return ibv_tm_caps.max_ops(struct);
+  }
+
+  /**
+   * Returns the maximum number of SGEs of a tagged buffer.
+   *
+   * @return the maximum
+   */
+  public int maxSges() {
+    return ibv_tm_caps.max_sge(struct);
+  }
+
+  /**
+   * Returns the maximum size of the header of a rendezvous request.
+   *
+   * @return the size in bytes
+   */
+  public int maxRendezvousHeader() {
+    return ibv_tm_caps.max_rndv_hdr_size(struct);
+  }
+
+  @Override
+  public String toString() {
+    return "rc=%b, max. %d tags, %d operations, %d SGEs, rendezvous header of %d bytes"
+        .formatted(rc(), maxTags(), maxOperations(), maxSges(), maxRendezvousHeader());
   }
 }

@@ -4,20 +4,35 @@ import dev.verbena.raw.ibv_tso_caps;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
-/**
- * The TCP segmentation offload (TSO) capabilities of a device: {@code struct ibv_tso_caps}.
- *
- * @param maxSize the maximum size of the data in bytes; 0 if TSO is not supported
- * @param types the queue pair types that support TSO
- */
-public record TsoCapabilities(int maxSize, Set<QueuePairType> types) {
-  /** Copies the set. */
-  public TsoCapabilities {
-    types = Set.copyOf(types);
+/** The TCP segmentation offload (TSO) capabilities of a device: {@code struct ibv_tso_caps}. */
+public final class TsoCapabilities {
+  private final MemorySegment struct;
+
+  /** Keeps a struct that is not written to any more. */
+  TsoCapabilities(MemorySegment struct) {
+    this.struct = struct;
   }
 
-  static TsoCapabilities readFrom(MemorySegment caps) {
-    return new TsoCapabilities(
-        ibv_tso_caps.max_tso(caps), QueuePairType.supported(ibv_tso_caps.supported_qpts(caps)));
+  /**
+   * Returns the maximum size of the data.
+   *
+   * @return the size in bytes; 0 if TSO is not supported
+   */
+  public int maxSize() {
+    return ibv_tso_caps.max_tso(struct);
+  }
+
+  /**
+   * Returns the queue pair types that support TSO.
+   *
+   * @return the types
+   */
+  public Set<QueuePairType> types() {
+    return QueuePairType.supported(ibv_tso_caps.supported_qpts(struct));
+  }
+
+  @Override
+  public String toString() {
+    return "max. %d bytes, types %s".formatted(maxSize(), types());
   }
 }

@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
@@ -68,6 +69,19 @@ class ClosedDoorsTest {
         List.of("-proc:none", "-cp", library.toString(), "-d", classes.toString());
     compiler.getTask(errors, null, null, options, null, List.of(file)).call();
     return errors.toString();
+  }
+
+  /** A constructor would have to change with each new field of C. */
+  @Test
+  void capabilitiesHaveNoPublicConstructor() throws Exception {
+    String api = Files.readString(Path.of("src/build/public-api.txt"));
+    List<String> constructors =
+        Pattern.compile("public dev\\.verbena\\.(\\w+\\.\\w+(?:Capabilities|Interconnects))\\(")
+            .matcher(api)
+            .results()
+            .map(found -> found.group(1))
+            .toList();
+    assertEquals(List.of(), constructors);
   }
 
   @Test

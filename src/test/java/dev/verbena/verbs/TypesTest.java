@@ -8,9 +8,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_ah_attr;
+import dev.verbena.raw.ibv_cq_moderation_caps;
+import dev.verbena.raw.ibv_device_attr_ex;
+import dev.verbena.raw.ibv_odp_caps;
+import dev.verbena.raw.ibv_packet_pacing_caps;
+import dev.verbena.raw.ibv_pci_atomic_caps;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.raw.ibv_rss_caps;
 import dev.verbena.raw.ibv_srq_attr;
+import dev.verbena.raw.ibv_tm_caps;
+import dev.verbena.raw.ibv_tso_caps;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -19,6 +27,8 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** The types of C as Java has them: their members, their numbers, their texts. */
@@ -301,5 +311,46 @@ class TypesTest extends FakeDeviceFixture {
     assertEquals(0xc000, new GlobalRoute(peer, 0).udpSourcePort());
     assertEquals(0xd234, new GlobalRoute(peer, 0).withFlowLabel(0x1234).udpSourcePort());
     assertEquals(0xc003, new GlobalRoute(peer, 0).withFlowLabel(0x8001).udpSourcePort());
+  }
+
+  @Test
+  void capabilitiesPrintTheirValues() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment struct = ibv_device_attr_ex.allocate(arena);
+      MemorySegment odp = ibv_device_attr_ex.odp_caps(struct);
+      ibv_odp_caps.general_caps(odp, rdma_h.IBV_ODP_SUPPORT());
+      ibv_odp_caps.per_transport_caps.rc_odp_caps(
+          ibv_odp_caps.per_transport_caps(odp), rdma_h.IBV_ODP_SUPPORT_SEND() | 1 << 31);
+      ibv_pci_atomic_caps.swap(ibv_device_attr_ex.pci_atomic_caps(struct), (short) 0x8004);
+      MemorySegment rss = ibv_device_attr_ex.rss_caps(struct);
+      ibv_rss_caps.supported_qpts(rss, 1 << rdma_h.IBV_QPT_RAW_PACKET());
+      ibv_rss_caps.max_rwq_indirection_tables(rss, 5);
+      ibv_rss_caps.rx_hash_function(rss, (byte) 0x81);
+      ibv_tm_caps.max_num_tags(ibv_device_attr_ex.tm_caps(struct), 7);
+      ibv_tso_caps.max_tso(ibv_device_attr_ex.tso_caps(struct), 9000);
+      ibv_cq_moderation_caps.max_cq_count(ibv_device_attr_ex.cq_mod_caps(struct), (short) -1);
+      ibv_packet_pacing_caps.qp_rate_limit_max(ibv_device_attr_ex.packet_pacing_caps(struct), -1);
+      DeviceAttributes attributes = new DeviceAttributes(struct);
+      assertEquals(
+          """
+          supported=true, implicit=false, RC [SEND, 0x80000000], UC [], UD [], XRC []
+          fetch and add [], swap [BYTES_16, 0x8000], compare and swap []
+          types [RAW_PACKET], tables 5 of 0, fields [], functions [TOEPLITZ, 0x80]
+          rc=false, max. 7 tags, 0 operations, 0 SGEs, rendezvous header of 0 bytes
+          max. 9000 bytes, types []
+          max. 65535 completions, 0 us
+          0 to 4294967295 kbit/s, types []\
+          """,
+          Stream.of(
+                  attributes.onDemandPaging(),
+                  attributes.pciAtomics(),
+                  attributes.receiveSideScaling(),
+                  attributes.tagMatching(),
+                  attributes.tcpSegmentation(),
+                  attributes.completionModeration(),
+                  attributes.packetPacing())
+              .map(Object::toString)
+              .collect(Collectors.joining("\n")));
+    }
   }
 }
