@@ -29,7 +29,7 @@ public final class VerbsException extends RdmaException {
    * @param errno the Linux error number
    */
   public VerbsException(String function, int errno) {
-    this(function, errno, "", null);
+    this(function, errno, "");
   }
 
   /**
@@ -40,11 +40,7 @@ public final class VerbsException extends RdmaException {
    * @param details the object, the cause and advice; may be empty
    */
   public VerbsException(String function, int errno, String details) {
-    this(function, errno, details, null);
-  }
-
-  private VerbsException(String function, int errno, String details, Throwable cause) {
-    super(message(function, errno, details), cause);
+    super(message(function, errno, details));
     this.function = function;
     this.errno = errno;
     this.details = details;
@@ -54,17 +50,6 @@ public final class VerbsException extends RdmaException {
     String failure =
         function + ": " + Errno.text(errno) + " (" + Errno.name(errno) + ", " + errno + ")";
     return details.isEmpty() ? failure : failure + ": " + details;
-  }
-
-  /**
-   * Returns this failure with a further explanation.
-   *
-   * @param explanation the object, the argument, advice
-   * @return an exception with the explanation first and this one as its cause
-   */
-  public VerbsException explained(String explanation) {
-    String all = details.isEmpty() ? explanation : explanation + "; " + details;
-    return new VerbsException(function, errno, all, this);
   }
 
   /**
@@ -83,6 +68,15 @@ public final class VerbsException extends RdmaException {
    */
   public int errno() {
     return errno;
+  }
+
+  /**
+   * Returns what the message says besides the function and the error number.
+   *
+   * @return the object, the cause and advice; may be empty
+   */
+  public String details() {
+    return details;
   }
 
   /**

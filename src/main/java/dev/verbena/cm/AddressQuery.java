@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.SocketAddresses;
@@ -174,7 +175,7 @@ public final class AddressQuery {
       throw new RdmaTimeoutException("resolving " + this, timeout);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof VerbsException failure) {
-        throw failure.explained("resolving " + this);
+        throw Explanation.add(failure, "resolving " + this);
       }
       throw new IllegalStateException("resolving " + this, e.getCause());
     }
@@ -204,7 +205,7 @@ public final class AddressQuery {
           (rdmacm, pointer) ->
               rdmacm.rdma_resolve_addrinfo(pointer, node(arena), service(arena), hints(arena)));
     } catch (VerbsException e) {
-      throw e.explained("resolving " + this);
+      throw Explanation.add(e, "resolving " + this);
     }
   }
 

@@ -5,6 +5,7 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.Port;
@@ -906,7 +907,8 @@ public final class Connection implements AutoCloseable {
   }
 
   private WorkRequestException failed(String doing, WorkRequestException failure) {
-    return failure.during(doing + " over " + this + linkFault() + ": the connection has failed");
+    return VerbsAccess.get()
+        .during(failure, doing + " over " + this + linkFault() + ": the connection has failed");
   }
 
   /**

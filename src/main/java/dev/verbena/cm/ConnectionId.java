@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.Arguments;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.SocketAddresses;
@@ -490,7 +491,7 @@ public final class ConnectionId implements AutoCloseable {
       nativeId.migrate(struct(source), struct(target), () -> channel = target);
     } catch (VerbsException e) {
       stayOn(source, e);
-      throw e.explained("migrating " + this);
+      throw Explanation.add(e, "migrating " + this);
     } catch (RuntimeException e) {
       stayOn(source, e);
       throw e;
@@ -732,7 +733,7 @@ public final class ConnectionId implements AutoCloseable {
 
   private VerbsException explained(
       VerbsException e, String doing, @Nullable InetSocketAddress address) {
-    return e.explained(doing + " of " + this + AddressAdvice.on(e.errno(), address));
+    return Explanation.add(e, doing + " of " + this + AddressAdvice.on(e.errno(), address));
   }
 
   /**

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Providers;
@@ -95,7 +96,8 @@ public final class EventChannel implements AutoCloseable {
     } catch (VerbsException e) {
       throw e.errno() == Errno.EMFILE
           ? e
-          : e.explained("is the kernel module rdma_ucm loaded, and is there an RDMA device?");
+          : Explanation.add(
+              e, "is the kernel module rdma_ucm loaded, and is there an RDMA device?");
     }
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
     // librdmacm would otherwise wait for the next event after one that it discards.

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.rdma_cm_event;
@@ -187,7 +188,7 @@ final class NativeId {
     try {
       call(call);
     } catch (VerbsException e) {
-      throw e.explained(doing + " of " + owner);
+      throw Explanation.add(e, doing + " of " + owner);
     }
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -29,7 +30,8 @@ final class PrivateData {
   /** Explains a failure: the errno is the same for a wrong length and a wrong state. */
   static VerbsException explain(VerbsException failure, String doing, byte[] bytes) {
     boolean perhapsTooLong = failure.errno() == Errno.EINVAL && bytes.length > 0;
-    return failure.explained(
+    return Explanation.add(
+        failure,
         perhapsTooLong
             ? doing
                 + "; the "

@@ -767,7 +767,7 @@ public final class RequestClient implements AutoCloseable {
     }
     return end.isPresent() && first.status() == CompletionStatus.WR_FLUSH_ERR
         ? new ConnectionException("a call over " + this, end.get())
-        : first.during("a call over " + this);
+        : VerbsAccess.get().during(first, "a call over " + this);
   }
 
   /** Disconnects. Calls of other threads end with {@link IllegalStateException}. */

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.verbs.ProtectionDomain;
@@ -70,7 +71,7 @@ public final class SynchronousMode {
       try {
         rdmacm.rdma_create_ep(pointer.address(), info.write(arena).address(), pd, attr.address());
       } catch (VerbsException e) {
-        throw e.explained("creating an endpoint " + info);
+        throw Explanation.add(e, "creating an endpoint " + info);
       }
       long address = pointer.get(ValueLayout.JAVA_LONG, 0);
       ConnectionId id =

@@ -9,6 +9,7 @@ import dev.verbena.efa.EfaStructs.MrAttr;
 import dev.verbena.efa.EfaStructs.QpInitAttr;
 import dev.verbena.efa.EfaStructs.RqDepthAttr;
 import dev.verbena.efa.EfaStructs.SqDepthAttr;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Libefa;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.AddressHandle;
@@ -95,7 +96,7 @@ public final class EfaDevice {
           () -> libefa.efadv_query_device(address(context), attr.address(), DeviceAttr.SIZE));
       return new EfaDevice(context, libefa, attr);
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " is no EFA") : e;
+      throw e.isUnsupported() ? Explanation.add(e, context.device() + " is no EFA") : e;
     }
   }
 
@@ -316,7 +317,8 @@ public final class EfaDevice {
   private VerbsException explained(VerbsException e, EfaQueuePairFlag... flags) {
     return switch (e.errno()) {
       case Errno.EINVAL ->
-          e.explained(
+          Explanation.add(
+              e,
               "an SRD queue pair of "
                   + context.device()
                   + " has at most "
@@ -331,7 +333,8 @@ public final class EfaDevice {
                   + maxReceiveSges
                   + " SGEs, and no shared receive queue");
       case Errno.EOPNOTSUPP ->
-          e.explained(
+          Explanation.add(
+              e,
               context.device()
                   + " has "
                   + capabilities

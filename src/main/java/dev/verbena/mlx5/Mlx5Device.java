@@ -2,6 +2,7 @@ package dev.verbena.mlx5;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.mlx5.Mlx5Structs.DeviceAttr;
@@ -85,7 +86,7 @@ public final class Mlx5Device {
       VERBS.whileOpen(context, () -> query(libmlx5, context, attr));
       return new Mlx5Device(context, libmlx5, attr);
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained("libmlx5 is not the provider of " + device) : e;
+      throw e.isUnsupported() ? Explanation.add(e, "libmlx5 is not the provider of " + device) : e;
     }
   }
 

@@ -295,15 +295,19 @@ public final class PacketPortBuilder {
   }
 
   private VerbsException explained(VerbsException e) {
-    if (e.isUnsupported()) {
-      return e.explained(
-          device
-              + " does not support raw packets: adapters of mlx5 and mlx4 and software devices of"
-              + " dev.verbena.soft do, Soft-RoCE does not");
+    if (!e.isUnsupported() && e.errno() != Errno.EPERM) {
+      return e;
     }
-    return e.errno() == Errno.EPERM
-        ? e.explained("run as root, or with CAP_NET_RAW as an ambient capability")
-        : e;
+    String why =
+        e.isUnsupported()
+            ? device
+                + " does not support raw packets: adapters of mlx5 and mlx4 and software devices of"
+                + " dev.verbena.soft do, Soft-RoCE does not"
+            : "run as root, or with CAP_NET_RAW as an ambient capability";
+    VerbsException explained =
+        new VerbsException(e.function(), e.errno(), why + "; " + e.details());
+    explained.initCause(e);
+    return explained;
   }
 
   private static void request(CompletionNotification notification, CompletionQueue queue) {

@@ -152,6 +152,11 @@ final class Access extends VerbsAccess {
   }
 
   @Override
+  public WorkRequestException during(WorkRequestException failure, String doing) {
+    return failure.during(doing);
+  }
+
+  @Override
   public QueuePairCapacity readCapacity(MemorySegment cap) {
     return QueuePairCapacity.readFrom(cap);
   }

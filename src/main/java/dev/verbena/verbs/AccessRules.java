@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Segments;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -50,18 +51,20 @@ final class AccessRules {
             + domain
             + ": ";
     return switch (e.errno()) {
-      case Errno.ENOMEM -> e.explained(what + lockedMemoryAdvice(lockedMemoryLimit()));
+      case Errno.ENOMEM -> Explanation.add(e, what + lockedMemoryAdvice(lockedMemoryLimit()));
       case Errno.EFAULT ->
-          e.explained(
+          Explanation.add(
+              e,
               what + "part of it is not mapped, or is mapped read-only and the flags allow writes");
       case Errno.EINVAL ->
-          e.explained(
+          Explanation.add(
+              e,
               what
                   + "the device does not support the size or the flags, or the start address"
                   + " has another offset in its page than the memory");
       case Errno.EOPNOTSUPP, Errno.ENOSYS ->
-          e.explained(what + "the device does not support it, or not with these flags");
-      default -> e.explained(what.substring(0, what.length() - 2));
+          Explanation.add(e, what + "the device does not support it, or not with these flags");
+      default -> Explanation.add(e, what.substring(0, what.length() - 2));
     };
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -65,7 +66,8 @@ public final class AddressHandle extends Resource {
 
   private static VerbsException explained(VerbsException e, AddressVector path, Context context) {
     if (e.errno() == Errno.ENOMEM) {
-      return e.explained(
+      return Explanation.add(
+          e,
           path
               + ": "
               + context.device()
@@ -75,14 +77,16 @@ public final class AddressHandle extends Resource {
     }
     // libmlx5, which looks up the GID itself, says EFAULT.
     if (e.errno() == Errno.EFAULT || path.port() > context.deviceAttributes().portCount()) {
-      return e.explained(path + ": the device has no such port, or the port no GID of that index");
+      return Explanation.add(
+          e, path + ": the device has no such port, or the port no GID of that index");
     }
     boolean unroutable =
         e.errno() == Errno.EINVAL
             && path.route().isEmpty()
             && path.port() <= context.deviceAttributes().portCount()
             && context.port(path.port()).attributes().linkLayer() == LinkLayer.ETHERNET;
-    return e.explained(
+    return Explanation.add(
+        e,
         unroutable
             ? path + ": a destination on Ethernet requires a global route (GRH)"
             : path.toString());

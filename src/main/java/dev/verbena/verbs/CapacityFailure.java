@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import java.util.StringJoiner;
 
 /**
@@ -15,7 +16,8 @@ final class CapacityFailure {
   static VerbsException explain(
       VerbsException failure, Context context, QueuePairType type, QueuePairCapacity capacity) {
     String asked = "a queue pair of type " + type + " on " + context.device();
-    return failure.explained(
+    return Explanation.add(
+        failure,
         switch (failure.errno()) {
           case Errno.EOPNOTSUPP, Errno.ENOSYS -> asked + " is not supported";
           case Errno.EPERM -> asked + " requires the capability CAP_NET_RAW";

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_comp_cntr_init_attr;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.raw.rdma_h;
@@ -85,7 +86,8 @@ public final class CompletionCounter extends Resource {
           (address, release) -> new CompletionCounter(context, type, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support completion counters of type " + type)
+          ? Explanation.add(
+              e, context.device() + " does not support completion counters of type " + type)
           : e;
     }
   }
@@ -111,7 +113,8 @@ public final class CompletionCounter extends Resource {
             queuePair.addParent(this); // C destroys no counter that is attached.
           });
     } catch (VerbsException e) {
-      throw e.explained(
+      throw Explanation.add(
+          e,
           "cannot count "
               + operations
               + " of "

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CompletionQueueCalls;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.NativeCompletionQueueCalls;
 import dev.verbena.internal.Segments;
@@ -368,7 +369,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
     private VerbsException explained(VerbsException e) {
       if (e.errno() == Errno.EINVAL) {
-        return e.explained(
+        return Explanation.add(
+            e,
             "a completion queue of "
                 + entries
                 + " entries on "
@@ -376,7 +378,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
                 + ": the maximum is max_cqe, DeviceAttributes.maxCompletionQueueEntries()");
       }
       return e.isUnsupported()
-          ? e.explained(context.device() + " does not support an option of the completion queue")
+          ? Explanation.add(
+              e, context.device() + " does not support an option of the completion queue")
           : e;
     }
   }
@@ -527,7 +530,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
           });
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
-          ? e.explained(
+          ? Explanation.add(
+              e,
               "cannot resize "
                   + this
                   + " to "

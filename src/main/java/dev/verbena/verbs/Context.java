@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CriticalCalls;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
@@ -250,7 +251,7 @@ public final class Context extends Resource {
       // mlx4 and mlx5 write ticks to the nanoseconds, and 0 to the seconds.
       return timespec.tv_sec(clock) * NANOS_OF_A_SECOND + timespec.tv_nsec(clock);
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(device + " has no readable clock") : e;
+      throw e.isUnsupported() ? Explanation.add(e, device + " has no readable clock") : e;
     }
   }
 

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.DeviceLists;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.NoDevice;
@@ -128,7 +129,8 @@ public final class Device {
       return verbs.ibv_get_device_list(count);
     } catch (VerbsException e) {
       throw e.errno() == Errno.ENOSYS
-          ? e.explained(
+          ? Explanation.add(
+              e,
               "the kernel has no RDMA support loaded (ib_uverbs, and the driver of the device); "
                   + NoDevice.REMEDY)
           : e;

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Segments;
 import dev.verbena.raw.ibv_alloc_dm_attr;
@@ -54,11 +55,11 @@ public final class DeviceMemory extends Resource {
           (address, release) -> new DeviceMemory(context, address, release, length));
     } catch (VerbsException e) {
       if (e.isUnsupported()) {
-        throw e.explained(context.device() + " has no device memory");
+        throw Explanation.add(e, context.device() + " has no device memory");
       }
       throw e.errno() == Errno.ENOMEM || e.errno() == Errno.EINVAL
-          ? e.explained(
-              length + " bytes: the maximum is DeviceAttributes.maxDeviceMemory() (max_dm_size)")
+          ? Explanation.add(
+              e, length + " bytes: the maximum is DeviceAttributes.maxDeviceMemory() (max_dm_size)")
           : e;
     }
   }

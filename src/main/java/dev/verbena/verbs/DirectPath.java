@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CompletionQueueCalls;
 import dev.verbena.internal.DirectQueues;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.SharedReceiveQueueCalls;
@@ -48,7 +49,7 @@ final class DirectPath {
    */
   private synchronized DirectQueues queues() {
     if (refusal != null) {
-      throw refusal.explained("no direct data path");
+      throw Explanation.add(refusal, "no direct data path");
     }
     if (queues == null) {
       try {

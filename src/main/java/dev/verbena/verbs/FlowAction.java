@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import java.lang.foreign.Arena;
 import java.util.List;
 
@@ -28,7 +29,7 @@ public final class FlowAction extends Resource {
           (address, release) -> new FlowAction(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support ESP flow actions")
+          ? Explanation.add(e, context.device() + " does not support ESP flow actions")
           : e;
     }
   }

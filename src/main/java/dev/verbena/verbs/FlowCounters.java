@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_counters_init_attr;
 import dev.verbena.raw.rdma_h;
@@ -55,7 +56,7 @@ public final class FlowCounters extends Resource {
           (address, release) -> new FlowCounters(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support flow counters")
+          ? Explanation.add(e, context.device() + " does not support flow counters")
           : e;
     }
   }

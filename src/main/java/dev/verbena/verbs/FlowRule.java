@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_flow_attr;
 import dev.verbena.raw.ibv_flow_spec_action_drop;
 import dev.verbena.raw.ibv_flow_spec_action_handle;
@@ -234,10 +235,11 @@ public final class FlowRule extends Resource {
     private VerbsException explained(VerbsException e) {
       String device = queuePair.domain().context().device().toString();
       if (e.isUnsupported()) {
-        return e.explained(device + " does not support flow steering, or one of the headers");
+        return Explanation.add(
+            e, device + " does not support flow steering, or one of the headers");
       }
       return e.errno() == Errno.EPERM
-          ? e.explained("flow steering on " + device + " requires CAP_NET_RAW")
+          ? Explanation.add(e, "flow steering on " + device + " requires CAP_NET_RAW")
           : e;
     }
   }

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
@@ -53,8 +54,8 @@ public final class Fork {
       provider.verbs().ibv_fork_init();
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
-          ? e.explained(
-              "memory is already registered: call Fork.initialize() before any registration")
+          ? Explanation.add(
+              e, "memory is already registered: call Fork.initialize() before any registration")
           : e;
     }
   }

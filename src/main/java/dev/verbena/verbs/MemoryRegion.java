@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
@@ -135,8 +136,8 @@ public final class MemoryRegion extends Resource {
       verbs.ibv_dereg_mr(address);
     } catch (VerbsException e) {
       throw e.errno() == Errno.EBUSY || e.errno() == Errno.EINVAL
-          ? e.explained(
-              "a memory window may be bound to it; call MemoryWindow.bound after each binding")
+          ? Explanation.add(
+              e, "a memory window may be bound to it; call MemoryWindow.bound after each binding")
           : e;
     }
   }
@@ -396,7 +397,7 @@ public final class MemoryRegion extends Resource {
                       memory.byteSize(),
                       (int) Flags.mask(access)));
     } catch (VerbsException e) {
-      throw e.explained("cannot change " + this + "; it must still be closed");
+      throw Explanation.add(e, "cannot change " + this + "; it must still be closed");
     }
     readKeys();
   }
@@ -449,8 +450,9 @@ public final class MemoryRegion extends Resource {
                   .ibv_advise_mr(domain.address(), advice.code(), flags, range.address(), 1));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(domain.context().device() + " does not support ibv_advise_mr")
-          : e.explained(
+          ? Explanation.add(e, domain.context().device() + " does not support ibv_advise_mr")
+          : Explanation.add(
+              e,
               advice
                   + " of "
                   + this

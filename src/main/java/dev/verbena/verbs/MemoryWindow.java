@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_mw;
@@ -50,7 +51,8 @@ public final class MemoryWindow extends Resource {
           (address, release) -> new MemoryWindow(domain, type, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(domain.context().device() + " does not support memory windows of this type")
+          ? Explanation.add(
+              e, domain.context().device() + " does not support memory windows of this type")
           : e;
     }
   }

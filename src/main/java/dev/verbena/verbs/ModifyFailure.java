@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import java.util.Optional;
 import java.util.StringJoiner;
 
@@ -26,7 +27,7 @@ final class ModifyFailure {
           case Errno.EPERM -> "a Q_Key with the most significant bit set requires CAP_NET_RAW";
           default -> "with " + attributes;
         };
-    return failure.explained(queuePair + ": " + cause);
+    return Explanation.add(failure, queuePair + ": " + cause);
   }
 
   private String breach(VerbsException failure) {

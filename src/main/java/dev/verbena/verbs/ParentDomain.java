@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -117,7 +118,8 @@ public final class ParentDomain extends ProtectionDomain {
         return base.verbs().ibv_alloc_parent_domain(base.context().address(), attr.address());
       } catch (VerbsException e) {
         throw e.isUnsupported()
-            ? e.explained(
+            ? Explanation.add(
+                e,
                 base.context().device()
                     + " does not support parent domains, or not with these options")
             : e;

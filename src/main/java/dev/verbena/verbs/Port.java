@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_gid;
@@ -114,7 +115,7 @@ public final class Port {
                       0));
       return GidEntry.readFrom(entry);
     } catch (VerbsException e) {
-      throw e.errno() == Errno.ENODATA ? e.explained(unused(index)) : e;
+      throw e.errno() == Errno.ENODATA ? Explanation.add(e, unused(index)) : e;
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
@@ -161,8 +162,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     } catch (VerbsException e) {
       throw context.deviceAttributes().onDemandPaging().implicit()
           ? AccessRules.explained(e, -1, flags, toString())
-          : e.explained(
-              context.device() + " does not support registration of the whole address space");
+          : Explanation.add(
+              e, context.device() + " does not support registration of the whole address space");
     }
   }
 
@@ -178,7 +179,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
           Set.of(AccessFlag.LOCAL_WRITE), () -> verbs().ibv_alloc_null_mr(address()));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support null memory regions")
+          ? Explanation.add(e, context.device() + " does not support null memory regions")
           : e;
     }
   }

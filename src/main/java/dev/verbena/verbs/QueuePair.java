@@ -6,6 +6,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.Ece;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.ListedSendCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
@@ -818,7 +819,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       whileOpen(() -> context.verbs().ibv_modify_qp_rate_limit(address(), attr.address()));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support packet pacing")
+          ? Explanation.add(e, context.device() + " does not support packet pacing")
           : e;
     }
   }

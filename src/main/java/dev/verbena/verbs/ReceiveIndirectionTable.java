@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_rwq_ind_table;
 import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
@@ -52,7 +53,7 @@ public final class ReceiveIndirectionTable extends Resource {
               new ReceiveIndirectionTable(context, List.copyOf(queues), address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support receive side scaling (RSS)")
+          ? Explanation.add(e, context.device() + " does not support receive side scaling (RSS)")
           : e;
     }
   }

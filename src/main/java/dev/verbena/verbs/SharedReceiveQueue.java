@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.NativeSharedReceiveQueueCalls;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.SharedReceiveQueueCalls;
@@ -281,13 +282,14 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       Context context = domain.context();
       String asked = "a shared receive queue of type " + type + " on " + context.device();
       if (e.isUnsupported()) {
-        return e.explained(asked + " is not supported");
+        return Explanation.add(e, asked + " is not supported");
       }
       if (e.errno() != Errno.EINVAL && e.errno() != Errno.ENOMEM) {
-        return e.explained(asked);
+        return Explanation.add(e, asked);
       }
       DeviceAttributes device = context.deviceAttributes();
-      return e.explained(
+      return Explanation.add(
+          e,
           "%s with %d requests of %d SGEs: the maximum is %d requests of %d SGEs"
               .formatted(
                   asked,
@@ -344,8 +346,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       whileOpen(() -> verbs().ibv_modify_srq(address(), attr.address(), mask));
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
-          ? e.explained("%s has %s".formatted(this, query()))
-          : e.explained(toString());
+          ? Explanation.add(e, "%s has %s".formatted(this, query()))
+          : Explanation.add(e, toString());
     }
   }
 

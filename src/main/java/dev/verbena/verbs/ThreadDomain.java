@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_td_init_attr;
 import java.lang.foreign.Arena;
 import java.util.List;
@@ -30,7 +31,7 @@ public final class ThreadDomain extends Resource {
           (address, release) -> new ThreadDomain(context, address, release));
     } catch (VerbsException e) {
       throw e.isUnsupported()
-          ? e.explained(context.device() + " does not support thread domains")
+          ? Explanation.add(e, context.device() + " does not support thread domains")
           : e;
     }
   }

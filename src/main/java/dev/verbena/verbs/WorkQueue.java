@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.WorkQueueCalls;
 import dev.verbena.raw.ibv_wq;
@@ -151,7 +152,8 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
                     ibv_wq_init_attr.max_sge(attr)));
       } catch (VerbsException e) {
         throw e.isUnsupported()
-            ? e.explained(
+            ? Explanation.add(
+                e,
                 domain.context().device() + " does not support work queues, or not with " + flags)
             : e;
       }

@@ -68,12 +68,10 @@ public final class WorkRequestException extends RdmaException {
   }
 
   /**
-   * Returns the same failure as the reason of another operation, which it prevents.
-   *
-   * @param doing the other operation
-   * @return an exception with this one as its cause
+   * Returns the same failure as the reason of another operation, which it prevents, with this one
+   * as its cause.
    */
-  public WorkRequestException during(String doing) {
+  WorkRequestException during(String doing) {
     return new WorkRequestException(doing, this);
   }
 

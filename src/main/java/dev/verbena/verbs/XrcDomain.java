@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Explanation;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -36,7 +37,7 @@ public final class XrcDomain extends Resource {
           context.verbs()::ibv_close_xrcd,
           (address, release) -> new XrcDomain(context, address, release));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? e.explained(context.device() + " does not support XRC") : e;
+      throw e.isUnsupported() ? Explanation.add(e, context.device() + " does not support XRC") : e;
     }
   }
 

@@ -71,6 +71,16 @@ class ClosedDoorsTest {
     return errors.toString();
   }
 
+  @Test
+  void failuresAreExplainedByTheLibraryAlone() throws Exception {
+    List<String> methods =
+        Files.readString(Path.of("src/build/public-api.txt"))
+            .lines()
+            .filter(line -> line.matches(".*Exception (?:explained|during)\\(.*"))
+            .toList();
+    assertEquals(List.of(), methods);
+  }
+
   /** A constructor would have to change with each new field of C. */
   @Test
   void capabilitiesHaveNoPublicConstructor() throws Exception {

@@ -16,6 +16,7 @@ import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
 import dev.verbena.verbs.Verbena;
+import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
@@ -271,6 +272,15 @@ public abstract class VerbsAccess {
    * @param queue the queue
    */
   public abstract void requireAtCompletion(CompletionCursor cursor, ExtendedCompletionQueue queue);
+
+  /**
+   * Returns the failure of a work request as the reason of another operation, which it prevents.
+   *
+   * @param failure the failure
+   * @param doing the other operation
+   * @return an exception with the failure as its cause
+   */
+  public abstract WorkRequestException during(WorkRequestException failure, String doing);
 
   /**
    * Reads a capacity.
