@@ -19,6 +19,7 @@ import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
 import static dev.verbena.internal.SendWorkRequest.UD_KEY;
 import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
 
+import dev.verbena.Errno;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
@@ -63,6 +64,7 @@ public final class ListedSendCalls {
   private final long qpEx;
   private final @Nullable DcTargetCalls targets;
   private final boolean isCritical;
+  private final @Nullable PostingStart guardedStart;
   private final MemorySegment start;
   private final MemorySegment send;
   private final MemorySegment sendImm;
@@ -85,11 +87,17 @@ public final class ListedSendCalls {
    *
    * @param qpEx the {@code ibv_qp_ex}
    * @param targets sets the DC target of a request; null: requests are addressed as datagrams are
+   * @param guardedStart starts a posting; null: {@code ibv_wr_start} does
    * @param isCritical whether the functions stay in user space and never call back
    */
-  public ListedSendCalls(long qpEx, @Nullable DcTargetCalls targets, boolean isCritical) {
+  public ListedSendCalls(
+      long qpEx,
+      @Nullable DcTargetCalls targets,
+      @Nullable PostingStart guardedStart,
+      boolean isCritical) {
     this.qpEx = Memory.notNull(qpEx);
     this.targets = targets;
+    this.guardedStart = guardedStart;
     this.isCritical = isCritical;
     start = pointer("wr_start");
     complete = pointer("wr_complete");
@@ -118,7 +126,11 @@ public final class ListedSendCalls {
     // Never critical: it waits for the lock that another thread may keep at a safepoint. The other
     // functions take no lock.
     StackSpace.requireForCall();
-    Call.plain(start, qpEx);
+    if (guardedStart == null) {
+      Call.plain(start, qpEx);
+    } else if (!guardedStart.start()) {
+      return Errno.ENOMEM;
+    }
     for (int i = 0; i < count; i++) {
       long request = first + i * SIZE;
       Memory.putLong(qpEx + WR_ID, Memory.getLong(request + SendWorkRequest.WR_ID));

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The provider of the C libraries, each loaded at its first use: libibverbs works without
@@ -65,13 +66,23 @@ final class NativeProvider implements Provider {
     rdmacm().rdma_free_devices(list);
   }
 
-  /** One vendor's data path is implemented: the first one is that of the device, or refuses. */
   @Override
   public DirectQueues directQueues(long context) {
+    return directDataPath().open(verbs(), context);
+  }
+
+  @Override
+  public @Nullable PostingStart postingStart(long qp, long qpEx) {
+    return providerLibrary(Memory.contextOf(qp))
+        .map(library -> directDataPath().postingStart(library, qp, qpEx))
+        .orElse(null);
+  }
+
+  /** One vendor's data path is implemented: the first one is that of the device, or refuses. */
+  private static DirectDataPath directDataPath() {
     return ServiceLoader.load(DirectDataPath.class, DirectDataPath.class.getClassLoader())
         .findFirst()
-        .orElseThrow(() -> new IllegalStateException("no direct data path is installed"))
-        .open(verbs(), context);
+        .orElseThrow(() -> new IllegalStateException("no direct data path is installed"));
   }
 
   /** Returns the rdma-core release of the library that exports these functions, if it is known. */

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An implementation of the C functions: the C libraries, or software devices in Java. {@link
@@ -75,5 +76,16 @@ public interface Provider {
   default DirectQueues directQueues(long context) {
     throw new VerbsException(
         "mlx5dv_init_obj", Errno.EOPNOTSUPP, "only devices of this host have a direct data path");
+  }
+
+  /**
+   * Returns what starts the postings of a queue pair.
+   *
+   * @param qp the {@code ibv_qp}
+   * @param qpEx its {@code ibv_qp_ex}
+   * @return null: {@code ibv_wr_start} does
+   */
+  default @Nullable PostingStart postingStart(long qp, long qpEx) {
+    return null;
   }
 }

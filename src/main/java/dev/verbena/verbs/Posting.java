@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.ExtendedQueuePairCalls;
+import dev.verbena.internal.PostingStart;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -36,13 +37,21 @@ public final class Posting implements AutoCloseable {
   private final OpenSection section;
   private final PostingRequest request;
 
+  /** Null: {@code ibv_wr_start} starts a posting. */
+  private final @Nullable PostingStart start;
+
+  /** Whether C has a posting: not if the queue was full. */
+  private boolean isStarted;
+
   Posting(
       QueuePair queuePair,
+      long qpEx,
       QueueLimits limits,
       Set<SendOperation> operations,
-      @Nullable DcTargetCalls targets) {
-    long qpEx = queuePair.context().verbs().ibv_qp_to_qp_ex(queuePair.address());
+      @Nullable DcTargetCalls targets,
+      @Nullable PostingStart start) {
     this.queuePair = queuePair;
+    this.start = start;
     this.section = new OpenSection("posting", queuePair, this::close);
     this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
     this.request = new PostingRequest(this, queuePair, limits, operations, calls, targets);
@@ -51,16 +60,19 @@ public final class Posting implements AutoCloseable {
 
   Posting start() {
     section.open();
-    request.reset();
-    boolean started = false;
+    boolean opened = false;
     try {
-      calls.ibv_wr_start();
-      started = true;
+      if (start == null) {
+        calls.ibv_wr_start();
+      }
+      isStarted = start == null || start.start();
+      opened = true;
     } finally {
-      if (!started) { // For example without memory for the call.
+      if (!opened) { // For example without memory for the call.
         section.release();
       }
     }
+    request.reset(!isStarted);
     return this;
   }
 
@@ -262,10 +274,6 @@ public final class Posting implements AutoCloseable {
   /**
    * Posts all requests: {@code ibv_wr_complete}.
    *
-   * <p>On mlx5, do not rely on the result of a full queue, but begin no more requests than the
-   * queue has room for: libmlx5 writes the data of one too many over the last request before it,
-   * which the device may not have executed.
-   *
    * @return the number of requests that were posted: all, or none if the queue cannot hold all
    * @throws IllegalStateException if the state of the queue pair does not allow sends
    * @throws VerbsException if {@code ibv_wr_complete} fails; no request was posted
@@ -277,7 +285,7 @@ public final class Posting implements AutoCloseable {
     int requests = request.count();
     int errno;
     try {
-      errno = Math.abs(calls.ibv_wr_complete());
+      errno = isStarted ? Math.abs(calls.ibv_wr_complete()) : Errno.ENOMEM;
     } finally {
       section.release();
     }
@@ -304,7 +312,9 @@ public final class Posting implements AutoCloseable {
       return;
     }
     try {
-      calls.ibv_wr_abort();
+      if (isStarted) {
+        calls.ibv_wr_abort();
+      }
     } finally {
       section.release();
     }

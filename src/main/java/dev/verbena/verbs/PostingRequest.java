@@ -44,6 +44,9 @@ public final class PostingRequest extends DataPathUser {
 
   private int count;
 
+  /** Whether no request is passed to C, as the queue is full. */
+  private boolean discarded;
+
   /** Null if there is no request that C does not have as a whole. */
   private @Nullable WorkRequestOpcode opcode;
 
@@ -91,7 +94,9 @@ public final class PostingRequest extends DataPathUser {
     return count;
   }
 
-  void reset() {
+  /** Begins a posting, whose requests may all be discarded. */
+  void reset(boolean discarded) {
+    this.discarded = discarded;
     count = 0;
     forget();
   }
@@ -208,6 +213,9 @@ public final class PostingRequest extends DataPathUser {
   }
 
   private void pass() {
+    if (discarded) {
+      return;
+    }
     if (!inline) {
       issue();
     }
@@ -431,7 +439,9 @@ public final class PostingRequest extends DataPathUser {
     requireInlinable(data.byteSize());
     Segments.readable(data, 0);
     issueInline();
-    calls.ibv_wr_set_inline_data(data, data.byteSize());
+    if (!discarded) {
+      calls.ibv_wr_set_inline_data(data, data.byteSize());
+    }
     return this;
   }
 
@@ -463,7 +473,9 @@ public final class PostingRequest extends DataPathUser {
         return inline(all);
       }
       issueInline();
-      calls.ibv_wr_set_inline_data_list(1 + others.length, parts.address());
+      if (!discarded) {
+        calls.ibv_wr_set_inline_data_list(1 + others.length, parts.address());
+      }
       return this;
     }
   }
@@ -471,7 +483,9 @@ public final class PostingRequest extends DataPathUser {
   /** The data is copied into the send queue now, so C must know the request before. */
   private void issueInline() {
     flags |= rdma_h.IBV_SEND_INLINE();
-    issue();
+    if (!discarded) {
+      issue();
+    }
     inline = true;
   }
 

@@ -11,6 +11,7 @@ import dev.verbena.internal.ListedSendCalls;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.NativeQueuePairCalls;
+import dev.verbena.internal.PostingStart;
 import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.jfr.FlightEvents;
@@ -162,15 +163,18 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                 calls::ibv_post_recv,
                 (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
             : null;
-    this.posting =
-        sendOperations.isEmpty() ? null : new Posting(this, sends, sendOperations, made.targets());
-    this.listed =
-        type.isPostedByBuilders()
-            ? new ListedSendCalls(
-                context.verbs().ibv_qp_to_qp_ex(made.address()),
-                made.targets(),
-                context.linking().isCritical())
-            : null;
+    if (sendOperations.isEmpty()) {
+      this.posting = null;
+      this.listed = null;
+    } else {
+      long qpEx = context.verbs().ibv_qp_to_qp_ex(made.address());
+      PostingStart start = context.provider().postingStart(made.address(), qpEx);
+      this.posting = new Posting(this, qpEx, sends, sendOperations, made.targets(), start);
+      this.listed =
+          type.isPostedByBuilders()
+              ? new ListedSendCalls(qpEx, made.targets(), start, context.linking().isCritical())
+              : null;
+    }
   }
 
   /**

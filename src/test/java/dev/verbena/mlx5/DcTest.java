@@ -264,10 +264,19 @@ class DcTest {
     a.initiator.setup().rnrRetryCount(7); // Without end: nothing completes before it is received.
     a.recover();
     int posted = a.initiator.post(sends);
-    assertTrue(posted >= DcSide.DEPTH / 2 && posted < sends.size(), () -> posted + " posted");
+    assertTrue(posted >= DcSide.DEPTH / 2 && posted < sends.size(), posted + " posted");
+    while (a.initiator.post(sends, posted, 1) == 1) {
+      posted++;
+    }
+    SendList write = list(1);
+    write.write(0).remote(remote(0), b.memory.rkey()).local(a.memory, 0, 64);
+    write.toTarget(0, toB, target, KEY);
+    assertEquals(0, a.initiator.post(write), "the queue is full");
     for (int i = 0; i < posted; i++) {
       b.receive(i, 1024, 64);
-      assertEquals(i, b.completion().id(0));
+      Completions received = b.completion();
+      assertEquals(i, received.id(0));
+      assertEquals(8, received.byteLength(0));
       assertEquals(i, a.completion().id(0));
     }
   }

@@ -8,12 +8,14 @@ import dev.verbena.internal.DirectQueues;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.Platform;
+import dev.verbena.internal.PostingStart;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device_attr;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** The direct data path of devices whose provider is libmlx5. */
 public final class Mlx5DataPath implements DirectDataPath {
@@ -47,6 +49,13 @@ public final class Mlx5DataPath implements DirectDataPath {
           }
         });
     return new Mlx5Queues(verbs, functions, hasAtomics(verbs, context));
+  }
+
+  @Override
+  public @Nullable PostingStart postingStart(String library, long qp, long qpEx) {
+    return library.contains("libmlx5")
+        ? new RoomCheck(qp, qpEx, QueueMemory.queuePair(Providers.mlx5dv(), qp))
+        : null;
   }
 
   /**

@@ -13,10 +13,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The queues of one context. */
 final class Mlx5Queues implements DirectQueues {
-  private static final int BLOCK = 64;
-  private static final long RECEIVE_RECORD = 0;
-  private static final long SEND_RECORD = 4;
-
   private final Verbs verbs;
   private final Mlx5dv functions;
   private final boolean hasAtomics;
@@ -55,7 +51,7 @@ final class Mlx5Queues implements DirectQueues {
       @Nullable Supplier<SharedReceiveQueueCalls> shared) {
     QueueMemory.OfQueuePair memory = QueueMemory.queuePair(functions, qp);
     require(
-        memory.sendStride() == BLOCK,
+        memory.sendStride() == QueueMemory.BLOCK,
         "blocks of %d bytes in a send queue are not supported, only those of 64 bytes",
         memory.sendStride());
     requirePowerOfTwo(memory.sendBlocks(), "blocks of a send queue");
@@ -66,7 +62,7 @@ final class Mlx5Queues implements DirectQueues {
             hasAtomics,
             memory.sends(),
             memory.sendBlocks(),
-            memory.record() + SEND_RECORD,
+            memory.record() + QueueMemory.SEND_RECORD,
             memory.register(),
             vectors);
     QueuePair queuePair =
@@ -92,7 +88,7 @@ final class Mlx5Queues implements DirectQueues {
         memory.receives(),
         memory.receiveEntries(),
         memory.receiveStride(),
-        memory.record() + RECEIVE_RECORD);
+        memory.record() + QueueMemory.RECEIVE_RECORD);
   }
 
   private static void requirePowerOfTwo(int number, String what) {

@@ -30,6 +30,14 @@ final class QueueMemory {
 
   private static final int OUT_SIZE = 128;
 
+  /** The size of a block of a send queue in bytes. */
+  static final int BLOCK = 64;
+
+  /** Where the doorbell records of the queues of a queue pair are, from its record on. */
+  static final long RECEIVE_RECORD = 0;
+
+  static final long SEND_RECORD = 4;
+
   private QueueMemory() {}
 
   /** {@code struct mlx5dv_qp}. */
