@@ -637,7 +637,10 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
       return refuse(target, REMOTE_INVALID_REQUEST);
     }
     uint64_t bytes = atomic ? 8 : message.data.length;
-    if (bytes && !(at = translate(key, address, bytes, right, target->pd, target->number))) {
+    // An XRC target has no domain of its own: a request is in that of the shared receive queue that it names.
+    struct srq *srq = srq_of(target, message.srqn);
+    struct object *pd = target->type != XRC_TGT ? target->pd : srq ? srq->pd : NULL;
+    if (bytes && !(at = translate(key, address, bytes, right, pd, target->number))) {
       return refuse(target, REMOTE_ACCESS);
     }
   }
