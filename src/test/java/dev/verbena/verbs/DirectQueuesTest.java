@@ -5,13 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Field;
 import java.util.stream.Stream;
@@ -138,6 +141,40 @@ class DirectQueuesTest {
       Await.until("the completion of the write", () -> queue.poll(completions) == 1);
       assertEquals(2, completions.id(0));
       assertTrue(completions.isSuccess(0));
+    }
+  }
+
+  /** Which the direct data path has reset before: both sides begin at the start of the queues. */
+  @DeviceTest
+  void queuePairThatCouldNotBeDestroyedIsUsedAgain() {
+    try (Arena arena = Arena.ofShared();
+        CompletionQueue queue = direct();
+        QueuePair queuePair = domain.queuePair(QueuePairType.UD).completions(queue).create()) {
+      flushReceives(queuePair, queue, 1, 2);
+      MemorySegment group = ibv_gid.allocate(arena);
+      new Gid(0xff0e000000000000L, 1).writeTo(group);
+      // As other code would, so that closing the queue pair does not detach it.
+      context.verbs().ibv_attach_mcast(queuePair.address(), group.address(), (short) 0);
+      VerbsException busy = assertThrows(VerbsException.class, queuePair::close);
+      assertEquals(Errno.EBUSY, busy.errno());
+      context.verbs().ibv_detach_mcast(queuePair.address(), group.address(), (short) 0);
+      assertEquals(QueuePairState.RESET, queuePair.state());
+      flushReceives(queuePair, queue, 3, 4);
+    }
+  }
+
+  /** Posts receives, and fails the queue pair, so that they complete. */
+  private static void flushReceives(QueuePair queuePair, CompletionQueue queue, long... ids) {
+    queuePair.setup().init();
+    ReceiveList receives = new ReceiveList(1, 1);
+    for (long id : ids) {
+      receives.id(0, id);
+      assertEquals(1, queuePair.post(receives));
+      queuePair.fail();
+      Completions completions = new Completions(4);
+      Await.until("the completion of receive " + id, () -> queue.poll(completions) > 0);
+      assertEquals(1, completions.count());
+      assertEquals(id, completions.id(0));
     }
   }
 

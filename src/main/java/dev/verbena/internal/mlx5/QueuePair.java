@@ -125,7 +125,8 @@ final class QueuePair implements QueuePairCalls {
 
   /**
    * Resets the queue pair first: then its completions can be removed while its memory exists, and
-   * threads that poll need not wait for the kernel.
+   * threads that poll need not wait for the kernel. If the destruction fails, the queue pair is in
+   * state RESET and can be used again.
    */
   @Override
   public void destroy(Runnable destruction) {
@@ -145,6 +146,7 @@ final class QueuePair implements QueuePairCalls {
     Memory.putInt(attr.address(ibv_qp_attr.qp_state$offset()), rdma_h.IBV_QPS_RESET());
     try {
       verbs.ibv_modify_qp(qp, attr.address(0), rdma_h.IBV_QP_STATE());
+      wasReset();
     } catch (VerbsException e) {
       // A device that was lost completes nothing more; ibv_destroy_qp tells that it was.
       LOG.log(System.Logger.Level.DEBUG, "{0} on queue pair {1}", e, number);
