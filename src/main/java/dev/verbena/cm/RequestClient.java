@@ -384,6 +384,7 @@ public final class RequestClient implements AutoCloseable {
   /** Takes a free slot, after waiting for one. */
   private Slot acquire(long start, Duration timeout) throws InterruptedException {
     long nanos = nanos(timeout);
+    long left = nanos;
     while (true) {
       requireUsable();
       lock.lock();
@@ -394,14 +395,14 @@ public final class RequestClient implements AutoCloseable {
       } finally {
         lock.unlock();
       }
-      long left = nanos - (System.nanoTime() - start);
-      if (left <= 0) {
+      if (left < 0) {
         throw new RdmaTimeoutException(
             limit + " requests are under way over " + this + ", the limit", timeout);
       }
+      left = nanos - (System.nanoTime() - start);
       if (reading.tryLock()) {
         try {
-          read(left);
+          read(Math.max(0, left)); // Once in any case: late answers may be there, unread.
         } finally {
           endReading();
         }

@@ -50,7 +50,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Limits.</b> Each client may have {@link ConnectionSettings#withSends} requests under way;
  * the server has receive requests for all of them. A client that sends more, or what is no request,
- * is disconnected; clients beyond the maximum number are rejected. A large request that cannot be
+ * is disconnected, and meanwhile requests of others may wait for a receive request (RNR, without a
+ * limit of retries); clients beyond the maximum number are rejected. A large request that cannot be
  * read for want of memory is answered by {@link RequestFailedException}.
  *
  * <p><b>Failures.</b> A failure that one client causes ends its connection alone, and is logged.
@@ -74,11 +75,18 @@ public final class RequestServer implements AutoCloseable {
   /** The maximum size of an RDMA read. */
   private static final long LARGEST_READ = 1L << 31;
 
+  /** The RNR retry count that is no limit. */
+  private static final int UNLIMITED = 7;
+
   /** Between two requests for a connection that fail, perhaps for the same reason. */
   private static final long PAUSE_NANOS = 50_000_000;
 
   private final Listener listener;
   private final ConnectionSettings settings;
+
+  /** A client that fills the receive queue must not let the messages of others fail. */
+  private final ConnectionParameters parameters;
+
   private final long largest;
   private final RequestHandler handler;
   private final @Nullable Executor executor;
@@ -325,6 +333,7 @@ public final class RequestServer implements AutoCloseable {
       @Nullable Executor executor) {
     this.listener = listener;
     this.settings = settings;
+    this.parameters = settings.parameters().withRnrRetryCount(UNLIMITED);
     this.places = new Semaphore(maxClients);
     this.largest = Math.min(largest, LARGEST_READ);
     this.handler = Objects.requireNonNull(handler, "handler");
@@ -334,23 +343,28 @@ public final class RequestServer implements AutoCloseable {
         (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
     int most = Math.multiplyExact(maxClients, limit);
     ProtectionDomain domain = listener.domain();
-    channel = domain.context().createCompletionChannel();
     int completionsOfAll = Math.addExact(Math.multiplyExact(4, most), maxClients);
-    queue = domain.context().completionQueue(completionsOfAll).channel(channel).create();
-    waiter = new CompletionWaiter(queue, settings.spin());
-    receiveQueue = domain.sharedReceiveQueue(most).create();
-    requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
-    receives = new ReceiveList(most, 1);
-    large = new MemoryRegion[most];
-    lengths = new long[most];
-    refused = new Throwable[most];
-    unposted = new int[most];
-    for (int i = 0; i < most; i++) {
-      receives.id(i, i);
-      receives.local(i, requests, i * stride, stride);
-    }
-    if (receiveQueue.post(receives) < most) {
-      throw new IllegalStateException(receiveQueue + " takes fewer requests than " + most);
+    channel = domain.context().createCompletionChannel();
+    try {
+      queue = domain.context().completionQueue(completionsOfAll).channel(channel).create();
+      waiter = new CompletionWaiter(queue, settings.spin());
+      receiveQueue = domain.sharedReceiveQueue(most).create();
+      requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
+      receives = new ReceiveList(most, 1);
+      large = new MemoryRegion[most];
+      lengths = new long[most];
+      refused = new Throwable[most];
+      unposted = new int[most];
+      for (int i = 0; i < most; i++) {
+        receives.id(i, i);
+        receives.local(i, requests, i * stride, stride);
+      }
+      if (receiveQueue.post(receives) < most) {
+        throw new IllegalStateException(receiveQueue + " takes fewer requests than " + most);
+      }
+    } catch (Throwable t) {
+      AfterFailure.close(t, channel::close); // With its queue; the caller closes the rest.
+      throw t;
     }
     leak = new LeakReport(toString());
     leak.watch(this);
@@ -468,7 +482,7 @@ public final class RequestServer implements AutoCloseable {
           throw new IllegalStateException(this + " is closed");
         }
         byNumber.put(client.queuePair, client);
-        request.accept(settings.parameters(), terms.toBytes(), settings.timeout());
+        request.accept(parameters, terms.toBytes(), settings.timeout());
         var _ = request.awaitEnd(Deadline.NEVER);
       } else {
         request.id().reject();

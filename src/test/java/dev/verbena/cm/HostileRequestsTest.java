@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
+import dev.verbena.RdmaTimeoutException;
+import dev.verbena.VerbsException;
 import dev.verbena.soft.Faults;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
@@ -20,6 +22,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -213,6 +216,37 @@ class HostileRequestsTest {
     assertServes(server, polite);
   }
 
+  /** The receive requests are those of all clients; the server reads no completions meanwhile. */
+  @Test
+  void clientThatFillsTheReceiveQueueDelaysOthersOnly() throws Exception {
+    CountDownLatch arrived = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            2,
+            (request, answer) -> {
+              arrived.countDown();
+              go.await();
+              return 1;
+            },
+            null,
+            SETTINGS.withParameters(SETTINGS.parameters().withRnrRetryCount(0)));
+    RequestClient polite = client(server);
+    RequestPeer peer = peer(server);
+    peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
+    arrived.await();
+    for (int i = 1; i < 2 * LIMIT; i++) { // All that is left.
+      peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
+      assertTrue(peer.awaitSent());
+    }
+    CompletableFuture<byte[]> answer = polite.submit(new byte[1], SOON);
+    Await.pass(Duration.ofMillis(100), "the request finds no receive request");
+    go.countDown();
+    assertEquals(1, answer.get().length);
+    peer.close();
+    assertServes(server, polite);
+  }
+
   /** An answer may arrive before the handler's thread has done all that follows it. */
   @Test
   void clientThatCallsOneAfterTheOtherIsNeverBeyondItsLimit() throws Exception {
@@ -310,6 +344,26 @@ class HostileRequestsTest {
   }
 
   @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ibv_create_comp_channel",
+        "ibv_create_cq",
+        "ibv_create_srq",
+        "ibv_reg_mr",
+        "rdma_listen"
+      })
+  void serverThatCannotBeOpenedLeavesNothing(String function) {
+    Faults _ = hosts.faults().fail(function, 1, Errno.ENOMEM);
+    assertThrows(
+        VerbsException.class,
+        () -> {
+          RequestServer server = server(1, (request, answer) -> 1, false);
+          throw new AssertionError(server + " is open");
+        });
+    assertEquals(Map.of("context", 2), hosts.network().openObjects());
+  }
+
+  @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void removedDeviceEndsTheServerWithItsReason(boolean lost) throws Exception {
     try (var log = new LoggedMessages("dev.verbena", Level.WARNING, "unexpected")) {
@@ -344,6 +398,32 @@ class HostileRequestsTest {
       assertThrows(IllegalStateException.class, () -> client.call(closed, answer, SOON));
     }
     assertEquals(1, client.call(new byte[1], SOON).length);
+  }
+
+  @Test
+  void answersThatNobodyWaitedForKeepNoPlace() throws Exception {
+    CountDownLatch answered = new CountDownLatch(LIMIT);
+    RequestServer server =
+        server(
+            1,
+            (request, answer) -> {
+              answered.countDown();
+              return 1;
+            },
+            false);
+    RequestClient client = client(server);
+    for (int i = 0; i < LIMIT; i++) {
+      assertThrows(RdmaTimeoutException.class, () -> client.call(new byte[1], Duration.ZERO));
+    }
+    answered.await();
+    Await.until(
+        "a free place",
+        () -> {
+          var missed =
+              assertThrows(
+                  RdmaTimeoutException.class, () -> client.call(new byte[1], Duration.ZERO));
+          return !missed.getMessage().contains("limit");
+        });
   }
 
   /** In most of the rounds a thread has a slot, and has not sent, when the connection fails. */
