@@ -153,7 +153,8 @@ final class RdmaConnection {
   }
 
   private RdmaStream createStream() {
-    RdmaStream made = new RdmaStream(id, sizes, this::failed, this::flushed);
+    RdmaStream made =
+        new RdmaStream(id, sizes, this::failed, this::flushed, () -> changed.accept(this));
     stream = made;
     return made;
   }

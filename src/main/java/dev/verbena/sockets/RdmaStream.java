@@ -216,6 +216,7 @@ final class RdmaStream {
 
   private final Runnable failed;
   private final Runnable flushed;
+  private final Runnable changed;
 
   /**
    * Creates the queue pair of an identifier that has a device, with its receive requests posted.
@@ -223,11 +224,13 @@ final class RdmaStream {
    * @param failed is called in a thread of its own after a failure
    * @param flushed is called once, in a thread of its own, if requests are flushed without another
    *     error: it has the pending events of RDMA CM received, and then calls {@link #endFlushed}
+   * @param changed is called after a thread of the stream has read events of the descriptor
    * @throws VerbsException if the device has no memory or objects left
    */
-  RdmaStream(ConnectionId id, Sizes wanted, Runnable failed, Runnable flushed) {
+  RdmaStream(ConnectionId id, Sizes wanted, Runnable failed, Runnable flushed, Runnable changed) {
     this.failed = failed;
     this.flushed = flushed;
+    this.changed = changed;
     if (id.context().device().transportType() == TransportType.IWARP) {
       throw new VerbsException(
           "rdma_create_qp",
@@ -1092,8 +1095,7 @@ final class RdmaStream {
     } finally {
       lock.unlock();
     }
-    events.wake();
-    sendPending(); // The wait for a control message ends with the wake.
+    sendPending();
   }
 
   /** Tells the peer that no data follows, as soon as a control message can be sent. */
@@ -1107,26 +1109,34 @@ final class RdmaStream {
     } finally {
       lock.unlock();
     }
-    events.wake();
     sendPending();
   }
 
-  /** Sends the pending control message, now or when an earlier one is acknowledged. */
+  /**
+   * Sends the pending control message, now or when an earlier one is acknowledged. Makes all
+   * threads that wait examine the stream: the events that it reads were also theirs.
+   */
   private void sendPending() {
+    readEvents();
+    events.wake(); // First: this also ends an earlier wait for the acknowledgement.
     lock.lock();
     try {
       boolean hasMore;
-      readEvents();
       do {
         hasMore = process();
         if (pendingControl == NONE || isClosing || isReleased || state != State.CONNECTED) {
           return;
         }
       } while (arm(SEND) || hasMore);
-      events.whenReadable(this::sendPending);
+      events.whenReadable(this::sendLater);
     } finally {
       lock.unlock();
     }
+  }
+
+  private void sendLater() {
+    sendPending();
+    changed.run(); // Selectors, too.
   }
 
   /**
