@@ -215,6 +215,9 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       if (!target.hasRemaining()) {
         continue;
       }
+      if (total > 0 && stream().available() == 0) {
+        break; // The next read finds the end, or throws.
+      }
       long count = receive(target, wait && total == 0, FOREVER);
       if (count < 0) {
         return total == 0 ? count : total;

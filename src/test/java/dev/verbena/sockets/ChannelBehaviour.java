@@ -404,6 +404,27 @@ abstract class ChannelBehaviour {
   }
 
   @Test
+  void scatteringReadReturnsWhatHasArrivedBeforeAReset() throws Exception {
+    Pair pair = connected();
+    pair.server().configureBlocking(false);
+    pair.client().write(ByteBuffer.wrap(random(10)));
+    pair.client().setOption(StandardSocketOptions.SO_LINGER, 0);
+    pair.client().close();
+    Selector selector = selector();
+    pair.server().register(selector, SelectionKey.OP_READ);
+    ByteBuffer[] targets = {ByteBuffer.allocate(10), ByteBuffer.allocate(10)};
+    long count = 0;
+    while (count == 0) {
+      selector.select();
+      selector.selectedKeys().clear();
+      letItWait(); // The reset follows the data.
+      count = pair.server().read(targets);
+    }
+    assertEquals(10, count);
+    assertReset(pair.server(), new byte[0]);
+  }
+
+  @Test
   void closeWithUnreadDataIsAReset() throws Exception {
     Pair pair = connected();
     pair.server().write(ByteBuffer.wrap(random(1000)));
