@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -41,9 +42,8 @@ class ApiMapTest {
   private static final Optional<String> SOFT = Optional.of(SharedTests.SOFT);
   private static final Path GAPS = Path.of("src/lab/gaps");
 
-  /** What is not traced, and a device test that cannot pass without it, or {@code Java}. */
-  private static final Path UNTRACED = Path.of("src/test/resources/untraced.tsv");
-
+  private static final String KERNEL = "kernel";
+  private static final String FAKE = "fake";
   private static final String IN_JAVA = "Java";
 
   private static final String HEAD =
@@ -58,7 +58,8 @@ class ApiMapTest {
       - **kernel**: a device test has called the function on Soft-RoCE in the [lab](../src/lab/README.md), and the call \
       succeeded. The trace of calls records this: `mvn verify -Plab` fails if no guest records it any more. \
       Posting, polling and other calls that are not traced have a device test that fails without them, which a guest runs \
-      (`src/test/resources/untraced.tsv`).
+      (`src/test/resources/untraced.tsv`): `mvn test -Psoft -Dtest=UntracedTest` changes each of them and shows \
+      that its test fails.
       - **fake**: not called there, because Soft-RoCE does not support it or a newer function is called where available; \
       tested with a fake or on software devices.
       - **Java**: implemented in Java; needs no device.
@@ -93,17 +94,17 @@ class ApiMapTest {
   Stream<DynamicTest> everyTestThatIsNamedRunsInAGuest() throws IOException {
     List<Gaps> guests = gapsOfGuests();
     SharedTests shared = SharedTests.read(SHARED);
-    return untraced().entrySet().stream()
-        .filter(row -> !row.getValue().equals(IN_JAVA))
+    return UntracedFunction.all().stream()
+        .filter(function -> !function.isInJava())
         .map(
-            row ->
+            function ->
                 DynamicTest.dynamicTest(
-                    row.getKey(),
+                    function.name(),
                     () -> {
-                      String test = row.getValue();
-                      assertTrue(isDeviceTest(test), test);
-                      assertTrue(guests.stream().anyMatch(g -> g.runs(className(test))), test);
-                      assertNotEquals(SOFT, shared.guest(className(test)), test);
+                      String test = function.testName();
+                      assertTrue(isDeviceTest(function.test()), test);
+                      assertTrue(guests.stream().anyMatch(g -> g.runs(test)), test);
+                      assertNotEquals(SOFT, shared.guest(test), test);
                     }));
   }
 
@@ -127,36 +128,20 @@ class ApiMapTest {
                     && method.isAnnotationPresent(DeviceTest.class));
   }
 
-  private static Map<String, String> untraced() throws IOException {
-    return Files.readAllLines(UNTRACED).stream()
-        .filter(line -> !line.startsWith("#"))
-        .map(line -> line.split("\t"))
-        .collect(Collectors.toMap(row -> row[0], row -> row[1]));
-  }
-
-  /** A test without its package. */
-  private static String className(String test) {
-    return test.substring(test.indexOf('.') + 1);
-  }
-
   private static String page() throws IOException {
     ApiMap map = ApiMap.ofSources();
-    Map<String, String> untraced = untraced();
-    Set<String> seen = new TreeSet<>(Files.readAllLines(SEEN));
+    Map<String, String> marks = marks();
+    Map<String, UntracedFunction> untraced = untraced();
     SoftFunctions soft = SoftFunctions.read();
     Gaps gaps = Gaps.read(GAPS.resolve("soft"));
     Map<String, List<String>> rows = new TreeMap<>();
-    int kernel = 0;
     int software = 0;
     for (CFunction function : CFunction.all()) {
-      String mark = untraced.getOrDefault(function.name(), "");
-      String test = mark;
+      String mark = marks.get(function.name());
       String onSoft = "";
       if (!mark.equals(IN_JAVA)) {
-        boolean isSeen = !mark.isEmpty() || isSeen(function.name(), seen);
-        kernel += isSeen ? 1 : 0;
-        mark = isSeen ? "kernel" : "fake";
-        boolean has = soft.has(function.name()) || (!test.isEmpty() && gaps.runs(className(test)));
+        UntracedFunction row = untraced.get(function.name());
+        boolean has = soft.has(function.name()) || (row != null && gaps.runs(row.testName()));
         software += has ? 1 : 0;
         onSoft = has ? "yes" : "no";
       }
@@ -166,7 +151,8 @@ class ApiMapTest {
     StringBuilder page = new StringBuilder(HEAD);
     page.append(
         "%d functions, %d of them called on a kernel, %d implemented by the software device.%n"
-            .formatted(CFunction.all().size(), kernel, software));
+            .formatted(
+                CFunction.all().size(), Collections.frequency(marks.values(), KERNEL), software));
     rows.forEach(
         (library, lines) ->
             page.append("\n## ")
@@ -174,6 +160,25 @@ class ApiMapTest {
                 .append("\n\n| C | Java | tested with | software device |\n|---|---|---|---|\n")
                 .append(String.join("", lines)));
     return page.toString();
+  }
+
+  /** What each function is tested with. */
+  private static Map<String, String> marks() throws IOException {
+    Map<String, UntracedFunction> untraced = untraced();
+    Set<String> seen = new TreeSet<>(Files.readAllLines(SEEN));
+    Map<String, String> marks = new TreeMap<>();
+    for (CFunction function : CFunction.all()) {
+      String name = function.name();
+      UntracedFunction row = untraced.get(name);
+      boolean isSeen = row != null || isSeen(name, seen);
+      marks.put(name, row != null && row.isInJava() ? IN_JAVA : isSeen ? KERNEL : FAKE);
+    }
+    return marks;
+  }
+
+  private static Map<String, UntracedFunction> untraced() throws IOException {
+    return UntracedFunction.all().stream()
+        .collect(Collectors.toMap(UntracedFunction::name, f -> f));
   }
 
   /** A function is seen if what its macro or inline function calls in its place is. */

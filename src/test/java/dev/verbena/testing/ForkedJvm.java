@@ -96,7 +96,7 @@ public final class ForkedJvm {
   }
 
   /** The folder or jar that a class comes from. */
-  private static String root(String resource) {
+  public static String root(String resource) {
     URL url = Objects.requireNonNull(ForkedJvm.class.getResource("/" + resource), resource);
     try {
       if (url.openConnection() instanceof JarURLConnection jar) {

@@ -180,6 +180,7 @@ class CqExTest {
         assertFalse(failed.isSuccess());
         assertEquals(CompletionStatus.REM_ACCESS_ERR, failed.status());
         assertEquals(3, failed.id());
+        assertEquals(Rig.isSoftware() ? 0x55 : 0, failed.vendorError());
         assertTrue(
             assertThrows(VerbsException.class, failed::byteLength).isUnsupported(),
             "not asked for");

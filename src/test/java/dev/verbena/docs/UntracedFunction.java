@@ -1,0 +1,35 @@
+package dev.verbena.docs;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * A C function that the trace of calls does not show.
+ *
+ * @param test a device test that fails without the function, or {@code Java}
+ * @param method the Java method that calls it, as {@link Mutant} reads it; empty for {@code Java}
+ */
+record UntracedFunction(String name, String test, String method) {
+  private static final Path LIST = Path.of("src/test/resources/untraced.tsv");
+
+  /** Reads the list. */
+  static List<UntracedFunction> all() throws IOException {
+    return Files.readAllLines(LIST).stream()
+        .filter(line -> !line.startsWith("#"))
+        .map(line -> line.split("\t"))
+        .map(row -> new UntracedFunction(row[0], row[1], row.length > 2 ? row[2] : ""))
+        .toList();
+  }
+
+  /** Whether neither C nor Java needs a device. */
+  boolean isInJava() {
+    return test.equals("Java");
+  }
+
+  /** {@code Class.method}, without the package. */
+  String testName() {
+    return test.substring(test.indexOf('.') + 1);
+  }
+}
