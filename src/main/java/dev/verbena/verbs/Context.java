@@ -247,6 +247,9 @@ public final class Context extends Resource {
       MemorySegment values = ibv_values_ex.allocate(arena);
       ibv_values_ex.comp_mask(values, rdma_h.IBV_VALUES_MASK_RAW_CLOCK());
       whileOpen(() -> verbs().ibv_query_rt_values_ex(address(), values.address()));
+      if (ibv_values_ex.comp_mask(values) == 0) { // The provider marks what it has queried.
+        throw new VerbsException("ibv_query_rt_values_ex", Errno.EOPNOTSUPP);
+      }
       MemorySegment clock = ibv_values_ex.raw_clock(values);
       // mlx4 and mlx5 write ticks to the nanoseconds, and 0 to the seconds.
       return timespec.tv_sec(clock) * NANOS_OF_A_SECOND + timespec.tv_nsec(clock);

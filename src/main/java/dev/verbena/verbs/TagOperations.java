@@ -74,7 +74,8 @@ public final class TagOperations {
    * Formats an operation that adds a tagged buffer, without memory yet: {@code IBV_WR_TAG_ADD}.
    *
    * @param operation the index of the operation
-   * @param tag the tag of the messages
+   * @param tag the tag of the messages, without bits outside the mask: a message matches if its
+   *     tag, masked, is this tag
    * @param mask the mask of the tag bits that are compared
    * @param receiveId the {@code wr_id} of the completion of the message
    */

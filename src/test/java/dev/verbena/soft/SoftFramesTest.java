@@ -46,6 +46,8 @@ class SoftFramesTest {
       b.rule().priority(1).flags(FlowFlag.DONT_TRAP).match(toPort(4000)).tag(1).create();
       b.rule().priority(2).match(FlowMatch.ethernet().type(0x0800)).tag(2).create();
       other.rule().type(FlowType.ALL_DEFAULT).create();
+      FlowRule.Builder sniffer = other.rule().type(FlowType.SNIFFER).flags(FlowFlag.DONT_TRAP);
+      assertEquals(Errno.EINVAL, assertThrows(VerbsException.class, sniffer::create).errno());
       a.send(Frames.toPort(4000));
       assertEquals(1, b.arrived().getFirst().flowTag(), "each queue pair gets a frame once");
       assertEquals(1, other.arrived().size(), "no port has the Frames.MAC address: sent to all");

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
@@ -27,6 +28,9 @@ class DeviceBuffersTest {
       MemorySegment copy = arena.allocate(64);
       memory.read(1024 + 8, copy);
       assertEquals("to the device", copy.getString(0));
+      VerbsException fixed =
+          assertThrows(VerbsException.class, () -> region.reregister(AccessFlag.LOCAL_WRITE));
+      assertEquals(Errno.EINVAL, fixed.errno());
     }
   }
 

@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeProvider;
+import dev.verbena.internal.Memory;
+import dev.verbena.raw.ibv_values_ex;
 import dev.verbena.soft.SoftNetwork;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -49,6 +53,24 @@ class DeviceClockTest {
       long measured = clock.nanosBetween(first, last);
       assertTrue(measured <= elapsed + 7, measured + " ns, not " + elapsed); // A tick has 6.4 ns.
       assertTrue(first <= clock.mask(), "the clock has 48 bits");
+    }
+  }
+
+  @Test
+  void aClockThatTheProviderDoesNotMarkAsQueriedThrows() {
+    try (FakeProvider provider = new FakeProvider().play(new WithoutClock());
+        Context context = Device.list(provider).getFirst().open()) {
+      VerbsException none = assertThrows(VerbsException.class, context::rawClock);
+      assertTrue(none.isUnsupported(), none.getMessage());
+    }
+  }
+
+  /** A provider that has none of the values that it is asked for. */
+  private static final class WithoutClock {
+    @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
+    public int query_rt_values(long context, long values) {
+      ibv_values_ex.comp_mask(Memory.at(values, ibv_values_ex.sizeof()), 0);
+      return 0;
     }
   }
 

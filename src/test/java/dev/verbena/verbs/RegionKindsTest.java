@@ -1,7 +1,10 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
@@ -36,6 +39,19 @@ class RegionKindsTest {
       for (int i = 0; i < 32; i++) {
         assertEquals(0, pair.a.memory.memory().get(ValueLayout.JAVA_BYTE, i));
       }
+    }
+  }
+
+  @DeviceTest
+  void aNullRegionIsForLocalUseAndDoesNotChange() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion none = Rig.orSkip(pair.b.domain::allocateNullRegion);
+      VerbsException fixed =
+          assertThrows(VerbsException.class, () -> none.reregister(AccessFlag.LOCAL_WRITE));
+      assertEquals(Errno.EINVAL, fixed.errno());
+      SendList list = new SendList(1, 1);
+      list.write(0).local(pair.a.memory, 0, 8).remote(8, none.rkey()).signaled();
+      pair.a.run(list, CompletionStatus.REM_ACCESS_ERR);
     }
   }
 

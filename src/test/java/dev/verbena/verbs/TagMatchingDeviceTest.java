@@ -160,6 +160,15 @@ class TagMatchingDeviceTest {
     assertEquals(7, next().id());
   }
 
+  /** A message matches if {@code TMH.tag & mask == tag}: {@code ibv_post_srq_ops(3)}. */
+  @DeviceTest
+  void tagWithABitOutsideItsMaskMatchesNothing() {
+    add(0x5601, 0xff00, 8, 0, 0);
+    post(1, 8192);
+    send(EAGER, 0x5601, 0, 10);
+    assertEquals(1, next().id());
+  }
+
   @DeviceTest
   void longMessageCompletesTwice() {
     add(1, -1, 7, 0, 0);

@@ -10,6 +10,7 @@ public final class SoftRegion extends SoftObject {
   /** Null once the region was deregistered: a request that was posted before may refer to it. */
   public @Nullable MemoryKey local;
 
+  /** Null for a null region, too. */
   public @Nullable MemoryKey remote;
 
   /** Device memory or a buffer that the region is part of, or null. */

@@ -96,7 +96,7 @@ public final class TagList {
   private @Nullable Tagged find(Packet packet) {
     for (int i = 0; i < tags.size() && operation(packet) == EAGER; i++) {
       Tagged tagged = tags.get(i);
-      if (tagged.enabled && ((tagged.tag ^ tag(packet)) & tagged.mask) == 0) {
+      if (tagged.enabled && (tag(packet) & tagged.mask) == tagged.tag) {
         return tagged;
       }
     }

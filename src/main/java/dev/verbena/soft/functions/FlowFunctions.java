@@ -49,8 +49,10 @@ final class FlowFunctions {
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "flags 0x" + Integer.toHexString(flags) + ", or comp_mask");
     }
-    if (type < rdma_h.IBV_FLOW_ATTR_NORMAL() || type > rdma_h.IBV_FLOW_ATTR_SNIFFER()) {
-      throw new VerbsException(function, Errno.EINVAL, "type " + type);
+    if (type < rdma_h.IBV_FLOW_ATTR_NORMAL()
+        || type > rdma_h.IBV_FLOW_ATTR_SNIFFER()
+        || (flags != 0 && type != rdma_h.IBV_FLOW_ATTR_NORMAL())) {
+      throw new VerbsException(function, Errno.EINVAL, "type " + type + ", flags " + flags);
     }
     Rule rule = Rule.read(attributes, attr.getShort("size"), attr.getByte("num_of_specs"));
     return queuePair.device.engine.locked(

@@ -12,6 +12,7 @@ import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.MemoryKey.Use;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
+import dev.verbena.soft.device.SoftBuffer;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftObject;
@@ -109,7 +110,7 @@ public final class MemoryFunctions {
             .putLong("addr", address)
             .putLong("length", length);
     SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, backing));
-    keys(region, address, length, start, access, false);
+    keys(region, address, length, start, access);
     domain.users++;
     if (backing != null) {
       backing.users++;
@@ -118,10 +119,9 @@ public final class MemoryFunctions {
   }
 
   /** Gives a region new keys. */
-  static void keys(
-      SoftRegion region, long address, long length, long start, int access, boolean isNull) {
-    region.local = key(Use.LOCAL, region, address, length, start, access, isNull);
-    region.remote = key(Use.REMOTE, region, address, length, start, access, isNull);
+  static void keys(SoftRegion region, long address, long length, long start, int access) {
+    region.local = key(Use.LOCAL, region, address, length, start, access, false);
+    region.remote = key(Use.REMOTE, region, address, length, start, access, false);
     region.struct.putInt("lkey", region.local.key).putInt("rkey", region.remote.key);
   }
 
@@ -189,6 +189,11 @@ public final class MemoryFunctions {
   private static int reregister(
       SoftRegion region, int flags, long pd, long address, long length, int newAccess) {
     String function = "ibv_rereg_mr";
+    boolean isDeviceMemory =
+        region.backing instanceof SoftBuffer buffer && buffer.owner instanceof SoftContext;
+    if (region.remote == null || isDeviceMemory) {
+      throw new VerbsException(function, Errno.EINVAL, "a null region, or device memory");
+    }
     region.requireUnused(function);
     boolean moves = (flags & rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
     boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
@@ -206,14 +211,16 @@ public final class MemoryFunctions {
     region.domain.users--;
     region.domain = domain;
     domain.users++;
-    keys(region, base, size, start, access, false);
+    keys(region, base, size, start, access);
     region.struct.putLong("pd", domain.address()).putLong("addr", base).putLong("length", size);
     return 0;
   }
 
   static void dropKeys(SoftRegion region) {
     region.device.keys.release(region.local.key);
-    region.device.keys.release(region.remote.key);
+    if (region.remote != null) {
+      region.device.keys.release(region.remote.key);
+    }
   }
 
   public void ibv_dereg_mr(long mr) {
@@ -242,7 +249,8 @@ public final class MemoryFunctions {
                   .putLong("context", domain.context.address())
                   .putLong("pd", pd);
           SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, null));
-          keys(region, 0, -1L, 0, 0, true);
+          region.local = key(Use.LOCAL, region, 0, -1L, 0, 0, true);
+          struct.putInt("lkey", region.local.key);
           domain.users++;
           return region.address();
         });
