@@ -21,6 +21,7 @@ import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
 import dev.verbena.verbs.EnhancedConnectionEstablishment;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -404,6 +405,32 @@ class RdmaCmTest {
     assertThrows(IllegalStateException.class, () -> channel.createId(PortSpace.TCP));
   }
 
+  /** In the vendor id and the attribute modifier of the messages of the connection manager. */
+  @DeviceTest
+  void peersExchangeTheOptionsOfTheirQueuePairs() throws InterruptedException {
+    try (EventChannel active = EventChannel.open();
+        EventChannel passive = EventChannel.open()) {
+      ConnectionId listener = listening(passive, Rig.addressB());
+      ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
+      try (QueuePair clientPair = external(client)) {
+        var offered = new EnhancedConnectionEstablishment(0x15b3, 5);
+        client.foreignQueuePair().localOptions(offered);
+        client.connect(
+            ConnectionParameters.DEFAULT.withQueuePairNumber(clientPair.number()), new byte[0]);
+        ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
+        assertEquals(offered, server.foreignQueuePair().remoteOptions());
+        try (QueuePair serverPair = external(server)) {
+          var accepted = new EnhancedConnectionEstablishment(0x15b3, 1);
+          server.foreignQueuePair().localOptions(accepted);
+          server.accept(
+              ConnectionParameters.DEFAULT.withQueuePairNumber(serverPair.number()), new byte[0]);
+          next(active, EventType.CONNECT_RESPONSE);
+          assertEquals(accepted, client.foreignQueuePair().remoteOptions());
+        }
+      }
+    }
+  }
+
   @DeviceTest
   void migratedIdentifierReportsOnItsNewChannel() throws InterruptedException {
     EventChannel one = EventChannel.open();
@@ -609,6 +636,27 @@ class RdmaCmTest {
         assertEquals(1, refused, "refused in round " + round);
         id.close();
       }
+    }
+  }
+
+  @DeviceTest
+  void sharedReceiveQueueHasTheOptionsOfItsBuilder() {
+    try (EventChannel channel = EventChannel.open()) {
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      id.bind(new InetSocketAddress(Rig.addressB(), 0));
+      try (Context other = Rig.b().open()) {
+        ProtectionDomain foreign = other.allocateProtectionDomain();
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> id.queues().createSharedReceiveQueue(foreign.sharedReceiveQueue(4)));
+      }
+      SharedReceiveQueue shared =
+          id.queues().createSharedReceiveQueue(id.domain().sharedReceiveQueue(4).maxSges(2));
+      assertSame(shared, id.queues().sharedReceiveQueue().orElseThrow());
+      assertTrue(shared.query().maxSges() >= 2, shared.query().toString());
+      assertSame(id.domain(), id.queues().createQueuePair(SMALL).domain());
+      id.close();
+      assertFalse(shared.isOpen());
     }
   }
 

@@ -31,6 +31,10 @@ class CompletionCounterTest {
               VerbsException.class, () -> bytes.attach(pair.a.queuePair, Operation.RDMA_WRITE));
       assertEquals(Errno.EBUSY, busy.errno());
       pair.connect();
+      VerbsException late =
+          assertThrows(
+              VerbsException.class, () -> received.attach(pair.b.queuePair, Operation.SEND));
+      assertEquals(Errno.EINVAL, late.errno());
       SendList message = new SendList(1, 1);
       message.send(0).local(pair.a.memory, 0, 100).signaled();
       for (int i = 0; i < 2; i++) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Providers;
 import dev.verbena.testing.DeviceTest;
@@ -14,6 +15,7 @@ import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
 
 /** What devices and ports say, as rdma-core's test_device.py asks them. */
 class DeviceQueriesTest {
@@ -89,6 +91,26 @@ class DeviceQueriesTest {
       assertEquals(Rig.isSoftware(), device.receiveSideScaling().maxTables() > 0);
       assertEquals(Rig.isSoftware(), device.maxDeviceMemory() > 0);
       assertFalse(device.onDemandPaging().implicit());
+    }
+  }
+
+  @Test
+  void hasBasicAttributesWithoutTheExtendedQuery() {
+    try (FakeProvider provider = new FakeProvider().play(new OldProvider());
+        Context context = Device.list(provider).getFirst().open()) {
+      DeviceAttributes device = context.deviceAttributes();
+      assertEquals(2, device.portCount());
+      assertTrue(device.maxQueuePairs() > 1000);
+      assertEquals(0, device.maxDeviceMemory());
+      assertEquals(0, device.tagMatching().maxTags());
+    }
+  }
+
+  /** A provider of a kernel that lacks the extended query. */
+  private static final class OldProvider {
+    @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
+    public int query_device_ex(long context, long input, long attr, long size) {
+      return Errno.EOPNOTSUPP;
     }
   }
 

@@ -14,6 +14,7 @@ import dev.verbena.raw.ibv_rx_hash_conf;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
+import dev.verbena.raw.rdma_h;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -40,7 +41,9 @@ class RssTest extends FakeDeviceFixture {
 
   public int modify_wq(long wq, long attributes) {
     attr = copied(attributes, ibv_wq_attr.sizeof());
-    ibv_wq.state(Memory.at(wq, ibv_wq.sizeof()), ibv_wq_attr.wq_state(attr));
+    if ((ibv_wq_attr.attr_mask(attr) & rdma_h.IBV_WQ_ATTR_STATE()) != 0) {
+      ibv_wq.state(Memory.at(wq, ibv_wq.sizeof()), ibv_wq_attr.wq_state(attr));
+    }
     return 0;
   }
 
@@ -82,9 +85,12 @@ class RssTest extends FakeDeviceFixture {
     assertEquals(5, queue.number());
     assertSame(WorkQueueState.RESET, queue.state());
     queue.modify(WorkQueueState.RDY);
+    assertEquals(rdma_h.IBV_WQ_ATTR_STATE(), ibv_wq_attr.attr_mask(attr));
     assertSame(WorkQueueState.RDY, queue.state());
     assertThrows(IllegalArgumentException.class, () -> queue.modify(WorkQueueState.UNKNOWN));
     queue.modify(Set.of(WorkQueueFlag.DELAY_DROP), Set.of(WorkQueueFlag.CVLAN_STRIPPING));
+    assertEquals(rdma_h.IBV_WQ_ATTR_FLAGS(), ibv_wq_attr.attr_mask(attr));
+    assertSame(WorkQueueState.RDY, queue.state());
     assertEquals(4, ibv_wq_attr.flags(attr));
     assertEquals(5, ibv_wq_attr.flags_mask(attr));
     assertThrows(
