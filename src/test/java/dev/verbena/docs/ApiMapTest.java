@@ -1,5 +1,6 @@
 package dev.verbena.docs;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,6 +12,7 @@ import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -46,6 +48,9 @@ class ApiMapTest {
   private static final String FAKE = "fake";
   private static final String IN_JAVA = "Java";
 
+  /** A manual page, or a file of rdma-core. */
+  private static final String SOURCE = "[a-z_]+\\(3\\)|[a-z]+/[a-z]+\\.[ch]";
+
   private static final String HEAD =
       """
       # C functions and their Java members
@@ -61,7 +66,8 @@ class ApiMapTest {
       (`src/test/resources/untraced.tsv`): `mvn test -Psoft -Dtest=UntracedTest` changes each of them and shows \
       that its test fails.
       - **fake**: not called there, because Soft-RoCE does not support it or a newer function is called where available; \
-      tested with a fake or on software devices.
+      tested with a fake or on software devices (`src/test/resources/fake.tsv`), which behave as the manual page, or the \
+      file of rdma-core, beside it says.
       - **Java**: implemented in Java; needs no device.
 
       The last column tells which functions the [software device](soft-device.md) implements: those with a method in its \
@@ -108,6 +114,27 @@ class ApiMapTest {
                     }));
   }
 
+  @Test
+  void everyFunctionThatNoKernelRunsIsListed() throws IOException {
+    Map<String, String> fake = marks();
+    fake.values().removeIf(mark -> !mark.equals(FAKE));
+    assertEquals(
+        List.copyOf(fake.keySet()), FakeFunction.all().stream().map(FakeFunction::name).toList());
+  }
+
+  @TestFactory
+  Stream<DynamicTest> everyTestOfAFakeExistsAndHasASource() throws IOException {
+    return FakeFunction.all().stream()
+        .map(
+            function ->
+                DynamicTest.dynamicTest(
+                    function.name(),
+                    () -> {
+                      assertTrue(method(function.test()).isPresent(), function.test());
+                      assertTrue(function.source().matches(SOURCE), function.source());
+                    }));
+  }
+
   private static List<Gaps> gapsOfGuests() throws IOException {
     List<Gaps> gaps = new ArrayList<>();
     try (Stream<Path> guests = Files.list(GUESTS)) {
@@ -119,19 +146,24 @@ class ApiMapTest {
   }
 
   private static boolean isDeviceTest(String name) throws ClassNotFoundException {
+    return method(name).filter(test -> test.isAnnotationPresent(DeviceTest.class)).isPresent();
+  }
+
+  private static Optional<Method> method(String name) throws ClassNotFoundException {
     int dot = name.lastIndexOf('.');
     return Arrays.stream(
             Class.forName("dev.verbena." + name.substring(0, dot)).getDeclaredMethods())
-        .anyMatch(
-            method ->
-                method.getName().equals(name.substring(dot + 1))
-                    && method.isAnnotationPresent(DeviceTest.class));
+        .filter(method -> method.getName().equals(name.substring(dot + 1)))
+        .findAny();
   }
 
   private static String page() throws IOException {
     ApiMap map = ApiMap.ofSources();
     Map<String, String> marks = marks();
     Map<String, UntracedFunction> untraced = untraced();
+    Map<String, String> sources =
+        FakeFunction.all().stream()
+            .collect(Collectors.toMap(FakeFunction::name, FakeFunction::source));
     SoftFunctions soft = SoftFunctions.read();
     Gaps gaps = Gaps.read(GAPS.resolve("soft"));
     Map<String, List<String>> rows = new TreeMap<>();
@@ -139,6 +171,7 @@ class ApiMapTest {
     for (CFunction function : CFunction.all()) {
       String mark = marks.get(function.name());
       String onSoft = "";
+      String testedWith = mark.equals(FAKE) ? FAKE + ": " + sources.get(function.name()) : mark;
       if (!mark.equals(IN_JAVA)) {
         UntracedFunction row = untraced.get(function.name());
         boolean has = soft.has(function.name()) || (row != null && gaps.runs(row.testName()));
@@ -146,7 +179,7 @@ class ApiMapTest {
         onSoft = has ? "yes" : "no";
       }
       rows.computeIfAbsent(function.library(), library -> new ArrayList<>())
-          .add(row(function.name(), map.of(function.name()), mark, onSoft));
+          .add(row(function.name(), map.of(function.name()), testedWith, onSoft));
     }
     StringBuilder page = new StringBuilder(HEAD);
     page.append(
