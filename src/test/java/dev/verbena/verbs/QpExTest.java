@@ -576,7 +576,7 @@ class QpExTest {
   }
 
   @DeviceTest
-  void abortedPostingIsDropped() {
+  void abortedPostingIsDropped() throws Exception {
     try (Pair pair = rc(SendOperation.RDMA_WRITE)) {
       MemoryRegion target = pair.b.memory;
       pair.a.memory.memory().fill((byte) 1);
@@ -586,7 +586,9 @@ class QpExTest {
         posting.write(target.start(), target.rkey()).signaled().local(pair.a.memory, 0, 8);
         assertThrows(IllegalStateException.class, () -> pair.a.queuePair.post(list));
       }
-      pair.a.run(list);
+      var other = new FutureTask<>(() -> pair.a.run(list), null);
+      Thread.ofPlatform().start(other);
+      other.get(); // The lock of the send queue is free.
       Await.until("posted after it", () -> target.memory().get(ValueLayout.JAVA_BYTE, 8) == 1);
       assertEquals(0, target.memory().get(ValueLayout.JAVA_LONG, 0), "aborted");
     }
