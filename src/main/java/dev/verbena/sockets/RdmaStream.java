@@ -793,7 +793,10 @@ final class RdmaStream {
   }
 
   private void receiveData(int length) {
-    if (length > granted - received) {
+    if (isInputEnded) {
+      violated(length + " bytes of the stream after its end");
+      return;
+    } else if (length > granted - received) {
       violated("%d bytes where %d were granted".formatted(length, granted - received));
       return;
     }

@@ -209,6 +209,21 @@ class HostilePeerTest {
   }
 
   @DeviceTest
+  void dataAfterTheEndIsAViolation() throws Exception {
+    try (Peer peer = new Peer().connected();
+        SocketChannel channel = listener.accept()) {
+      assertTrue(peer.message(RdmaStream.CONTROL, RdmaStream.SHUTDOWN));
+      assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
+      assertTrue(peer.message(RdmaStream.DATA, 1));
+      assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
+      Await.until("the end of the connection", () -> peer.endpoint.end().isPresent());
+      var failure =
+          assertThrows(SocketException.class, () -> channel.write(ByteBuffer.allocate(1)));
+      assertTrue(failure.getMessage().contains("after its end"), failure::getMessage);
+    }
+  }
+
+  @DeviceTest
   void foreignPrivateDataIsRejected() throws Exception {
     byte[] other = new byte[ConnectionData.SIZE];
     other[0] = 2;
