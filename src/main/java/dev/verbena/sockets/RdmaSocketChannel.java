@@ -83,7 +83,8 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
    * @throws IllegalArgumentException if the position or the count is negative
    * @throws java.nio.channels.NonReadableChannelException if the file is not open for reading
    * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
-   * @throws IOException if the connection failed, or the file cannot be read
+   * @throws IOException if the connection failed before a byte was written, or the file cannot be
+   *     read
    */
   public abstract long transferFrom(FileChannel source, long position, long count)
       throws IOException;
@@ -99,8 +100,8 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
    * @throws IllegalArgumentException if the position or the count is negative
    * @throws java.nio.channels.NonWritableChannelException if the file is not open for writing
    * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
-   * @throws IOException if the connection failed, or the file cannot be written: then bytes that
-   *     were read are lost
+   * @throws IOException if the connection failed before a byte was read, or the file cannot be
+   *     written: then bytes that were read are lost
    */
   public abstract long transferTo(FileChannel target, long position, long count) throws IOException;
 }

@@ -400,9 +400,9 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
         if (source.read(part, position + total) <= 0) {
           break; // The end of the file.
         }
-        total += write(part.flip());
+        total += orEnd(total, () -> write(part.flip()));
         if (part.hasRemaining()) {
-          break; // The channel is non-blocking.
+          break; // The channel is non-blocking, or the connection failed.
         }
       }
       return total;
@@ -421,8 +421,8 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       long total = 0;
       while (total < count) {
         ByteBuffer part = scattered().clear().limit((int) Math.min(count - total, GATHERED));
-        if (read(part) <= 0) {
-          break; // The end of the stream, or the channel is non-blocking.
+        if (orEnd(total, () -> read(part)) <= 0) {
+          break; // The end of the stream, or of the connection, or the channel is non-blocking.
         }
         part.flip();
         while (part.hasRemaining()) {
@@ -432,6 +432,22 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       return total;
     } finally {
       readLock.unlock();
+    }
+  }
+
+  private interface Step {
+    int run() throws IOException;
+  }
+
+  /** Returns 0 for a failure after some bytes were transferred: the next call throws it again. */
+  private static int orEnd(long total, Step step) throws IOException {
+    try {
+      return step.run();
+    } catch (IOException e) {
+      if (total == 0) {
+        throw e;
+      }
+      return 0;
     }
   }
 

@@ -24,6 +24,7 @@ import java.net.NoRouteToHostException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.NonReadableChannelException;
@@ -169,6 +170,23 @@ class RdmaChannelsTest extends ChannelBehaviour {
       long room = receiver.transferFrom(from, 0, Long.MAX_VALUE);
       assertTrue(room > 0 && room < content.length, () -> "room " + room);
       assertEquals(10, sender.transferTo(to, 0, 10));
+    }
+  }
+
+  @DeviceTest
+  void transfersReturnWhatCameBeforeAReset() throws Exception {
+    Path file = Files.write(folder.resolve("file"), new byte[100]);
+    Pair pair = connected();
+    RdmaSocketChannel server = (RdmaSocketChannel) pair.server();
+    pair.client().write(ByteBuffer.allocate(10));
+    assertEquals(1, server.read(ByteBuffer.allocate(1)), "the message has arrived");
+    pair.client().setOption(StandardSocketOptions.SO_LINGER, 0);
+    pair.client().close();
+    try (FileChannel both =
+        FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      assertEquals(9, server.transferTo(both, 0, 100));
+      assertThrows(IOException.class, () -> server.transferTo(both, 0, 100));
+      assertThrows(IOException.class, () -> server.transferFrom(both, 0, 100));
     }
   }
 
