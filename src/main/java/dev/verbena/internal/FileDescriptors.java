@@ -1,6 +1,9 @@
 package dev.verbena.internal;
 
-/** File descriptors that C functions take over. */
+import dev.verbena.VerbsException;
+import java.nio.file.Path;
+
+/** File descriptors that C functions take or return. */
 public final class FileDescriptors {
   private FileDescriptors() {}
 
@@ -11,5 +14,28 @@ public final class FileDescriptors {
    */
   public static int duplicate(int descriptor) {
     return Libc.duplicate(descriptor);
+  }
+
+  /**
+   * Opens a file for reading: {@code open(2)}.
+   *
+   * @throws dev.verbena.VerbsException for example ENOENT or EACCES
+   */
+  public static int open(Path path) {
+    String name = path.toFile().getAbsolutePath(); // Of the default file system, or it throws.
+    try {
+      return Libc.open(name);
+    } catch (VerbsException e) {
+      throw Explanation.add(e, name);
+    }
+  }
+
+  /**
+   * Closes a file descriptor: {@code close(2)}.
+   *
+   * @throws dev.verbena.VerbsException EBADF if it is not open
+   */
+  public static void close(int descriptor) {
+    Libc.close(descriptor);
   }
 }

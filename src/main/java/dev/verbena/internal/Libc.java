@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.Charset;
 
 /** Functions of the C library: waiting on file descriptors, allocation, the environment. */
 final class Libc {
@@ -17,6 +18,11 @@ final class Libc {
   private static final int F_SETFL = 4;
   private static final int F_DUPFD_CLOEXEC = 1030;
   private static final int O_NONBLOCK = 0x800;
+  private static final int O_CLOEXEC = 0x80000;
+
+  /** The encoding of the JDK's own calls with a path. */
+  private static final Charset PATH_CHARSET =
+      Charset.forName(System.getProperty("sun.jnu.encoding"));
 
   private static final int SC_PAGESIZE = 30;
 
@@ -117,6 +123,24 @@ final class Libc {
       MemorySegment capture = Downcall.capture(arena);
       long result = Downcall.call(find("fcntl"), capture, descriptor, F_DUPFD_CLOEXEC, 0);
       return checked("fcntl", (int) result, capture);
+    }
+  }
+
+  /** Calls open(2) for reading; returns a new descriptor. A pipe is not waited for. */
+  static int open(String path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      long name = arena.allocateFrom(path, PATH_CHARSET).address();
+      long result = Downcall.call(find("open"), capture, name, O_NONBLOCK | O_CLOEXEC);
+      return checked("open", (int) result, capture);
+    }
+  }
+
+  /** Calls close(2). Linux has freed the descriptor even if it fails, but for EBADF. */
+  static void close(int descriptor) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      checked("close", (int) Downcall.call(find("close"), capture, descriptor), capture);
     }
   }
 

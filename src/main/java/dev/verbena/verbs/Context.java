@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CriticalCalls;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
@@ -18,6 +19,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.timespec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -362,17 +364,25 @@ public final class Context extends Resource {
 
   /**
    * Opens an XRC domain that is associated with a file: {@code ibv_open_xrcd}. Processes that open
-   * a domain with the same file share it.
+   * a domain with the same file share it. The file is opened for reading, and closed again: the
+   * kernel keeps its inode. Pass {@code /proc/self/fd/N} for a file that C code has opened.
    *
-   * @param descriptor an open file descriptor
+   * @param file an existing file, which identifies the domain
    * @param flags CREAT, EXCL, or none to open an existing domain
    * @return the domain, to be closed
+   * @throws VerbsException ENOENT or EACCES of {@code open(2)}; EAGAIN if no domain is associated
+   *     with the file, and CREAT is not set; EINVAL if there is one, and EXCL is set
    */
-  public XrcDomain openXrcDomain(int descriptor, XrcDomainFlag... flags) {
-    if (descriptor < 0) {
-      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
+  public XrcDomain openXrcDomain(Path file, XrcDomainFlag... flags) {
+    Set<XrcDomainFlag> given = Set.of(flags);
+    int descriptor = FileDescriptors.open(file);
+    try {
+      return XrcDomain.open(this, descriptor, given);
+    } catch (VerbsException e) {
+      throw Explanation.add(e, file.toString());
+    } finally {
+      FileDescriptors.close(descriptor);
     }
-    return XrcDomain.open(this, descriptor, Set.of(flags));
   }
 
   /**

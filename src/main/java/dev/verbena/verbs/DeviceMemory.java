@@ -153,10 +153,10 @@ public final class DeviceMemory extends Resource {
   /**
    * Exports the memory as a DMA buffer: {@code ibv_dm_export_dmabuf_fd}. Requires rdma-core 62.
    *
-   * @return a file descriptor, owned by the caller, to be closed with {@code close(2)}
+   * @return the DMA buffer, to be closed
    */
-  public int exportDmaBuf() {
-    return whileOpen(() -> context.verbs().ibv_dm_export_dmabuf_fd(address()));
+  public DmaBuf exportDmaBuf() {
+    return DmaBuf.of(whileOpen(() -> context.verbs().ibv_dm_export_dmabuf_fd(address())));
   }
 
   /**

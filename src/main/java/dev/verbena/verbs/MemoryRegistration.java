@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A builder of a memory region: the memory, the access flags and the options of its registration.
@@ -27,7 +28,7 @@ public final class MemoryRegistration {
 
   private final ProtectionDomain domain;
   private final MemorySegment memory;
-  private final int dmaBuf;
+  private final @Nullable DmaBuf dmaBuf;
   private final long offset;
   private final long length;
   private Set<AccessFlag> access = Set.of();
@@ -38,7 +39,11 @@ public final class MemoryRegistration {
   private boolean extended;
 
   private MemoryRegistration(
-      ProtectionDomain domain, MemorySegment memory, int dmaBuf, long offset, long length) {
+      ProtectionDomain domain,
+      MemorySegment memory,
+      @Nullable DmaBuf dmaBuf,
+      long offset,
+      long length) {
     domain.requireOpen();
     this.domain = domain;
     this.memory = memory;
@@ -48,7 +53,7 @@ public final class MemoryRegistration {
   }
 
   static MemoryRegistration ofMemory(ProtectionDomain domain, MemorySegment memory) {
-    return new MemoryRegistration(domain, memory, NO_FILE, 0, memory.byteSize());
+    return new MemoryRegistration(domain, memory, null, 0, memory.byteSize());
   }
 
   /** Memory that is owned by its region. */
@@ -66,15 +71,13 @@ public final class MemoryRegistration {
   }
 
   static MemoryRegistration ofDmaBuf(
-      ProtectionDomain domain, int descriptor, long offset, long length) {
-    if (descriptor < 0) {
-      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
-    }
+      ProtectionDomain domain, DmaBuf dmaBuf, long offset, long length) {
+    Objects.requireNonNull(dmaBuf, "buffer");
     if (offset < 0 || length < 1) {
       throw new IllegalArgumentException(
           "a DMA buffer from " + offset + " on, of " + length + " bytes");
     }
-    return new MemoryRegistration(domain, MemorySegment.NULL, descriptor, offset, length);
+    return new MemoryRegistration(domain, MemorySegment.NULL, dmaBuf, offset, length);
   }
 
   /**
@@ -146,7 +149,7 @@ public final class MemoryRegistration {
    */
   public MemoryRegion register() {
     AccessRules.check(access);
-    if (dmaBuf == NO_FILE) {
+    if (dmaBuf == null) {
       AccessRules.checkRegistrable(memory, access);
     }
     KeptMemory kept =
@@ -179,25 +182,29 @@ public final class MemoryRegistration {
     if (access.contains(AccessFlag.ZERO_BASED)) {
       return 0;
     }
-    return dmaBuf == NO_FILE ? memory.address() : offset;
+    return dmaBuf == null ? memory.address() : offset;
   }
 
   private long call() {
     Verbs verbs = domain.verbs();
     int flags = (int) Flags.mask(access);
-    if (extended) {
-      return callExtended(flags);
+    if (dmaBuf != null) {
+      return dmaBuf.whileOpen(
+          fd ->
+              extended
+                  ? callExtended(flags, fd)
+                  : verbs.ibv_reg_dmabuf_mr(
+                      domain.address(), offset, length, startAddress(), fd, flags));
     }
-    if (dmaBuf != NO_FILE) {
-      return verbs.ibv_reg_dmabuf_mr(
-          domain.address(), offset, length, startAddress(), dmaBuf, flags);
+    if (extended) {
+      return callExtended(flags, NO_FILE);
     }
     return start == null
         ? verbs.__ibv_reg_mr(domain.address(), memory.address(), length, flags)
         : verbs.__ibv_reg_mr_iova(domain.address(), memory.address(), length, start, flags);
   }
 
-  private long callExtended(int flags) {
+  private long callExtended(int flags, int fd) {
     try (Arena scratch = Arena.ofConfined()) {
       MemorySegment attr = ibv_mr_init_attr.allocate(scratch);
       ibv_mr_init_attr.length(attr, length);
@@ -211,15 +218,15 @@ public final class MemoryRegistration {
         mask |= rdma_h.IBV_REG_MR_MASK_BUF();
         ibv_mr_init_attr.buf(attr, buffer.segment());
       }
-      if (dmaBuf == NO_FILE) {
+      if (dmaBuf == null) {
         mask |= rdma_h.IBV_REG_MR_MASK_ADDR();
         ibv_mr_init_attr.addr(attr, memory);
       } else {
         mask |= rdma_h.IBV_REG_MR_MASK_FD() | rdma_h.IBV_REG_MR_MASK_FD_OFFSET();
-        ibv_mr_init_attr.fd(attr, dmaBuf);
+        ibv_mr_init_attr.fd(attr, fd);
         ibv_mr_init_attr.fd_offset(attr, offset);
       }
-      if (start != null || dmaBuf != NO_FILE) {
+      if (start != null || dmaBuf != null) {
         mask |= rdma_h.IBV_REG_MR_MASK_IOVA();
         ibv_mr_init_attr.iova(attr, startAddress());
       }

@@ -137,13 +137,13 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * Returns a builder of the registration of a DMA buffer (dma-buf), for example memory of another
    * device.
    *
-   * @param descriptor the file descriptor of the DMA buffer
+   * @param buffer the DMA buffer
    * @param offset the offset of the region in the buffer, in bytes
    * @param length the length of the region in bytes
    * @return the builder
    */
-  public MemoryRegistration dmaBuf(int descriptor, long offset, long length) {
-    return MemoryRegistration.ofDmaBuf(this, descriptor, offset, length);
+  public MemoryRegistration dmaBuf(DmaBuf buffer, long offset, long length) {
+    return MemoryRegistration.ofDmaBuf(this, buffer, offset, length);
   }
 
   /**

@@ -116,11 +116,11 @@ public final class ProviderBuffer extends Resource {
   /**
    * Exports the buffer as a DMA buffer: {@code ibv_export_buf_dmabuf_fd}. Requires rdma-core 65.
    *
-   * @return a file descriptor, owned by the caller, to be closed with {@code close(2)}
+   * @return the DMA buffer, to be closed
    * @throws dev.verbena.VerbsException ENODATA if the buffer is ordinary memory
    */
-  public int exportDmaBuf() {
-    return whileOpen(() -> domain.verbs().ibv_export_buf_dmabuf_fd(address()));
+  public DmaBuf exportDmaBuf() {
+    return DmaBuf.of(whileOpen(() -> domain.verbs().ibv_export_buf_dmabuf_fd(address())));
   }
 
   /**

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaException;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.verbs.Device;
 import java.net.InetAddress;

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;

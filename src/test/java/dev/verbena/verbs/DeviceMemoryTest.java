@@ -5,17 +5,25 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.VerbsException;
+import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_alloc_dm_attr;
 import dev.verbena.raw.ibv_dm;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Device memory: on a fake that has some, and on Soft-RoCE, which has none. */
 class DeviceMemoryTest extends FakeDeviceFixture {
   private final byte[] deviceMemory = new byte[256];
+  private Path file;
 
   public long alloc_dm(long context, long attributes) {
     attr = copied(attributes, ibv_alloc_dm_attr.sizeof());
@@ -48,7 +56,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
   }
 
   public int ibv_dm_export_dmabuf_fd(long dm) {
-    return 42;
+    return FileDescriptors.open(file);
   }
 
   public void ibv_dereg_mr(long mr) {
@@ -61,7 +69,6 @@ class DeviceMemoryTest extends FakeDeviceFixture {
     assertEquals(256, ibv_alloc_dm_attr.length(attr));
     assertEquals(6, ibv_alloc_dm_attr.log_align_req(attr));
     assertEquals(77, memory.handle());
-    assertEquals(42, memory.exportDmaBuf());
     memory.write(8, arena.allocateFrom("on the device"));
     MemorySegment back = arena.allocate(14);
     memory.read(8, back);
@@ -81,6 +88,32 @@ class DeviceMemoryTest extends FakeDeviceFixture {
     memory.close();
     assertFalse(region.isOpen());
     assertThrows(IllegalStateException.class, () -> memory.read(0, back));
+  }
+
+  /** The descriptor of a file in place of the kernel's, which C returns for the caller to close. */
+  @Test
+  void anExportedBufferIsClosedOnce(@TempDir Path directory) throws IOException {
+    file = Files.createTempFile(directory, "dmabuf", null).toRealPath();
+    DmaBuf buffer = context.allocateDeviceMemory(256).exportDmaBuf();
+    Path link = Path.of("/proc/self/fd", Integer.toString(buffer.descriptor()));
+    assertEquals(file, link.toRealPath());
+    buffer.close();
+    assertEquals(0, Descriptors.of(file));
+    try (DmaBuf _ = DmaBuf.of(FileDescriptors.open(file))) { // Most likely the same number.
+      buffer.close();
+      assertEquals(1, Descriptors.of(file));
+    }
+    assertEquals(0, Descriptors.of(file));
+    assertThrows(IllegalStateException.class, buffer::descriptor);
+    assertThrows(IllegalStateException.class, () -> pd.dmaBuf(buffer, 0, 64).register());
+  }
+
+  @Test
+  void aDescriptorThatIsNotOpenIsAnError() {
+    DmaBuf buffer = DmaBuf.of(987_654);
+    assertThrows(VerbsException.class, buffer::close);
+    buffer.close();
+    assertThrows(IllegalArgumentException.class, () -> DmaBuf.of(-1));
   }
 
   @DeviceTest

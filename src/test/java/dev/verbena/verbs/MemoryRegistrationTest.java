@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -9,18 +10,27 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.ibv_sge;
+import dev.verbena.testing.Await;
+import dev.verbena.testing.Descriptors;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Registrations as C gets them, and what its refusals are turned into. */
 class MemoryRegistrationTest extends FakeDeviceFixture {
   private VerbsException refusal;
+  private Runnable duringRegistration = () -> {};
 
   public void ibv_dereg_mr(long mr) {
     gone();
@@ -41,6 +51,7 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
 
   public long ibv_reg_dmabuf_mr(long pd, long offset, long length, long iova, int fd, int access) {
     arguments = new long[] {offset, length, iova, fd, access};
+    duringRegistration.run();
     return region(pd, length);
   }
 
@@ -70,12 +81,31 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
     assertArrayEquals(new long[] {0x10000, 1L << 40, 0}, arguments);
     MemoryRegion none = pd.allocateNullRegion();
     assertEquals(0, none.addressOf(0, 1L << 40));
-    MemoryRegion buffer = pd.dmaBuf(9, 4096, 8192).access(AccessFlag.LOCAL_WRITE).register();
+    DmaBuf dmaBuf = DmaBuf.of(9);
+    MemoryRegion buffer = pd.dmaBuf(dmaBuf, 4096, 8192).access(AccessFlag.LOCAL_WRITE).register();
     assertArrayEquals(new long[] {4096, 8192, 4096, 9, 1}, arguments);
     assertEquals(4096, buffer.start());
-    assertEquals(0x2000, pd.dmaBuf(9, 0, 8192).start(0x2000).register().start());
+    assertEquals(0x2000, pd.dmaBuf(dmaBuf, 0, 8192).start(0x2000).register().start());
     assertArrayEquals(new long[] {0, 8192, 0x2000, 9, 0}, arguments);
     assertEquals(0, pd.registerMemory(arena.allocate(8), AccessFlag.ZERO_BASED).start());
+  }
+
+  @Test
+  void closeOfADmaBufWaitsForItsRegistration(@TempDir Path directory) throws Exception {
+    Path file = Files.createTempFile(directory, "dmabuf", null).toRealPath();
+    DmaBuf buffer = DmaBuf.of(FileDescriptors.open(file));
+    Thread closing = new Thread(buffer::close);
+    List<Integer> open = new ArrayList<>();
+    duringRegistration =
+        () -> {
+          closing.start();
+          Await.waits(closing);
+          open.add(assertDoesNotThrow(() -> Descriptors.of(file)));
+        };
+    pd.dmaBuf(buffer, 0, 64).register();
+    closing.join();
+    assertEquals(List.of(1), open);
+    assertEquals(0, Descriptors.of(file));
   }
 
   @Test

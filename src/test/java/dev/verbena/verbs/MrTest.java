@@ -294,11 +294,11 @@ class MrTest {
   void softRoceDoesNotRegisterDmaBuffers() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(-1, 0, 4096));
-      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(0, -1, 4096));
-      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(0, 0, 0));
+      DmaBuf buffer = DmaBuf.of(0);
+      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(buffer, -1, 4096));
+      assertThrows(IllegalArgumentException.class, () -> pd.dmaBuf(buffer, 0, 0));
       Refusal.of(
-          () -> pd.dmaBuf(0, 0, 4096).access(AccessFlag.LOCAL_WRITE).register(), "4096 bytes");
+          () -> pd.dmaBuf(buffer, 0, 4096).access(AccessFlag.LOCAL_WRITE).register(), "4096 bytes");
     }
   }
 

@@ -134,9 +134,6 @@ class SrqTest {
       var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
       assertTrue(noXrc.isUnsupported(), noXrc.getMessage());
       assertTrue(noXrc.getMessage().contains("does not support XRC"), noXrc.getMessage());
-      assertThrows(
-          IllegalArgumentException.class,
-          () -> pair.a.context.openXrcDomain(-1, XrcDomainFlag.CREAT));
       var tagMatching =
           pair.a
               .domain

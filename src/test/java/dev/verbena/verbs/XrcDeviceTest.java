@@ -3,9 +3,15 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Extended reliable connections, with a sender and a receiver. */
 class XrcDeviceTest {
@@ -42,12 +48,26 @@ class XrcDeviceTest {
     }
   }
 
+  /** The errors are those of {@code ib_uverbs_open_xrcd} of the kernel. */
   @DeviceTest
-  void domainWithoutFileThrows() {
+  void aFileHasOneDomain(@TempDir Path directory) throws IOException {
     try (Context context = Rig.a().open()) {
       Rig.orSkip(context::openXrcDomain);
-      assertThrows(VerbsException.class, () -> context.openXrcDomain(987_654));
+      Path file = Files.createTempFile(directory, "xrc", null);
+      Path link = Files.createLink(directory.resolve("link"), file);
+      assertEquals(Errno.EAGAIN, errno(() -> context.openXrcDomain(file)));
+      XrcDomain domain = context.openXrcDomain(file, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
+      assertEquals(
+          Errno.EINVAL,
+          errno(() -> context.openXrcDomain(link, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL)));
+      context.openXrcDomain(link).close();
+      domain.close();
+      assertEquals(Errno.EAGAIN, errno(() -> context.openXrcDomain(link)));
     }
+  }
+
+  private static int errno(Executable call) {
+    return assertThrows(VerbsException.class, call).errno();
   }
 
   /** Connects the sending end of a with a receiving end of b. */

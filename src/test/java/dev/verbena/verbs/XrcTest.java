@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
@@ -19,11 +20,16 @@ import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_xrcd;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Extended reliable connections (XRC) against a fake: domains, and the shared receive queues and
@@ -33,12 +39,21 @@ class XrcTest extends FakeDeviceFixture {
   private static final int NUMBER = 0x1234;
 
   private final List<Integer> masks = new ArrayList<>();
+  @TempDir Path files;
+  private Path opened;
+  private VerbsException refusal;
   private int state;
   private MemorySegment posted;
   private final List<String> built = new ArrayList<>();
 
-  public long open_xrcd(long context, long attributes) {
+  public long open_xrcd(long context, long attributes) throws IOException {
     attr = copied(attributes, ibv_xrcd_init_attr.sizeof());
+    int descriptor = ibv_xrcd_init_attr.fd(attr);
+    opened =
+        descriptor < 0 ? null : Path.of("/proc/self/fd", Integer.toString(descriptor)).toRealPath();
+    if (refusal != null) {
+      throw refusal;
+    }
     return made(ibv_xrcd.layout(), context);
   }
 
@@ -117,26 +132,50 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  void domainsAreOpened() {
+  void domainsAreOpened() throws IOException {
+    Path file = file();
     XrcDomain own = context.openXrcDomain();
     assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
     assertEquals(0x40, ibv_xrcd_init_attr.oflags(attr), "O_CREAT");
-    XrcDomain shared = context.openXrcDomain(7, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
-    assertEquals(7, ibv_xrcd_init_attr.fd(attr));
+    XrcDomain shared = context.openXrcDomain(file, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
+    assertEquals(file, opened);
     assertEquals(0x40 | 0x80, ibv_xrcd_init_attr.oflags(attr), "O_CREAT and O_EXCL");
-    context.openXrcDomain(7);
+    context.openXrcDomain(file);
     assertEquals(0, ibv_xrcd_init_attr.oflags(attr));
     assertEquals(
         rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS(),
         ibv_xrcd_init_attr.comp_mask(attr));
-    assertThrows(
-        IllegalArgumentException.class,
-        () -> context.openXrcDomain(-1, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL));
     own.close();
     own.close();
     assertFalse(own.isOpen());
     assertTrue(shared.isOpen());
     assertThrows(IllegalStateException.class, own::createQueuePair);
+  }
+
+  /** {@code ib_uverbs_open_xrcd} of the kernel keeps the inode, not the descriptor. */
+  @Test
+  void theFileOfADomainIsClosedAgain() throws IOException {
+    Path file = file();
+    context.openXrcDomain(file, XrcDomainFlag.CREAT);
+    assertEquals(file, opened);
+    assertEquals(0, Descriptors.of(file));
+    refusal = new VerbsException("ibv_open_xrcd", Errno.EINVAL);
+    var thrown = assertThrows(VerbsException.class, () -> context.openXrcDomain(file));
+    assertTrue(thrown.getMessage().contains(file.toString()), thrown.getMessage());
+    assertEquals(0, Descriptors.of(file));
+  }
+
+  @Test
+  void aFileThatCannotBeOpenedIsNamed() {
+    Path none = files.resolve("none");
+    var thrown = assertThrows(VerbsException.class, () -> context.openXrcDomain(none));
+    assertEquals(Errno.ENOENT, thrown.errno());
+    assertEquals("open", thrown.function());
+    assertTrue(thrown.getMessage().contains(none.toString()), thrown.getMessage());
+  }
+
+  private Path file() throws IOException {
+    return Files.createTempFile(files, "xrc", null).toRealPath();
   }
 
   @Test
@@ -197,8 +236,8 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @Test
-  void theReceivingEndIsOpenedAgain() {
-    XrcDomain domain = context.openXrcDomain(7);
+  void theReceivingEndIsOpenedAgain() throws IOException {
+    XrcDomain domain = context.openXrcDomain(file());
     QueuePair receiver = domain.openQueuePair(0x99);
     assertEquals(0x99, ibv_qp_open_attr.qp_num(attr));
     assertEquals(domain.segment(), ibv_qp_open_attr.xrcd(attr));
@@ -238,7 +277,7 @@ class XrcTest extends FakeDeviceFixture {
     try (Pair pair = new Pair()) {
       Refusal.of(pair.a.context::openXrcDomain, "does not support XRC");
       Refusal.of(
-          () -> pair.a.context.openXrcDomain(0, XrcDomainFlag.CREAT), "does not support XRC");
+          () -> pair.a.context.openXrcDomain(files, XrcDomainFlag.CREAT), "does not support XRC");
       Refusal.of(() -> pair.a.builder(QueuePairType.XRC_SEND).create(), "XRC_SEND");
       SharedReceiveQueue plain = pair.a.domain.createSharedReceiveQueue(1);
       Refusal.of(plain::number);

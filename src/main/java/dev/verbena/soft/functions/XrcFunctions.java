@@ -66,7 +66,7 @@ final class XrcFunctions {
     SharedFile key = new SharedFile(device, file);
     XrcRoot root = roots.get(key);
     if (root == null && (flags & O_CREAT) == 0) {
-      throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has no XRC domain");
+      throw new VerbsException("ibv_open_xrcd", Errno.EAGAIN, "the file has no XRC domain");
     }
     if (root != null && (flags & O_EXCL) != 0) {
       throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has an XRC domain");

@@ -1,4 +1,4 @@
-package dev.verbena.cm;
+package dev.verbena.testing;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -8,20 +8,29 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** The file descriptors of this process, for tests that look for what is left behind. */
-final class Descriptors {
+public final class Descriptors {
   private Descriptors() {}
 
   /**
    * What the descriptors lead to that are of devices, of channels, or of the connection manager.
    */
-  static List<String> ofRdma() throws IOException {
+  public static List<String> ofRdma() throws IOException {
+    return leadingTo("infiniband");
+  }
+
+  /** Returns the number of open descriptors of a file, whose path is real. */
+  public static int of(Path file) throws IOException {
+    return leadingTo(file.toString()).size();
+  }
+
+  private static List<String> leadingTo(String part) throws IOException {
     try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
-      return all.map(Descriptors::target).filter(t -> t.contains("infiniband")).sorted().toList();
+      return all.map(Descriptors::target).filter(t -> t.contains(part)).sorted().toList();
     }
   }
 
   /** Returns the number of all open file descriptors of this process. */
-  static long count() throws IOException {
+  public static long count() throws IOException {
     try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
       return all.count();
     }

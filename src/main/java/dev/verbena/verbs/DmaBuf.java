@@ -1,0 +1,93 @@
+package dev.verbena.verbs;
+
+import dev.verbena.internal.FileDescriptors;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntToLongFunction;
+
+/**
+ * A DMA buffer (dma-buf): a file descriptor of memory that devices share.
+ *
+ * {@snippet :
+ * try (DmaBuf buffer = deviceMemory.exportDmaBuf()) {
+ *   MemoryRegion region = pd.dmaBuf(buffer, 0, 4096).access(AccessFlag.LOCAL_WRITE).register();
+ * }
+ * }
+ *
+ * <p>The memory stays until its last descriptor and its last region are closed, so a buffer may be
+ * closed after it was registered, and after the object that exported it. Several threads may use
+ * it. Closing it calls {@code close(2)}.
+ */
+public final class DmaBuf implements AutoCloseable {
+  private static final int CLOSED = -1;
+
+  /** Not a monitor: a registration, which may take long, must not pin a virtual thread. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  private int descriptor;
+
+  private DmaBuf(int descriptor) {
+    this.descriptor = descriptor;
+  }
+
+  /**
+   * Takes over the file descriptor of a DMA buffer that C code exported, for example the driver of
+   * a GPU.
+   *
+   * @param descriptor an open file descriptor, which {@link #close} closes
+   * @return the buffer, to be closed
+   */
+  public static DmaBuf of(int descriptor) {
+    if (descriptor < 0) {
+      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
+    }
+    return new DmaBuf(descriptor);
+  }
+
+  /**
+   * Returns the file descriptor. It remains that of this object: pass it to C code that does not
+   * close it.
+   *
+   * @return the file descriptor
+   * @throws IllegalStateException if the buffer is closed
+   */
+  public int descriptor() {
+    return (int) whileOpen(open -> open);
+  }
+
+  /** Calls a function with the descriptor, which is not closed meanwhile. */
+  long whileOpen(IntToLongFunction function) {
+    lock.lock();
+    try {
+      if (descriptor == CLOSED) {
+        throw new IllegalStateException("the DMA buffer is closed");
+      }
+      return function.applyAsLong(descriptor);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Closes the file descriptor: {@code close(2)}. Has no effect if it was closed.
+   *
+   * @throws dev.verbena.VerbsException EBADF if other code closed the descriptor
+   */
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      int open = descriptor;
+      descriptor = CLOSED;
+      if (open != CLOSED) {
+        FileDescriptors.close(open);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "DMA buffer";
+  }
+}
