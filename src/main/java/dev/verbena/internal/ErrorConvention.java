@@ -54,7 +54,7 @@ public enum ErrorConvention {
    * @param result the returned value
    * @param errno the value of errno; ignored if the result is the errno
    */
-  VerbsException failure(String function, long result, int errno) {
+  RuntimeException failure(String function, long result, int errno) {
     boolean inErrno =
         switch (this) {
           case NULL, MINUS_ONE, LONG_MINUS_ONE, NEGATIVE -> true;
@@ -68,7 +68,7 @@ public enum ErrorConvention {
       return AddressInfoError.failure(function, errno, 0);
     }
     if (this == NEGATIVE) {
-      return ReregistrationError.failure(function, (int) result, errno);
+      return new ReregistrationFailure(function, (int) result, errno);
     }
     int reason = inErrno ? errno : (int) Math.abs(result);
     if (reason == Errno.EMFILE) {

@@ -34,6 +34,10 @@ final class AccessRules {
     if (memory.byteSize() == 0) {
       throw new IllegalArgumentException("an empty segment cannot be registered");
     }
+    checkWritable(memory, access);
+  }
+
+  static void checkWritable(MemorySegment memory, Set<AccessFlag> access) {
     if (access.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
       throw new IllegalArgumentException("LOCAL_WRITE requires memory that is not read-only");
     }

@@ -79,14 +79,30 @@ final class KeptMemory {
   synchronized void replace(KeptMemory replacement) {
     release();
     memory = replacement.memory;
-    end = replacement.end;
+    end = replacement.handOver();
     use = replacement.use;
+  }
+
+  /** Takes over other memory in addition to the own one. */
+  synchronized void add(KeptMemory other) {
+    Runnable own = end;
+    Runnable added = other.handOver();
+    end =
+        () -> {
+          own.run();
+          added.run();
+        };
+  }
+
+  private synchronized Runnable handOver() {
+    Runnable action = end;
+    end = null;
+    return action;
   }
 
   /** Stops keeping the memory, when the device no longer uses it. */
   synchronized void release() {
-    Runnable action = end;
-    end = null;
+    Runnable action = handOver();
     if (action != null) {
       action.run();
     }

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.ReregistrationFailure;
 import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_mr;
@@ -11,12 +12,12 @@ import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A memory region: memory that is registered with a device ({@code struct ibv_mr}).
@@ -37,8 +38,9 @@ import java.util.function.LongSupplier;
  * frees.
  *
  * <p>Work requests name the region by its {@linkplain #lkey local key}, remote peers by its
- * {@linkplain #rkey remote key}. A region may be used by several threads; {@code reregister}
- * requires that nothing uses it. Closing it calls {@code ibv_dereg_mr}. See {@code ibv_reg_mr(3)}.
+ * {@linkplain #rkey remote key}. A region may be used by several threads; a {@linkplain #reregister
+ * change} requires that nothing uses it. Closing it calls {@code ibv_dereg_mr}. See {@code
+ * ibv_reg_mr(3)}.
  */
 public final class MemoryRegion extends Resource {
   private final MemorySegment struct;
@@ -51,6 +53,7 @@ public final class MemoryRegion extends Resource {
   private long length;
   private int lkey;
   private int rkey;
+  private boolean unusable;
 
   private MemoryRegion(
       ProtectionDomain domain,
@@ -163,11 +166,20 @@ public final class MemoryRegion extends Resource {
   /**
    * Checks that the memory was not freed, as a confined arena does before it closes the region.
    *
-   * @throws IllegalStateException if its arena is closed
+   * @throws IllegalStateException if its arena is closed, or a change of the region failed
    */
   void requireMemory() {
+    requireUsable();
     if (!memory.scope().isAlive()) {
       throw new IllegalStateException("the arena of the memory of " + this + " is closed");
+    }
+  }
+
+  private void requireUsable() {
+    requireOpen();
+    if (unusable) {
+      throw new IllegalStateException(
+          this + " cannot be used, since ibv_rereg_mr failed; it must be closed");
     }
   }
 
@@ -304,102 +316,116 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * Changes the memory of the region: {@code ibv_rereg_mr}. Nothing may use the region during the
-   * call.
+   * Returns a builder of a change of the region: {@code ibv_rereg_mr}.
    *
-   * @param memory native memory
+   * @return the builder
+   * @throws IllegalStateException if the region is closed, or an earlier change failed
    */
-  public void reregister(MemorySegment memory) {
-    AccessRules.checkRegistrable(memory, access);
-    KeptMemory replacement = KeptMemory.of(memory);
+  public MemoryReregistration reregister() {
+    requireUsable();
+    return new MemoryReregistration(this);
+  }
+
+  /** Changes what is not null. */
+  void reregister(
+      @Nullable MemorySegment newMemory,
+      @Nullable ProtectionDomain newDomain,
+      @Nullable Set<AccessFlag> newAccess) {
+    requireUsable();
+    ProtectionDomain old = domain;
+    KeptMemory replacement = newMemory == null ? KeptMemory.none() : KeptMemory.of(newMemory);
     try {
-      reregister(rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION(), domain, memory, Set.of());
-    } catch (Throwable t) {
-      replacement.release();
-      throw t;
+      // Before the call: the peer may write to the new memory, with keys that it has, at once.
+      if (!replacement.usedBy(this)) {
+        throw new IllegalStateException("the arena of the memory is closed");
+      }
+      ProtectionDomain next = newDomain == null ? old : newDomain;
+      whileOpen(
+          List.of(next, this),
+          () -> {
+            try {
+              callReregister(newMemory, newDomain, newAccess);
+            } catch (RuntimeException e) {
+              throw failed(e, newMemory, next, newAccess, replacement);
+            }
+            changed(newMemory, next, newAccess, replacement);
+          });
+    } finally {
+      replacement.release(); // Unless the region has it.
+      revalidateAll();
+      if (!domain.equals(old)) {
+        replaceParent(old, domain);
+      }
     }
-    kept.replace(replacement);
-    this.memory = memory;
-    this.start = access.contains(AccessFlag.ZERO_BASED) ? 0 : memory.address();
-    this.length = memory.byteSize();
-    tellMemory();
-    revalidateAll();
-    closeWithArena();
   }
 
-  /**
-   * Changes the access flags of the region: {@code ibv_rereg_mr}. Nothing may use the region during
-   * the call.
-   *
-   * @param access the allowed operations besides local reads; an empty set allows local reads only
-   */
-  public void reregister(Set<AccessFlag> access) {
-    Set<AccessFlag> flags = Set.copyOf(access);
-    AccessRules.check(flags);
-    if (flags.contains(AccessFlag.LOCAL_WRITE) && memory.isReadOnly()) {
-      throw new IllegalArgumentException("LOCAL_WRITE requires memory that is not read-only");
-    }
-    reregister(rdma_h.IBV_REREG_MR_CHANGE_ACCESS(), domain, MemorySegment.NULL, flags);
-    grant(flags);
-    tellMemory();
-    revalidateAll();
+  /** Values that do not change are null or empty: otherwise the call fails with EINVAL. */
+  private void callReregister(
+      @Nullable MemorySegment newMemory,
+      @Nullable ProtectionDomain newDomain,
+      @Nullable Set<AccessFlag> newAccess) {
+    int flags =
+        (newMemory == null ? 0 : rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION())
+            | (newDomain == null ? 0 : rdma_h.IBV_REREG_MR_CHANGE_PD())
+            | (newAccess == null ? 0 : rdma_h.IBV_REREG_MR_CHANGE_ACCESS());
+    MemorySegment range = newMemory == null ? MemorySegment.NULL : newMemory;
+    domain
+        .verbs()
+        .ibv_rereg_mr(
+            address(),
+            flags,
+            (newDomain == null ? domain : newDomain).address(),
+            range.address(),
+            range.byteSize(),
+            newAccess == null ? 0 : (int) Flags.mask(newAccess));
   }
 
-  /**
-   * Changes the access flags of the region: {@code ibv_rereg_mr}. Nothing may use the region during
-   * the call.
-   *
-   * @param first an allowed operation besides local reads
-   * @param others further allowed operations
-   */
-  public void reregister(AccessFlag first, AccessFlag... others) {
-    Set<AccessFlag> flags = EnumSet.of(first, others);
-    reregister(flags);
+  private RuntimeException failed(
+      RuntimeException thrown,
+      @Nullable MemorySegment newMemory,
+      ProtectionDomain next,
+      @Nullable Set<AccessFlag> newAccess,
+      KeptMemory replacement) {
+    String outcome = "cannot change ";
+    switch (ReregistrationFailure.region(thrown)) {
+      case UNCHANGED -> {}
+      case CHANGED -> {
+        changed(newMemory, next, newAccess, replacement);
+        outcome = "changed ";
+      }
+      case UNUSABLE -> {
+        unusable = true;
+        kept.add(replacement);
+      }
+    }
+    RuntimeException failure = ReregistrationFailure.unwrap(thrown);
+    return failure instanceof VerbsException e
+        ? Explanation.add(e, outcome + this + "; it must still be closed")
+        : failure;
+  }
+
+  private void changed(
+      @Nullable MemorySegment newMemory,
+      ProtectionDomain next,
+      @Nullable Set<AccessFlag> newAccess,
+      KeptMemory replacement) {
+    domain = next;
+    if (newAccess != null) {
+      grant(newAccess);
+    }
+    if (newMemory != null) {
+      kept.replace(replacement);
+      memory = newMemory;
+      start = access.contains(AccessFlag.ZERO_BASED) ? 0 : newMemory.address();
+      length = newMemory.byteSize();
+    }
+    readKeys();
+    tellMemory();
   }
 
   private void grant(Set<AccessFlag> flags) {
     access = flags;
     locallyWritable = flags.contains(AccessFlag.LOCAL_WRITE);
-  }
-
-  /**
-   * Changes the protection domain of the region: {@code ibv_rereg_mr}. Nothing may use the region
-   * during the call.
-   *
-   * @param domain a domain of the same context
-   */
-  public void reregister(ProtectionDomain domain) {
-    this.domain.context().requireOwn(domain, domain.context());
-    reregister(rdma_h.IBV_REREG_MR_CHANGE_PD(), domain, MemorySegment.NULL, Set.of());
-    replaceParent(this.domain, domain);
-    this.domain = domain;
-    tellMemory();
-    revalidateAll();
-  }
-
-  /**
-   * Values that do not change must be null or empty: {@code ibv_rereg_mr} fails with EINVAL
-   * otherwise.
-   */
-  private void reregister(
-      int change, ProtectionDomain domain, MemorySegment memory, Set<AccessFlag> access) {
-    try {
-      whileOpen(
-          List.of(domain, this),
-          () ->
-              domain
-                  .verbs()
-                  .ibv_rereg_mr(
-                      address(),
-                      change,
-                      domain.address(),
-                      memory.address(),
-                      memory.byteSize(),
-                      (int) Flags.mask(access)));
-    } catch (VerbsException e) {
-      throw Explanation.add(e, "cannot change " + this + "; it must still be closed");
-    }
-    readKeys();
   }
 
   /**
@@ -472,7 +498,6 @@ public final class MemoryRegion extends Resource {
    * @throws IllegalStateException if the region, or the arena of its memory, is closed
    */
   long addressOf(long offset, long size) {
-    requireOpen();
     requireMemory();
     return start + Objects.checkFromIndexSize(offset, size, length);
   }

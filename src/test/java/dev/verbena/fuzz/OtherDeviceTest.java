@@ -330,7 +330,8 @@ class OtherDeviceTest {
         "FlowRule.Builder.count(FlowCounters)",
         () -> own.packets.flowRule(1).count(other.flowCounters));
     calls.put(
-        "MemoryRegion.reregister(ProtectionDomain)", () -> own.region.reregister(other.domain));
+        "MemoryReregistration.domain(ProtectionDomain)",
+        () -> own.region.reregister().domain(other.domain));
     calls.put(
         "ParentDomain.Builder.threadDomain(ThreadDomain)",
         () -> own.domain.parentDomain().threadDomain(other.threads));

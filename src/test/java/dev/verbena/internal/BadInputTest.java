@@ -124,7 +124,7 @@ class BadInputTest {
 
   @Test
   void errnoZeroIsNoSuccess() {
-    VerbsException e = ErrorConvention.NULL.failure("ibv_open_device", 0, 0);
+    var e = (VerbsException) ErrorConvention.NULL.failure("ibv_open_device", 0, 0);
     assertEquals(Errno.EIO, e.errno());
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.internal;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -132,9 +133,11 @@ class ErrorConventionTest {
     Object[] arguments = RecordingFunction.distinctArguments(method, first);
     for (Failure failure : failures(fails)) {
       function.returns(failure.result, failure.errno);
-      VerbsException e =
+      RuntimeException thrown =
           assertThrows(
-              VerbsException.class, () -> call(caller, method, arguments), failure::toString);
+              RuntimeException.class, () -> call(caller, method, arguments), failure::toString);
+      VerbsException e =
+          assertInstanceOf(VerbsException.class, ReregistrationFailure.unwrap(thrown));
       assertEquals(method.getName(), e.function());
       assertEquals(failure.reported, e.errno(), failure.toString());
     }
@@ -227,8 +230,8 @@ class ErrorConventionTest {
 
   @Test
   void theLimitOfDescriptorsIsNamed() {
-    VerbsException failure =
-        ErrorConvention.NULL.failure("ibv_create_comp_channel", 0, Errno.EMFILE);
+    var failure =
+        (VerbsException) ErrorConvention.NULL.failure("ibv_create_comp_channel", 0, Errno.EMFILE);
     assertEquals(Errno.EMFILE, failure.errno());
     assertTrue(failure.getMessage().contains("(EMFILE, 24)"), failure::getMessage);
     assertTrue(failure.getMessage().contains("ulimit -n"), failure::getMessage);

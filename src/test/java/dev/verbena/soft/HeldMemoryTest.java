@@ -82,9 +82,9 @@ class HeldMemoryTest {
       MemoryRegion region =
           pair.a.domain.registerMemory(
               confined.allocate(SIZE), AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
-      region.reregister(arena.allocate(SIZE));
+      region.reregister().memory(arena.allocate(SIZE)).apply();
       assertTrue(isHeld(pair, region));
-      region.reregister(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
+      region.reregister().access(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).apply();
       assertTrue(isHeld(pair, region));
     }
   }

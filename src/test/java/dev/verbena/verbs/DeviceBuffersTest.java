@@ -29,7 +29,7 @@ class DeviceBuffersTest {
       memory.read(1024 + 8, copy);
       assertEquals("to the device", copy.getString(0));
       VerbsException fixed =
-          assertThrows(VerbsException.class, () -> region.reregister(AccessFlag.LOCAL_WRITE));
+          assertThrows(VerbsException.class, () -> region.reregister().access(AccessFlag.LOCAL_WRITE).apply());
       assertEquals(Errno.EINVAL, fixed.errno());
     }
   }

@@ -105,7 +105,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     MemoryRegion region = pd.registerMemory(automatic(replaced));
     collect();
     assertFalse(replaced.get());
-    region.reregister(arena.allocate(8));
+    region.reregister().memory(arena.allocate(8)).apply();
     awaitFreed(replaced);
   }
 
@@ -188,7 +188,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     Arena first = Arena.ofShared();
     Arena second = Arena.ofShared();
     MemoryRegion region = pd.registerMemory(first.allocate(64));
-    region.reregister(second.allocate(64));
+    region.reregister().memory(second.allocate(64)).apply();
     first.close();
     assertTrue(region.isOpen());
     second.close();

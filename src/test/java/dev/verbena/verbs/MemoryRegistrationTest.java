@@ -12,11 +12,13 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.ReregistrationFailure;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Descriptors;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
@@ -26,10 +28,13 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Registrations as C gets them, and what its refusals are turned into. */
 class MemoryRegistrationTest extends FakeDeviceFixture {
   private VerbsException refusal;
+  private ReregistrationFailure failing;
   private Runnable duringRegistration = () -> {};
 
   public void ibv_dereg_mr(long mr) {
@@ -61,6 +66,10 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
 
   public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int access) {
     arguments = new long[] {flags, pd, address, length, access};
+    duringRegistration.run();
+    if (failing != null) {
+      throw failing;
+    }
     ibv_mr.lkey(Memory.at(mr, ibv_mr.sizeof()), 0x300);
     return 0;
   }
@@ -131,30 +140,28 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
     ReceiveList receive = new ReceiveList(1, 1);
     receive.local(0, region, 0, 8);
     assertEquals(1, pair.post(receive));
-    region.reregister(AccessFlag.REMOTE_READ);
+    region.reregister().access(AccessFlag.REMOTE_READ).apply();
     var notWritable = assertThrows(IllegalArgumentException.class, () -> pair.post(receive));
     assertTrue(notWritable.getMessage().contains("LOCAL_WRITE"), notWritable.getMessage());
-    region.reregister(AccessFlag.LOCAL_WRITE);
+    region.reregister().access(AccessFlag.LOCAL_WRITE).apply();
     assertEquals(1, pair.post(receive));
     ProtectionDomain other = context.allocateProtectionDomain();
-    region.reregister(other);
+    region.reregister().domain(other).apply();
     var foreign = assertThrows(IllegalArgumentException.class, () -> pair.post(receive));
     assertTrue(foreign.getMessage().contains("protection domain"), foreign.getMessage());
   }
 
   @Test
   void accessIsDroppedOnlyByAnEmptySet() {
-    for (Method method : MemoryRegion.class.getMethods()) {
-      if (method.getName().equals("reregister")) {
-        assertFalse(method.isVarArgs() && method.getParameterCount() == 1, method.toString());
-      }
+    for (Method method : MemoryReregistration.class.getMethods()) {
+      assertFalse(method.isVarArgs() && method.getParameterCount() == 1, method.toString());
     }
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
-    region.reregister(Set.of());
+    region.reregister().access(Set.of()).apply();
     assertEquals(4, arguments[0]);
     assertEquals(0, arguments[4]);
     assertEquals(Set.of(), region.access());
-    region.reregister(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+    region.reregister().access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE).apply();
     assertEquals(Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE), region.access());
   }
 
@@ -162,22 +169,141 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
   void aRegionIsChanged() {
     MemoryRegion region = pd.registerMemory(arena.allocate(64));
     MemorySegment other = arena.allocate(128);
-    region.reregister(other);
+    region.reregister().memory(other).apply();
     assertArrayEquals(new long[] {1, pd.segment().address(), other.address(), 128, 0}, arguments);
     assertSame(other, region.memory());
     assertEquals(128, region.length());
     assertEquals(0x300, region.lkey());
-    region.reregister(AccessFlag.LOCAL_WRITE);
+    region.reregister().access(AccessFlag.LOCAL_WRITE).apply();
     assertEquals(4, arguments[0]);
     assertEquals(1, arguments[4]);
     assertEquals(Set.of(AccessFlag.LOCAL_WRITE), region.access());
     ProtectionDomain second = context.allocateProtectionDomain();
-    region.reregister(second);
+    region.reregister().domain(second).apply();
     assertEquals(2, arguments[0]);
     assertSame(second, region.domain());
     pd.close();
     assertTrue(region.isOpen());
     second.close();
+    assertFalse(region.isOpen());
+  }
+
+  @Test
+  void changesAreCombined() {
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    MemorySegment other = arena.allocate(128);
+    ProtectionDomain second = context.allocateProtectionDomain();
+    long target = second.segment().address();
+    region.reregister().memory(other).domain(second).access(AccessFlag.REMOTE_READ).apply();
+    assertArrayEquals(new long[] {7, target, other.address(), 128, 4}, arguments);
+    assertSame(other, region.memory());
+    assertSame(second, region.domain());
+    assertEquals(Set.of(AccessFlag.REMOTE_READ), region.access());
+    pd.close();
+    assertTrue(region.isOpen());
+    assertThrows(IllegalStateException.class, region.reregister()::apply);
+    second.close();
+    assertFalse(region.isOpen());
+  }
+
+  @Test
+  void theNewAccessAndTheNewMemoryAreChecked() {
+    MemorySegment readOnly = arena.allocate(64).asReadOnly();
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    var unchangedAccess = region.reregister().memory(readOnly);
+    assertThrows(IllegalArgumentException.class, unchangedAccess::apply);
+    region.reregister().memory(readOnly).access(Set.of()).apply();
+    var unchangedMemory = region.reregister().access(AccessFlag.LOCAL_WRITE);
+    assertThrows(IllegalArgumentException.class, unchangedMemory::apply);
+    region.reregister().memory(arena.allocate(8)).access(AccessFlag.LOCAL_WRITE).apply();
+    assertEquals(8, region.length());
+    var remoteWithoutLocal = region.reregister().access(AccessFlag.REMOTE_WRITE);
+    assertThrows(IllegalArgumentException.class, remoteWithoutLocal::apply);
+  }
+
+  /** See {@code ibv_rereg_mr(3)}. */
+  @ParameterizedTest
+  @ValueSource(ints = {-1, -2})
+  void aRegionIsAsBeforeIfTheCallHadNoEffect(int code) {
+    MemorySegment memory = arena.allocate(64);
+    MemoryRegion region = pd.registerMemory(memory, AccessFlag.LOCAL_WRITE);
+    failing = new ReregistrationFailure("ibv_rereg_mr", code, Errno.EINVAL);
+    var change = region.reregister().memory(arena.allocate(128)).access(AccessFlag.REMOTE_READ);
+    var thrown = assertThrows(VerbsException.class, change::apply);
+    assertTrue(thrown.getMessage().contains("the region is unchanged"), thrown.getMessage());
+    assertSame(memory, region.memory());
+    assertEquals(Set.of(AccessFlag.LOCAL_WRITE), region.access());
+    assertEquals(memory.address() + 64, region.addressOf(64, 0));
+    failing = null;
+    change.apply();
+    assertEquals(128, region.length());
+  }
+
+  @Test
+  void aRegionIsChangedIfOnlyTheOldMemoryIsNotSeenByChildren() {
+    MemorySegment memory = arena.allocate(128);
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    ProtectionDomain second = context.allocateProtectionDomain();
+    failing = new ReregistrationFailure("ibv_rereg_mr", -3, Errno.ENOMEM);
+    var change = region.reregister().memory(memory).domain(second).access(AccessFlag.REMOTE_READ);
+    var thrown = assertThrows(VerbsException.class, change::apply);
+    assertTrue(thrown.getMessage().contains("the region is changed"), thrown.getMessage());
+    assertSame(memory, region.memory());
+    assertSame(second, region.domain());
+    assertEquals(Set.of(AccessFlag.REMOTE_READ), region.access());
+    assertEquals(memory.address() + 128, region.addressOf(128, 0));
+    pd.close();
+    assertTrue(region.isOpen());
+  }
+
+  /** The device may use either memory, so the region is closed before either of them is freed. */
+  @ParameterizedTest
+  @ValueSource(ints = {-4, -5})
+  void aRegionThatTheKernelCouldNotChangeCanOnlyBeClosed(int code) {
+    QueuePair pair =
+        pd.queuePair(QueuePairType.RC)
+            .completions(context.createCompletionQueue(16))
+            .capacity(QueuePairCapacity.of(4))
+            .create();
+    pair.connect(pair.localAddress());
+    for (boolean newMemoryFirst : new boolean[] {false, true}) {
+      Arena first = Arena.ofShared();
+      Arena second = Arena.ofShared();
+      MemoryRegion region = pd.registerMemory(first.allocate(64), AccessFlag.LOCAL_WRITE);
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, region, 0, 8);
+      assertEquals(1, pair.post(receive));
+      failing = new ReregistrationFailure("ibv_rereg_mr", code, Errno.EFAULT);
+      var change = region.reregister().memory(second.allocate(64));
+      assertEquals(Errno.EFAULT, assertThrows(VerbsException.class, change::apply).errno());
+      assertThrows(IllegalStateException.class, () -> pair.post(receive));
+      assertThrows(IllegalStateException.class, () -> region.addressOf(0, 8));
+      assertThrows(IllegalStateException.class, change::apply);
+      assertTrue(region.isOpen());
+      (newMemoryFirst ? second : first).close();
+      assertFalse(region.isOpen());
+      (newMemoryFirst ? first : second).close();
+    }
+  }
+
+  /** Otherwise the memory would be freed while the peer writes to it with the keys that it has. */
+  @Test
+  void anArenaThatIsClosedDuringTheChangeClosesTheRegion() throws Exception {
+    MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
+    Arena other = Arena.ofShared();
+    Thread closing = new Thread(other::close);
+    List<Boolean> freed = new ArrayList<>();
+    MemorySegment memory = other.allocate(64);
+    duringRegistration =
+        () -> {
+          closing.start();
+          Await.waits(closing);
+          freed.add(!closing.isAlive());
+        };
+    var change = region.reregister().memory(memory);
+    change.apply();
+    closing.join();
+    assertEquals(List.of(false), freed);
     assertFalse(region.isOpen());
   }
 

@@ -27,8 +27,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Assumptions;
 
 /** Memory regions, as rdma-core's test_mr.py tests them. */
@@ -258,17 +260,26 @@ class MrTest {
   void softRoceDoesNotChangeRegions() {
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
-      Refusal.of(() -> loop.region.reregister(memory), "the kernel failed", "still be closed");
-      Refusal.of(() -> loop.region.reregister(AccessFlag.LOCAL_WRITE), "the kernel failed");
-      ProtectionDomain other = loop.context.allocateProtectionDomain();
-      Refusal.of(() -> loop.region.reregister(other), "the kernel failed");
-      assertSame(loop.pd, loop.region.domain());
-      assertThrows(
-          IllegalArgumentException.class, () -> loop.region.reregister(AccessFlag.REMOTE_WRITE));
       assertThrows(
           IllegalArgumentException.class,
-          () -> loop.region.reregister(MemorySegment.ofArray(new byte[1])));
-      loop.region.close();
+          () -> loop.region.reregister().access(AccessFlag.REMOTE_WRITE).apply());
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> loop.region.reregister().memory(MemorySegment.ofArray(new byte[1])).apply());
+      ProtectionDomain other = loop.context.allocateProtectionDomain();
+      List<UnaryOperator<MemoryReregistration>> changes =
+          List.of(
+              change -> change.memory(memory),
+              change -> change.access(AccessFlag.LOCAL_WRITE),
+              change -> change.domain(other));
+      for (UnaryOperator<MemoryReregistration> change : changes) {
+        MemoryRegion region = loop.pd.registerMemory(memory);
+        var changing = change.apply(region.reregister());
+        Refusal.of(changing::apply, "the kernel failed", "still be closed");
+        assertSame(loop.pd, region.domain());
+        assertThrows(IllegalStateException.class, region::reregister);
+        region.close();
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
@@ -40,7 +41,7 @@ class ReregistrationTest {
       MemorySegment second = arena.allocate(8192, 4096);
       MemoryRegion region = pair.b.domain.registerMemory(first, WRITABLE);
       write(pair, region, 11, CompletionStatus.SUCCESS);
-      change(() -> region.reregister(second));
+      change(() -> region.reregister().memory(second).apply());
       write(pair, region, 22, CompletionStatus.SUCCESS);
       Await.until("the data of the write", () -> first.get(ValueLayout.JAVA_LONG, 0) == 11);
       Await.until("the data of the write", () -> second.get(ValueLayout.JAVA_LONG, 0) == 22);
@@ -51,13 +52,35 @@ class ReregistrationTest {
   void accessIsTakenAndGiven() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion region = pair.b.page(AccessFlag.LOCAL_WRITE).register();
-      change(() -> region.reregister(Set.of(WRITABLE)));
+      change(() -> region.reregister().access(Set.of(WRITABLE)).apply());
       write(pair, region, 33, CompletionStatus.SUCCESS);
       Await.until(
           "the data of the write", () -> region.memory().get(ValueLayout.JAVA_LONG, 0) == 33);
-      region.reregister(AccessFlag.LOCAL_WRITE);
+      region.reregister().access(AccessFlag.LOCAL_WRITE).apply();
       write(pair, region, 44, CompletionStatus.REM_ACCESS_ERR);
       assertEquals(33, region.memory().get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  @DeviceTest
+  void memoryDomainAndAccessChangeTogether() {
+    try (Arena arena = Arena.ofShared();
+        Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemorySegment memory = arena.allocate(8192, 4096);
+      ProtectionDomain other = pair.b.context.allocateProtectionDomain();
+      MemoryRegion region = other.registerMemory(arena.allocate(4096, 4096));
+      change(
+          () ->
+              region
+                  .reregister()
+                  .memory(memory)
+                  .domain(pair.b.domain)
+                  .access(Set.of(WRITABLE))
+                  .apply());
+      write(pair, region, 66, CompletionStatus.SUCCESS);
+      Await.until("the data of the write", () -> memory.get(ValueLayout.JAVA_LONG, 0) == 66);
+      other.close();
+      assertTrue(region.isOpen());
     }
   }
 
@@ -66,7 +89,7 @@ class ReregistrationTest {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion region = pair.b.page(WRITABLE).register();
       ProtectionDomain other = pair.b.context.allocateProtectionDomain();
-      change(() -> region.reregister(other));
+      change(() -> region.reregister().domain(other).apply());
       write(pair, region, 55, CompletionStatus.REM_ACCESS_ERR);
       assertEquals(0, region.memory().get(ValueLayout.JAVA_LONG, 0));
     }

@@ -57,7 +57,7 @@ class SegmentsTest {
   private Map<String, Consumer<MemorySegment>> ofMemory() {
     Map<String, Consumer<MemorySegment>> all = new TreeMap<>();
     all.put("registerMemory", segment -> domain.registerMemory(segment));
-    all.put("reregister", segment -> region.reregister(segment));
+    all.put("reregister", segment -> region.reregister().memory(segment).apply());
     all.put("pathToSender", segment -> context.port(1).pathToSender(completions, 0, segment));
     all.put(
         "createAddressHandle",

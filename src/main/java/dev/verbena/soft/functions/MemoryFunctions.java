@@ -206,7 +206,8 @@ public final class MemoryFunctions {
     if (!isOnDemand(access) && (moves || isOnDemand(region.local.access))) {
       checkMapped(function, domain, base, size);
     }
-    long start = moves ? address : region.local.start;
+    boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
+    long start = !moves ? region.local.start : zeroBased ? 0 : address;
     dropKeys(region);
     region.domain.users--;
     region.domain = domain;

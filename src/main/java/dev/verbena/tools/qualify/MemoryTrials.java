@@ -60,7 +60,7 @@ final class MemoryTrials {
 
   private static void reregistration(Bench bench) {
     MemoryRegion region = bench.domain.registerMemory(bench.page(4096), AccessFlag.LOCAL_WRITE);
-    region.reregister(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+    region.reregister().access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE).apply();
     require(region.access().contains(AccessFlag.REMOTE_WRITE), "the access did not change");
     region.close();
   }
