@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.packet.PacketPort;
+import dev.verbena.verbs.EthernetAddress;
 import dev.verbena.verbs.FlowMatch;
 import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.FlowType;
@@ -31,16 +32,16 @@ final class PacketSelectors {
   @Option(
       names = "--dmac",
       paramLabel = "MAC",
-      converter = MacAddress.Converter.class,
+      converter = EthernetAddressConverter.class,
       description = "Destination address.")
-  private MacAddress destinationMac;
+  private EthernetAddress destinationMac;
 
   @Option(
       names = "--smac",
       paramLabel = "MAC",
-      converter = MacAddress.Converter.class,
+      converter = EthernetAddressConverter.class,
       description = "Source address.")
-  private MacAddress sourceMac;
+  private EthernetAddress sourceMac;
 
   @Option(
       names = "--ethertype",
@@ -126,25 +127,39 @@ final class PacketSelectors {
     }
     if (hasPorts()) {
       FlowMatch.Ports ports = tcp ? FlowMatch.tcp() : FlowMatch.udp();
-      rule.match(ports.source(sourcePort).destination(destinationPort));
+      rule.match(
+          ports
+              .source(sourcePort, unlessZero(sourcePort, Short.SIZE))
+              .destination(destinationPort, unlessZero(destinationPort, Short.SIZE)));
     }
     return rule.create();
   }
 
   private FlowMatch ethernet() {
-    FlowMatch.Ethernet header = FlowMatch.ethernet().type(etherType).vlan(vlan);
+    FlowMatch.Ethernet header =
+        FlowMatch.ethernet()
+            .type(etherType, unlessZero(etherType, Short.SIZE))
+            .vlan(vlan, unlessZero(vlan, Short.SIZE));
     if (sourceMac != null) {
-      header.source(sourceMac.bytes());
+      header.source(sourceMac);
     }
     if (destinationMac != null) {
-      header.destination(destinationMac.bytes());
+      header.destination(destinationMac);
     }
     return header;
   }
 
+  /** Returns the mask of an option, whose default is 0. */
+  private static int unlessZero(int value, int bits) {
+    return value == 0 ? 0 : (1 << bits) - 1;
+  }
+
   private FlowMatch ip() {
     FlowMatch.Ipv4 header =
-        FlowMatch.ipv4().protocol(protocol).typeOfService(typeOfService).timeToLive(timeToLive);
+        FlowMatch.ipv4()
+            .protocol(protocol, unlessZero(protocol, Byte.SIZE))
+            .typeOfService(typeOfService, unlessZero(typeOfService, Byte.SIZE))
+            .timeToLive(timeToLive, unlessZero(timeToLive, Byte.SIZE));
     if (sourceAddress != null) {
       header.source(inet4(sourceAddress));
     }

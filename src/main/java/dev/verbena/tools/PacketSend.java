@@ -3,6 +3,7 @@ package dev.verbena.tools;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.packet.PacketPortBuilder;
+import dev.verbena.verbs.EthernetAddress;
 import dev.verbena.verbs.SendList;
 import java.io.PrintWriter;
 import java.net.Inet4Address;
@@ -35,16 +36,16 @@ final class PacketSend implements Callable<Integer> {
       names = "--dmac",
       required = true,
       paramLabel = "MAC",
-      converter = MacAddress.Converter.class,
+      converter = EthernetAddressConverter.class,
       description = "Destination address.")
-  private MacAddress destinationMac;
+  private EthernetAddress destinationMac;
 
   @Option(
       names = "--smac",
       paramLabel = "MAC",
-      converter = MacAddress.Converter.class,
+      converter = EthernetAddressConverter.class,
       description = "Source address; default: ${DEFAULT-VALUE}.")
-  private MacAddress sourceMac = MacAddress.parse("02:00:00:00:00:01");
+  private EthernetAddress sourceMac = EthernetAddress.parse("02:00:00:00:00:01");
 
   @Option(
       names = "--sip",

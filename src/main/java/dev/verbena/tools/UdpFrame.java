@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.verbs.EthernetAddress;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.Inet4Address;
@@ -17,8 +18,8 @@ import java.nio.ByteOrder;
  * @param size length of the frame, without its check sequence
  */
 record UdpFrame(
-    MacAddress destination,
-    MacAddress source,
+    EthernetAddress destination,
+    EthernetAddress source,
     Inet4Address from,
     Inet4Address to,
     int fromPort,
@@ -43,8 +44,8 @@ record UdpFrame(
   /** Writes the headers. The UDP checksum is 0, which IPv4 permits. */
   void writeTo(MemorySegment frame) {
     frame.fill((byte) 0);
-    put(frame, 0, destination.bytes());
-    put(frame, destination.bytes().length, source.bytes());
+    put(frame, 0, destination.toBytes());
+    put(frame, destination.toBytes().length, source.toBytes());
     put(frame, ETHER_TYPE, 0x0800);
     put(frame, IP, 0x4500); // version 4, a header of five words
     put(frame, IP + 2, size - IP);

@@ -1,24 +1,76 @@
 package dev.verbena.verbs;
 
+import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.HexFormat;
-import java.util.OptionalInt;
+import java.util.regex.Pattern;
 
 /**
- * The destination of a path on Ethernet.
+ * An Ethernet (MAC) address.
  *
- * @param address the hardware address, such as {@code 02:00:00:00:0a:01}
- * @param vlan the VLAN ID, or empty if the packets have no tag
+ * @param number the 48 bits, as a number
  */
-public record EthernetAddress(String address, OptionalInt vlan) {
+public record EthernetAddress(long number) {
+  /** The address of all ports: all bits are ones. */
+  public static final EthernetAddress BROADCAST = new EthernetAddress(0xffff_ffff_ffffL);
+
   static final int SIZE = 6;
 
-  /** The VLAN ID of packets without a VLAN tag in C. */
-  private static final int NO_VLAN = 0xffff;
+  private static final HexFormat FORM = HexFormat.ofDelimiter(":");
+  private static final Pattern TEXT = Pattern.compile("\\p{XDigit}{2}(:\\p{XDigit}{2}){5}");
 
-  static EthernetAddress of(byte[] address, short vlan) {
-    int number = Short.toUnsignedInt(vlan);
-    return new EthernetAddress(
-        HexFormat.ofDelimiter(":").formatHex(address),
-        number == NO_VLAN ? OptionalInt.empty() : OptionalInt.of(number));
+  /**
+   * Creates an address.
+   *
+   * @param number the 48 bits, as a number
+   */
+  public EthernetAddress {
+    if (number >>> Byte.SIZE * SIZE != 0) {
+      throw new IllegalArgumentException(
+          "an Ethernet address has 48 bits: 0x" + Long.toHexString(number));
+    }
+  }
+
+  /**
+   * Returns the address of its bytes.
+   *
+   * @param bytes 6 bytes, in the order of packets
+   * @return the address
+   */
+  public static EthernetAddress fromBytes(byte[] bytes) {
+    if (bytes.length != SIZE) {
+      throw new IllegalArgumentException("an Ethernet address has 6 bytes: " + bytes.length);
+    }
+    return new EthernetAddress(ByteBuffer.allocate(Long.BYTES).put(2, bytes).getLong(0));
+  }
+
+  /**
+   * Returns the address of its text form.
+   *
+   * @param text such as {@code 02:00:00:00:00:0a}
+   * @return the address
+   */
+  public static EthernetAddress parse(String text) {
+    if (!TEXT.matcher(text).matches()) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not an Ethernet address such as 02:00:00:00:00:0a");
+    }
+    return fromBytes(FORM.parseHex(text));
+  }
+
+  /**
+   * Returns the bytes of the address.
+   *
+   * @return 6 bytes, in the order of packets
+   */
+  public byte[] toBytes() {
+    byte[] bytes = ByteBuffer.allocate(Long.BYTES).putLong(number).array();
+    return Arrays.copyOfRange(bytes, Long.BYTES - SIZE, Long.BYTES);
+  }
+
+  /** Returns the text form, such as {@code 02:00:00:00:00:0a}. */
+  @Override
+  public String toString() {
+    return FORM.formatHex(toBytes());
   }
 }

@@ -23,17 +23,19 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.Inet4Address;
 import java.net.Inet6Address;
-import java.util.Arrays;
 
 /**
  * A header that the packets of a {@linkplain FlowRule flow rule} must have, and the values of its
  * fields: {@code struct ibv_flow_spec}.
  *
- * <p>A field that is not set, or set to 0, matches any value; use the methods with a mask to match
- * zeros. Numbers are in Java's byte order.
+ * <p>A field that is not set matches any value. Each field has a method with a mask, of the bits
+ * that are compared; the method without a mask compares all of them. Numbers are in Java's byte
+ * order.
  */
 public abstract sealed class FlowMatch {
   private static final int ALL = -1;
+  private static final int BYTE = 0xff;
+  private static final int SHORT = 0xffff;
 
   private final int type;
   private final long val;
@@ -73,38 +75,33 @@ public abstract sealed class FlowMatch {
     return spec.asSlice(val, filterSize);
   }
 
-  /** Sets the bits of a number that are in a mask, in network byte order. */
+  /** Sets a number of at most 31 bits and its mask, in network byte order. */
+  final void number(long field, int bytes, int bits, int value, int mask, String what) {
+    number(
+        field,
+        bytes,
+        Ranges.bits(value, bits, what),
+        Ranges.bits(mask, bits, "the mask of " + what));
+  }
+
+  /** Sets a number and its mask, in network byte order. */
   final void number(long field, int bytes, int value, int bits) {
+    byte[] number = new byte[bytes];
+    byte[] compared = new byte[bytes];
     for (int i = 0; i < bytes; i++) {
       int shift = Byte.SIZE * (bytes - 1 - i);
-      spec.set(ValueLayout.JAVA_BYTE, val + field + i, (byte) (value >>> shift));
-      spec.set(ValueLayout.JAVA_BYTE, mask + field + i, (byte) (bits >>> shift));
+      number[i] = (byte) (value >>> shift);
+      compared[i] = (byte) (bits >>> shift);
     }
+    bytes(field, number, compared);
   }
 
-  /** Sets a number unless it is 0. */
-  final void number(long field, int bytes, int value, String what) {
-    if (bytes < Integer.BYTES) {
-      Ranges.bits(value, bytes * Byte.SIZE, what);
-    }
-    number(field, bytes, value, value == 0 ? 0 : ALL);
-  }
-
+  /** Sets bytes and their mask. The kernel's driver of mlx5 refuses values outside of the mask. */
   final void bytes(long field, byte[] value, byte[] bits) {
-    MemorySegment.copy(value, 0, spec, ValueLayout.JAVA_BYTE, val + field, value.length);
-    MemorySegment.copy(bits, 0, spec, ValueLayout.JAVA_BYTE, mask + field, bits.length);
-  }
-
-  /** Sets bytes unless all are 0. */
-  final void bytes(long field, byte[] value, int length, String what) {
-    if (value.length != length) {
-      throw new IllegalArgumentException(what + " has " + length + " bytes, not " + value.length);
+    for (int i = 0; i < value.length; i++) {
+      spec.set(ValueLayout.JAVA_BYTE, val + field + i, (byte) (value[i] & bits[i]));
+      spec.set(ValueLayout.JAVA_BYTE, mask + field + i, bits[i]);
     }
-    byte[] bits = new byte[length];
-    if (!Arrays.equals(value, bits)) {
-      Arrays.fill(bits, (byte) ALL);
-    }
-    bytes(field, value, bits);
   }
 
   /**
@@ -192,8 +189,6 @@ public abstract sealed class FlowMatch {
 
   /** An Ethernet header: {@code struct ibv_flow_spec_eth}. */
   public static final class Ethernet extends FlowMatch {
-    private static final int MAC = 6;
-
     private Ethernet() {
       super(
           rdma_h.IBV_FLOW_SPEC_ETH(),
@@ -206,22 +201,44 @@ public abstract sealed class FlowMatch {
     /**
      * Matches the destination address.
      *
-     * @param address a MAC address of 6 bytes
+     * @param address the MAC address
      * @return this
      */
-    public Ethernet destination(byte... address) {
-      bytes(ibv_flow_eth_filter.dst_mac$offset(), address, MAC, "a MAC address");
+    public Ethernet destination(EthernetAddress address) {
+      return destination(address, EthernetAddress.BROADCAST);
+    }
+
+    /**
+     * Matches some bits of the destination address.
+     *
+     * @param address the MAC address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ethernet destination(EthernetAddress address, EthernetAddress mask) {
+      bytes(ibv_flow_eth_filter.dst_mac$offset(), address.toBytes(), mask.toBytes());
       return this;
     }
 
     /**
      * Matches the source address.
      *
-     * @param address a MAC address of 6 bytes
+     * @param address the MAC address
      * @return this
      */
-    public Ethernet source(byte... address) {
-      bytes(ibv_flow_eth_filter.src_mac$offset(), address, MAC, "a MAC address");
+    public Ethernet source(EthernetAddress address) {
+      return source(address, EthernetAddress.BROADCAST);
+    }
+
+    /**
+     * Matches some bits of the source address.
+     *
+     * @param address the MAC address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ethernet source(EthernetAddress address, EthernetAddress mask) {
+      bytes(ibv_flow_eth_filter.src_mac$offset(), address.toBytes(), mask.toBytes());
       return this;
     }
 
@@ -232,7 +249,24 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ethernet type(int type) {
-      number(ibv_flow_eth_filter.ether_type$offset(), Short.BYTES, type, "an EtherType");
+      return type(type, SHORT);
+    }
+
+    /**
+     * Matches some bits of the EtherType.
+     *
+     * @param type such as 0x0800
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ethernet type(int type, int mask) {
+      number(
+          ibv_flow_eth_filter.ether_type$offset(),
+          Short.BYTES,
+          Short.SIZE,
+          type,
+          mask,
+          "an EtherType");
       return this;
     }
 
@@ -243,20 +277,19 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ethernet vlan(int tag) {
-      number(ibv_flow_eth_filter.vlan_tag$offset(), Short.BYTES, tag, "a VLAN tag");
-      return this;
+      return vlan(tag, SHORT);
     }
 
     /**
      * Matches some bits of the VLAN tag.
      *
      * @param tag priority (3 bits), CFI (1), identifier (12)
-     * @param mask the mask of the bits that are compared
+     * @param mask the bits that are compared
      * @return this
      */
     public Ethernet vlan(int tag, int mask) {
-      Ranges.bits(tag, Short.SIZE, "a VLAN tag");
-      number(ibv_flow_eth_filter.vlan_tag$offset(), Short.BYTES, tag, mask);
+      long field = ibv_flow_eth_filter.vlan_tag$offset();
+      number(field, Short.BYTES, Short.SIZE, tag, mask, "a VLAN tag");
       return this;
     }
   }
@@ -284,7 +317,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 source(int address) {
-      number(ibv_flow_ipv4_ext_filter.src_ip$offset(), Integer.BYTES, address, "an address");
+      number(ibv_flow_ipv4_ext_filter.src_ip$offset(), Integer.BYTES, address, ALL);
       return this;
     }
 
@@ -306,7 +339,20 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 source(Inet4Address address, int prefix) {
-      network(ibv_flow_ipv4_ext_filter.src_ip$offset(), address, prefix);
+      byte[] mask = prefixMask(Integer.BYTES, prefix);
+      bytes(ibv_flow_ipv4_ext_filter.src_ip$offset(), address.getAddress(), mask);
+      return this;
+    }
+
+    /**
+     * Matches some bits of the source address.
+     *
+     * @param address an address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv4 source(Inet4Address address, Inet4Address mask) {
+      bytes(ibv_flow_ipv4_ext_filter.src_ip$offset(), address.getAddress(), mask.getAddress());
       return this;
     }
 
@@ -317,7 +363,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 destination(int address) {
-      number(ibv_flow_ipv4_ext_filter.dst_ip$offset(), Integer.BYTES, address, "an address");
+      number(ibv_flow_ipv4_ext_filter.dst_ip$offset(), Integer.BYTES, address, ALL);
       return this;
     }
 
@@ -339,12 +385,21 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 destination(Inet4Address address, int prefix) {
-      network(ibv_flow_ipv4_ext_filter.dst_ip$offset(), address, prefix);
+      byte[] mask = prefixMask(Integer.BYTES, prefix);
+      bytes(ibv_flow_ipv4_ext_filter.dst_ip$offset(), address.getAddress(), mask);
       return this;
     }
 
-    private void network(long field, Inet4Address address, int prefix) {
-      bytes(field, address.getAddress(), prefixMask(Integer.BYTES, prefix));
+    /**
+     * Matches some bits of the destination address.
+     *
+     * @param address an address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv4 destination(Inet4Address address, Inet4Address mask) {
+      bytes(ibv_flow_ipv4_ext_filter.dst_ip$offset(), address.getAddress(), mask.getAddress());
+      return this;
     }
 
     /**
@@ -354,7 +409,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 protocol(int protocol) {
-      return more(ibv_flow_ipv4_ext_filter.proto$offset(), protocol, "a protocol");
+      return protocol(protocol, BYTE);
+    }
+
+    /**
+     * Matches some bits of the protocol.
+     *
+     * @param protocol such as 17 for UDP
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv4 protocol(int protocol, int mask) {
+      return more(ibv_flow_ipv4_ext_filter.proto$offset(), protocol, mask, "a protocol");
     }
 
     /**
@@ -364,7 +430,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 typeOfService(int tos) {
-      return more(ibv_flow_ipv4_ext_filter.tos$offset(), tos, "a type of service");
+      return typeOfService(tos, BYTE);
+    }
+
+    /**
+     * Matches some bits of the type of service.
+     *
+     * @param tos the byte of DSCP and ECN
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv4 typeOfService(int tos, int mask) {
+      return more(ibv_flow_ipv4_ext_filter.tos$offset(), tos, mask, "a type of service");
     }
 
     /**
@@ -374,7 +451,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 timeToLive(int ttl) {
-      return more(ibv_flow_ipv4_ext_filter.ttl$offset(), ttl, "a time to live");
+      return timeToLive(ttl, BYTE);
+    }
+
+    /**
+     * Matches some bits of the time to live.
+     *
+     * @param ttl the number of remaining hops
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv4 timeToLive(int ttl, int mask) {
+      return more(ibv_flow_ipv4_ext_filter.ttl$offset(), ttl, mask, "a time to live");
     }
 
     /**
@@ -384,12 +472,23 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 flags(int flags) {
-      return more(ibv_flow_ipv4_ext_filter.flags$offset(), flags, "a set of flags");
+      return flags(flags, BYTE);
     }
 
-    private Ipv4 more(long field, int value, String what) {
-      number(field, Byte.BYTES, value, what);
-      addressesOnly &= value == 0;
+    /**
+     * Matches some bits of the flags.
+     *
+     * @param flags the 3 bits before the fragment offset
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv4 flags(int flags, int mask) {
+      return more(ibv_flow_ipv4_ext_filter.flags$offset(), flags, mask, "a set of flags");
+    }
+
+    private Ipv4 more(long field, int value, int mask, String what) {
+      number(field, Byte.BYTES, Byte.SIZE, value, mask, what);
+      addressesOnly &= mask == 0;
       return this;
     }
 
@@ -458,6 +557,18 @@ public abstract sealed class FlowMatch {
     }
 
     /**
+     * Matches some bits of the source address.
+     *
+     * @param address an address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv6 source(Inet6Address address, Inet6Address mask) {
+      bytes(ibv_flow_ipv6_filter.src_ip$offset(), address.getAddress(), mask.getAddress());
+      return this;
+    }
+
+    /**
      * Matches the destination address.
      *
      * @param address an address
@@ -481,15 +592,42 @@ public abstract sealed class FlowMatch {
     }
 
     /**
+     * Matches some bits of the destination address.
+     *
+     * @param address an address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv6 destination(Inet6Address address, Inet6Address mask) {
+      bytes(ibv_flow_ipv6_filter.dst_ip$offset(), address.getAddress(), mask.getAddress());
+      return this;
+    }
+
+    /**
      * Matches the flow label.
      *
      * @param label 20 bits
      * @return this
      */
     public Ipv6 flowLabel(int label) {
-      Ranges.bits(label, FLOW_LABEL_BITS, "a flow label");
-      int bits = label == 0 ? 0 : (1 << FLOW_LABEL_BITS) - 1;
-      number(ibv_flow_ipv6_filter.flow_label$offset(), Integer.BYTES, label, bits);
+      return flowLabel(label, (1 << FLOW_LABEL_BITS) - 1);
+    }
+
+    /**
+     * Matches some bits of the flow label.
+     *
+     * @param label 20 bits
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv6 flowLabel(int label, int mask) {
+      number(
+          ibv_flow_ipv6_filter.flow_label$offset(),
+          Integer.BYTES,
+          FLOW_LABEL_BITS,
+          label,
+          mask,
+          "a flow label");
       return this;
     }
 
@@ -500,7 +638,24 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 nextHeader(int protocol) {
-      number(ibv_flow_ipv6_filter.next_hdr$offset(), Byte.BYTES, protocol, "a next header");
+      return nextHeader(protocol, BYTE);
+    }
+
+    /**
+     * Matches some bits of the next header.
+     *
+     * @param protocol such as 17 for UDP
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv6 nextHeader(int protocol, int mask) {
+      number(
+          ibv_flow_ipv6_filter.next_hdr$offset(),
+          Byte.BYTES,
+          Byte.SIZE,
+          protocol,
+          mask,
+          "a next header");
       return this;
     }
 
@@ -511,8 +666,24 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 trafficClass(int trafficClass) {
-      long field = ibv_flow_ipv6_filter.traffic_class$offset();
-      number(field, Byte.BYTES, trafficClass, "a traffic class");
+      return trafficClass(trafficClass, BYTE);
+    }
+
+    /**
+     * Matches some bits of the traffic class.
+     *
+     * @param trafficClass the byte of DSCP and ECN
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv6 trafficClass(int trafficClass, int mask) {
+      number(
+          ibv_flow_ipv6_filter.traffic_class$offset(),
+          Byte.BYTES,
+          Byte.SIZE,
+          trafficClass,
+          mask,
+          "a traffic class");
       return this;
     }
 
@@ -523,7 +694,24 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 hopLimit(int limit) {
-      number(ibv_flow_ipv6_filter.hop_limit$offset(), Byte.BYTES, limit, "a hop limit");
+      return hopLimit(limit, BYTE);
+    }
+
+    /**
+     * Matches some bits of the hop limit.
+     *
+     * @param limit the number of remaining hops
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ipv6 hopLimit(int limit, int mask) {
+      number(
+          ibv_flow_ipv6_filter.hop_limit$offset(),
+          Byte.BYTES,
+          Byte.SIZE,
+          limit,
+          mask,
+          "a hop limit");
       return this;
     }
   }
@@ -558,7 +746,19 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ports destination(int port) {
-      number(ibv_flow_tcp_udp_filter.dst_port$offset(), Short.BYTES, port, "a port");
+      return destination(port, SHORT);
+    }
+
+    /**
+     * Matches some bits of the destination port.
+     *
+     * @param port the port
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ports destination(int port, int mask) {
+      number(
+          ibv_flow_tcp_udp_filter.dst_port$offset(), Short.BYTES, Short.SIZE, port, mask, "a port");
       return this;
     }
 
@@ -569,7 +769,19 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ports source(int port) {
-      number(ibv_flow_tcp_udp_filter.src_port$offset(), Short.BYTES, port, "a port");
+      return source(port, SHORT);
+    }
+
+    /**
+     * Matches some bits of the source port.
+     *
+     * @param port the port
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Ports source(int port, int mask) {
+      number(
+          ibv_flow_tcp_udp_filter.src_port$offset(), Short.BYTES, Short.SIZE, port, mask, "a port");
       return this;
     }
   }
@@ -592,7 +804,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Esp securityParametersIndex(int index) {
-      number(ibv_flow_esp_filter.spi$offset(), Integer.BYTES, index, "an index");
+      return securityParametersIndex(index, ALL);
+    }
+
+    /**
+     * Matches some bits of the security parameters index.
+     *
+     * @param index the index
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Esp securityParametersIndex(int index, int mask) {
+      number(ibv_flow_esp_filter.spi$offset(), Integer.BYTES, index, mask);
       return this;
     }
 
@@ -603,7 +826,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Esp sequence(int number) {
-      number(ibv_flow_esp_filter.seq$offset(), Integer.BYTES, number, "a sequence number");
+      return sequence(number, ALL);
+    }
+
+    /**
+     * Matches some bits of the sequence number.
+     *
+     * @param number the number
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Esp sequence(int number, int mask) {
+      number(ibv_flow_esp_filter.seq$offset(), Integer.BYTES, number, mask);
       return this;
     }
   }
@@ -626,7 +860,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Vxlan network(int identifier) {
-      number(ibv_flow_tunnel_filter.tunnel_id$offset(), Integer.BYTES, identifier, "a VNI");
+      return network(identifier, ALL);
+    }
+
+    /**
+     * Matches some bits of the network.
+     *
+     * @param identifier the VNI
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Vxlan network(int identifier, int mask) {
+      number(ibv_flow_tunnel_filter.tunnel_id$offset(), Integer.BYTES, identifier, mask);
       return this;
     }
   }
@@ -649,7 +894,24 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre protocol(int protocol) {
-      number(ibv_flow_gre_filter.protocol$offset(), Short.BYTES, protocol, "a protocol");
+      return protocol(protocol, SHORT);
+    }
+
+    /**
+     * Matches some bits of the protocol.
+     *
+     * @param protocol an EtherType
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Gre protocol(int protocol, int mask) {
+      number(
+          ibv_flow_gre_filter.protocol$offset(),
+          Short.BYTES,
+          Short.SIZE,
+          protocol,
+          mask,
+          "a protocol");
       return this;
     }
 
@@ -660,7 +922,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre key(int key) {
-      number(ibv_flow_gre_filter.key$offset(), Integer.BYTES, key, "a key");
+      return key(key, ALL);
+    }
+
+    /**
+     * Matches some bits of the key.
+     *
+     * @param key the key
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public Gre key(int key, int mask) {
+      number(ibv_flow_gre_filter.key$offset(), Integer.BYTES, key, mask);
       return this;
     }
 
@@ -668,12 +941,12 @@ public abstract sealed class FlowMatch {
      * Matches flags and version: the first 16 bits of the header.
      *
      * @param flags the flags and version
-     * @param mask the mask of the bits that are compared
+     * @param mask the bits that are compared
      * @return this
      */
     public Gre flags(int flags, int mask) {
-      Ranges.bits(flags, Short.SIZE, "a set of flags");
-      number(ibv_flow_gre_filter.c_ks_res0_ver$offset(), Short.BYTES, flags, mask);
+      long field = ibv_flow_gre_filter.c_ks_res0_ver$offset();
+      number(field, Short.BYTES, Short.SIZE, flags, mask, "a set of flags");
       return this;
     }
   }
@@ -700,14 +973,14 @@ public abstract sealed class FlowMatch {
      */
     public Mpls label(int label) {
       Ranges.bits(label, LABEL_BITS, "an MPLS label");
-      return entry(label << BEHIND, label == 0 ? 0 : ALL << BEHIND);
+      return entry(label << BEHIND, ALL << BEHIND);
     }
 
     /**
      * Matches some bits of the MPLS label entry.
      *
      * @param entry label (20 bits), traffic class (3), bottom of stack (1), time to live (8)
-     * @param mask the mask of the bits that are compared
+     * @param mask the bits that are compared
      * @return this
      */
     public Mpls entry(int entry, int mask) {

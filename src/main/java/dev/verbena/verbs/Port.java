@@ -208,13 +208,13 @@ public final class Port {
   }
 
   /**
-   * Returns the destination Ethernet address of a path: {@code ibv_resolve_eth_l2_from_gid}.
+   * Returns the destination of a path on Ethernet: {@code ibv_resolve_eth_l2_from_gid}.
    *
    * @param path an address vector with this port
-   * @return the address of the destination, or of the router to it
+   * @return its address and VLAN
    * @throws VerbsException if the address cannot be resolved, or if this is not an Ethernet port
    */
-  public EthernetAddress resolve(AddressVector path) {
+  public EthernetDestination resolve(AddressVector path) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attributes = ibv_ah_attr.allocate(arena);
       path.writeTo(attributes);
@@ -225,7 +225,7 @@ public final class Port {
               verbs()
                   .ibv_resolve_eth_l2_from_gid(
                       context.address(), attributes.address(), mac.address(), vlan.address()));
-      return EthernetAddress.of(
+      return EthernetDestination.of(
           mac.toArray(ValueLayout.JAVA_BYTE), vlan.get(ValueLayout.JAVA_SHORT, 0));
     }
   }

@@ -14,6 +14,7 @@ import dev.verbena.testing.Frames;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.EthernetAddress;
 import dev.verbena.verbs.FlowFlag;
 import dev.verbena.verbs.FlowMatch;
 import dev.verbena.verbs.FlowRule;
@@ -92,10 +93,11 @@ class PacketLoopTest {
   void selectorsDistinguishPackets() throws InterruptedException {
     byte[] frame = frame(4000);
     byte[] tagged = Frames.tagged(frame, 5);
-    byte[] other = Frames.mac("02:00:00:00:00:0b");
-    assertTrue(matches(FlowMatch.ethernet().destination(Frames.mac(MAC)), frame));
+    EthernetAddress other = EthernetAddress.parse("02:00:00:00:00:0b");
+    assertTrue(matches(FlowMatch.ethernet().destination(EthernetAddress.parse(MAC)), frame));
     assertFalse(matches(FlowMatch.ethernet().destination(other), frame));
-    assertTrue(matches(FlowMatch.ethernet().source(Frames.mac("02:00:00:00:00:01")), frame));
+    assertTrue(
+        matches(FlowMatch.ethernet().source(EthernetAddress.parse("02:00:00:00:00:01")), frame));
     assertFalse(matches(FlowMatch.ethernet().source(other), frame));
     assertTrue(matches(FlowMatch.ethernet().type(0x0800), frame));
     assertTrue(matches(FlowMatch.ethernet().type(0x0800), tagged));
@@ -103,7 +105,13 @@ class PacketLoopTest {
     assertTrue(matches(FlowMatch.ethernet().vlan(5), tagged));
     assertFalse(matches(FlowMatch.ethernet().vlan(6), tagged));
     assertFalse(matches(FlowMatch.ethernet().vlan(5), frame));
-    assertTrue(matches(FlowMatch.ethernet().vlan(0).type(0), tagged));
+    assertFalse(matches(FlowMatch.ethernet().type(0), frame));
+    assertTrue(matches(FlowMatch.ethernet().vlan(0, 0).type(0, 0), tagged));
+    EthernetAddress group = new EthernetAddress(1L << 40);
+    assertTrue(matches(FlowMatch.ethernet().destination(new EthernetAddress(0), group), frame));
+    assertFalse(matches(FlowMatch.ethernet().destination(group, group), frame));
+    assertTrue(matches(FlowMatch.ipv4().flags(0), frame));
+    assertTrue(matches(FlowMatch.udp().destination(4096, 0xf000), Frames.toPort(4097)));
     assertTrue(matches(FlowMatch.ipv4().source(HERE).destination(THERE), tagged));
     assertFalse(matches(FlowMatch.ipv4().source(THERE), frame));
     assertFalse(matches(FlowMatch.ipv4().destination(HERE), frame));
@@ -115,7 +123,7 @@ class PacketLoopTest {
     assertTrue(matches(FlowMatch.udp().source(3000).destination(4000), tagged));
     assertFalse(matches(FlowMatch.udp().source(4000), frame));
     assertFalse(matches(FlowMatch.tcp().destination(4000), frame));
-    assertTrue(matches(FlowMatch.udp().destination(0), frame));
+    assertFalse(matches(FlowMatch.udp().destination(0), frame));
   }
 
   @Test

@@ -14,6 +14,7 @@ import dev.verbena.testing.Frames;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.EthernetAddress;
 import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.FlowType;
@@ -231,7 +232,7 @@ class PacketProgramsTest {
   void checksumIsThatOfRfc1071() throws UnknownHostException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment frame = arena.allocate(64);
-      MacAddress mac = MacAddress.parse(MAC);
+      EthernetAddress mac = EthernetAddress.parse(MAC);
       Inet4Address from = (Inet4Address) InetAddress.getByName("255.255.255.255");
       Inet4Address to = (Inet4Address) InetAddress.getByName("192.168.0.199");
       new UdpFrame(mac, mac, from, to, 1, 2, 64).writeTo(frame);

@@ -113,11 +113,11 @@ class AddrTest {
     try (Pair pair = new Pair()) {
       Port port = pair.a.context.port(1);
       int index = port.chooseGid().index();
-      EthernetAddress found =
+      EthernetDestination found =
           port.resolve(AddressVector.global(1, new GlobalRoute(Gid.of(Rig.addressB()), index)));
       if (!Rig.isSoftware()) {
         byte[] mac = Rig.b().networkInterfaces().getFirst().getHardwareAddress();
-        assertEquals(java.util.HexFormat.ofDelimiter(":").formatHex(mac), found.address());
+        assertEquals(EthernetAddress.fromBytes(mac), found.address());
       }
       assertEquals(OptionalInt.empty(), found.vlan());
     }
