@@ -12,6 +12,7 @@ import dev.verbena.verbs.Port;
 import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.TransportType;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
@@ -693,7 +694,7 @@ public final class Connection implements AutoCloseable {
 
   private long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend, Deadline deadline)
       throws InterruptedException {
-    long address = remote.addressOfNumber(remoteOffset);
+    long address = addressOfNumber(remote, remoteOffset);
     return atomic(
         (result, at) -> transfers.fetchAndAdd(0, result, at, address, remote.rkey(), addend),
         deadline);
@@ -744,7 +745,7 @@ public final class Connection implements AutoCloseable {
   private long compareAndSwap(
       RemoteMemory remote, long remoteOffset, long expected, long desired, Deadline deadline)
       throws InterruptedException {
-    long address = remote.addressOfNumber(remoteOffset);
+    long address = addressOfNumber(remote, remoteOffset);
     return atomic(
         (result, at) ->
             transfers.compareAndSwap(0, result, at, address, remote.rkey(), expected, desired),
@@ -1250,5 +1251,20 @@ public final class Connection implements AutoCloseable {
   @Override
   public String toString() {
     return "connection of " + endpoint.id();
+  }
+
+  /** Returns the address of a 64-bit number for atomic operations. */
+  static long addressOfNumber(RemoteMemory remote, long offset) {
+    long number = remote.addressOf(offset, Long.BYTES);
+    if (number % Long.BYTES != 0) {
+      throw new IllegalArgumentException(
+          "the address of an atomic operation must be a multiple of 8: offset "
+              + offset
+              + " of "
+              + remote
+              + " is at 0x"
+              + Long.toHexString(number));
+    }
+    return number;
   }
 }

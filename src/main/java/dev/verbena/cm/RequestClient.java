@@ -16,6 +16,7 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;

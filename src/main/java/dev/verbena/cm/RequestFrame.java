@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;

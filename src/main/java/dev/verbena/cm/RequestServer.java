@@ -15,6 +15,7 @@ import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairMap;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.MemorySegment;

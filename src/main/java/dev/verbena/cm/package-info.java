@@ -6,7 +6,7 @@
  * <thead><tr><th scope="col">Task</th><th scope="col">Classes</th></tr></thead>
  * <tbody>
  * <tr><th scope="row">exchange messages, access the peer's memory</th>
- * <td>{@link dev.verbena.cm.Connection}, {@link dev.verbena.cm.ConnectionSettings}, {@link dev.verbena.cm.RemoteMemory}</td></tr>
+ * <td>{@link dev.verbena.cm.Connection}, {@link dev.verbena.cm.ConnectionSettings}, {@link dev.verbena.verbs.RemoteMemory}</td></tr>
  * <tr><th scope="row">listen for connections</th>
  * <td>{@link dev.verbena.cm.Listener}</td></tr>
  * <tr><th scope="row">connect step by step with blocking calls, create the queue pair</th>

@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.verbs.RemoteMemory;
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

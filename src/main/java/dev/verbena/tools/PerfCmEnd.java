@@ -4,7 +4,7 @@ import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
-import dev.verbena.cm.RemoteMemory;
+import dev.verbena.verbs.RemoteMemory;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;

@@ -1,8 +1,8 @@
 package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;

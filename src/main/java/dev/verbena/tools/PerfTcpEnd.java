@@ -1,9 +1,9 @@
 package dev.verbena.tools;
 
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;

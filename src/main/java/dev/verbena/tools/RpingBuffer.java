@@ -1,7 +1,7 @@
 package dev.verbena.tools;
 
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 

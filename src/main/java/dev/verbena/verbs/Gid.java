@@ -50,8 +50,12 @@ public record Gid(long subnetPrefix, long interfaceId) {
   public static Gid of(InetAddress address) {
     byte[] bytes = address.getAddress();
     return address instanceof Inet4Address
-        ? new Gid(0, IPV4_MAPPED | Integer.toUnsignedLong(ByteBuffer.wrap(bytes).getInt()))
+        ? ofIpv4(ByteBuffer.wrap(bytes).getInt())
         : fromBytes(bytes);
+  }
+
+  static Gid ofIpv4(int address) {
+    return new Gid(0, IPV4_MAPPED | Integer.toUnsignedLong(address));
   }
 
   /**

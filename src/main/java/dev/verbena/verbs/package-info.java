@@ -5,17 +5,19 @@
  *   <li>Find and open a device: {@link dev.verbena.verbs.Device}, {@link
  *       dev.verbena.verbs.Context}; check the host: {@link dev.verbena.verbs.Verbena}.
  *   <li>Register memory: {@link dev.verbena.verbs.ProtectionDomain}, {@link
- *       dev.verbena.verbs.MemoryRegion}, {@link dev.verbena.verbs.MemoryWindow}.
+ *       dev.verbena.verbs.MemoryRegion}, {@link dev.verbena.verbs.MemoryWindow}; describe it to the
+ *       peer: {@link dev.verbena.verbs.RemoteMemory}.
  *   <li>Create and connect queue pairs: {@link dev.verbena.verbs.QueuePairBuilder}, {@link
  *       dev.verbena.verbs.QueuePair}, {@link dev.verbena.verbs.QueuePairSetup}.
  *   <li>Post work requests: {@link dev.verbena.verbs.SendList}, {@link
- *       dev.verbena.verbs.ReceiveList}, {@link dev.verbena.verbs.ReceiveRing}, {@link
- *       dev.verbena.verbs.Posting}.
+ *       dev.verbena.verbs.ReceiveList}, {@link dev.verbena.verbs.SendRing}, {@link
+ *       dev.verbena.verbs.ReceiveRing}, {@link dev.verbena.verbs.Posting}.
  *   <li>Poll and wait for completions: {@link dev.verbena.verbs.CompletionQueue}, {@link
  *       dev.verbena.verbs.Completions}, {@link dev.verbena.verbs.CompletionChannel}, {@link
  *       dev.verbena.verbs.CompletionWaiter}.
  *   <li>Address datagrams: {@link dev.verbena.verbs.AddressHandle}, {@link
- *       dev.verbena.verbs.AddressVector}.
+ *       dev.verbena.verbs.AddressVector}; read their headers: {@link
+ *       dev.verbena.verbs.GlobalRoutingHeader}.
  *   <li>Handle asynchronous events: {@link dev.verbena.verbs.AsyncEvents}.
  *   <li>Steer flows to queue pairs: {@link dev.verbena.verbs.FlowRule}, {@link
  *       dev.verbena.verbs.ReceiveIndirectionTable}.

@@ -17,6 +17,7 @@ import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.QueuePairAttributes;
+import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -18,6 +18,7 @@ import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -10,6 +10,7 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Ends.Place;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.AccessFlag;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.time.Duration;
 import java.util.EnumSet;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.raw.rdma_conn_param;
+import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -71,9 +72,9 @@ class ParametersTest {
     assertEquals(memory, RemoteMemory.fromBytes(Arrays.copyOf(bytes, 56)));
     assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
-    assertEquals(memory.address() + 4000, memory.addressOfNumber(4000));
-    assertThrows(IllegalArgumentException.class, () -> memory.addressOfNumber(4001));
-    assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOfNumber(4096));
+    assertEquals(memory.address() + 4000, Connection.addressOfNumber(memory, 4000));
+    assertThrows(IllegalArgumentException.class, () -> Connection.addressOfNumber(memory, 4001));
+    assertThrows(IndexOutOfBoundsException.class, () -> Connection.addressOfNumber(memory, 4096));
     assertEquals(
         "remote memory of 4096 bytes at 0x102030405060708, rkey 0xcafe", memory.toString());
     assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[23]));

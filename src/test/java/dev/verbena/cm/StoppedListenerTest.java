@@ -12,6 +12,7 @@ import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.RemoteMemory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;

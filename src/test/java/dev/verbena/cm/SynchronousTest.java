@@ -19,6 +19,7 @@ import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairState;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

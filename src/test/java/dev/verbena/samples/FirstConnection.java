@@ -2,9 +2,9 @@ package dev.verbena.samples;
 
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.RemoteMemory;
 import java.net.InetSocketAddress;
 
 public class FirstConnection {

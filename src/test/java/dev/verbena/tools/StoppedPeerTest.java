@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.tools.PerfTask.Operation;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

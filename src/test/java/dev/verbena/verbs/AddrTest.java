@@ -74,6 +74,9 @@ class AddrTest {
       assertEquals(GRH + 8, received.byteLength(0));
       assertEquals(pair.a.queuePair.number(), received.sourceQueuePair(0));
       MemorySegment buffer = pair.b.memory.memory();
+      GlobalRoutingHeader header = GlobalRoutingHeader.of(buffer);
+      assertEquals(Gid.of(Rig.addressA()), header.source(), header.toString());
+      assertEquals(Gid.of(Rig.addressB()), header.destination(), header.toString());
       Port port = pair.b.context.port(1);
       GlobalRoute back = port.pathToSender(received, 0, buffer).route().orElseThrow();
       assertEquals(Gid.of(Rig.addressA()), back.destination());

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,6 +1,5 @@
-package dev.verbena.cm;
+package dev.verbena.verbs;
 
-import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Objects;
@@ -9,6 +8,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * The description of a memory region of the peer: address, length and remote key. The peer creates
  * it with {@link #of} and sends {@link #toBytes()} in a message or in private data.
+ *
+ * {@snippet :
+ * RemoteMemory remote = RemoteMemory.fromBytes(message);
+ * list.write(0).local(region, 0, 64).remote(remote.addressOf(0, 64), remote.rkey());
+ * }
  */
 public final class RemoteMemory {
   /** The size of the description in bytes. */
@@ -124,23 +128,15 @@ public final class RemoteMemory {
         .array();
   }
 
-  /** Returns the address of a 64-bit number for atomic operations. */
-  long addressOfNumber(long offset) {
-    long number = addressOf(offset, Long.BYTES);
-    if (number % Long.BYTES != 0) {
-      throw new IllegalArgumentException(
-          "the address of an atomic operation must be a multiple of 8: offset "
-              + offset
-              + " of "
-              + this
-              + " is at 0x"
-              + Long.toHexString(number));
-    }
-    return number;
-  }
-
-  /** Returns the address of a range, which must be within the memory. */
-  long addressOf(long offset, long size) {
+  /**
+   * Returns the address of a range, for a work request.
+   *
+   * @param offset the offset of the range in the memory, in bytes
+   * @param size the size of the range in bytes
+   * @return the address of its first byte, in the peer's memory
+   * @throws IndexOutOfBoundsException if the range is not within the memory
+   */
+  public long addressOf(long offset, long size) {
     return address + Objects.checkFromIndexSize(offset, size, length);
   }
 
