@@ -59,6 +59,7 @@ import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendOperation;
+import dev.verbena.verbs.SendRing;
 import dev.verbena.verbs.SharedReceiveQueue;
 import dev.verbena.verbs.TagOperations;
 import dev.verbena.verbs.ThreadDomain;
@@ -426,6 +427,7 @@ class OtherDeviceTest {
     calls.put(
         "ReceiveRing(ReceiveQueue, ReceiveList, long)",
         () -> new ReceiveRing(own.shared, other.receives(), 1).start());
+    calls.put("SendRing(QueuePair, SendList, long)", () -> posted(ring(own.pair, other.sends())));
     calls.put(
         "SharedReceiveQueue.post(TagOperations)",
         () -> posted(own.tagged.post(other.tagOperations())));
@@ -732,5 +734,11 @@ class OtherDeviceTest {
         }
       }
     }
+  }
+
+  private static int ring(QueuePair pair, SendList sends) {
+    SendRing ring = new SendRing(pair, sends, 0);
+    assertEquals(0, ring.next());
+    return ring.post();
   }
 }

@@ -10,12 +10,14 @@ import dev.verbena.verbs.Context;
 import dev.verbena.verbs.EspTransform;
 import dev.verbena.verbs.FlowMatch;
 import dev.verbena.verbs.MemoryRegistration;
+import dev.verbena.verbs.MemoryReregistration;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.RequestList;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendRequest;
+import dev.verbena.verbs.SendRing;
 import dev.verbena.verbs.TagOperations;
 import dev.verbena.verbs.ToInit;
 import dev.verbena.verbs.ToReadyToReceive;
@@ -47,6 +49,7 @@ final class Worker implements Runnable {
           Completions.class,
           TagOperations.class,
           ReceiveRing.class,
+          SendRing.class,
           CompletionWaiter.class,
           PacketPort.class,
           PacketBuffers.class);
@@ -55,6 +58,7 @@ final class Worker implements Runnable {
   private static final List<Class<?>> BUILDERS =
       List.of(
           MemoryRegistration.class,
+          MemoryReregistration.class,
           FlowMatch.class,
           EspTransform.class,
           QueuePairSetup.class,

@@ -36,6 +36,7 @@ class AllocationTest {
     private final SendList sends = new SendList(2, 1, 16);
     private final ReceiveList receives = new ReceiveList(2, 1);
     private final ReceiveRing ring;
+    private final SendRing sendRing;
     private final PolledMemory polled;
     private final Completions completions = new Completions(2);
     private long sum;
@@ -56,6 +57,10 @@ class AllocationTest {
       this.inlined = region.memory().asSlice(0, 16);
       this.polled = new PolledMemory(region);
       this.ring = new ReceiveRing(pair, receives);
+      SendList ringed = new SendList(2, 1);
+      ringed.write(0).local(region, 0, 8).remote(8, 8);
+      ringed.write(1).local(region, 0, 8).remote(8, 8).signaled();
+      this.sendRing = new SendRing(pair, ringed, 0);
       sends.write(0).local(region, 0, 8).remote(0, 0).signaled();
       sends.send(1).inline(8).signaled();
     }
@@ -141,8 +146,14 @@ class AllocationTest {
       sum += queue.poll(this, 2);
     }
 
-    /** Receives that are handled and posted again, or failed. */
+    /** Requests that are posted again after they have completed, or failed. */
     private void ring(int i) {
+      device.room = 2;
+      sum += sendRing.next() + sendRing.next() + sendRing.next() + sendRing.post();
+      device.completed = 2;
+      device.nextId = 0;
+      sum += queue.poll(completions);
+      sum += sendRing.completed(completions);
       device.room = 2;
       device.completed = 2;
       device.nextId = 0;
