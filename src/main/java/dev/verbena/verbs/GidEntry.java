@@ -107,6 +107,12 @@ public final class GidEntry {
 
   @Override
   public String toString() {
-    return "GID " + index + " of port " + port + ": " + gid + " (" + type.text() + ")";
+    return new AttributeText(GidEntry.class)
+        .add("gid", gid())
+        .add("index", index())
+        .add("port", port())
+        .add("type", type())
+        .add("interfaceIndex", interfaceIndex())
+        .toString();
   }
 }

@@ -221,15 +221,28 @@ public final class PortAttributes {
 
   @Override
   public String toString() {
-    return "%s, %s, %s, MTU %d of %d, %s %s, LID %d"
-        .formatted(
-            linkLayer().text(),
-            state().text(),
-            physicalState().text(),
-            activeMtu().bytes(),
-            maxMtu().bytes(),
-            activeWidth().text(),
-            activeSpeed().text(),
-            lid());
+    return new AttributeText(PortAttributes.class)
+        .add("state", state())
+        .add("physicalState", physicalState())
+        .add("linkLayer", linkLayer())
+        .add("maxMtu", maxMtu())
+        .add("activeMtu", activeMtu())
+        .add("gidTableLength", gidTableLength())
+        .add("pkeyTableLength", pkeyTableLength())
+        .add("capabilities", capabilities())
+        .add("maxMessageSize", maxMessageSize())
+        .add("badPkeyCounter", badPkeyCounter())
+        .add("queueKeyViolationCounter", queueKeyViolationCounter())
+        .add("lid", lid())
+        .add("subnetManagerLid", subnetManagerLid())
+        .add("lidMaskCount", lidMaskCount())
+        .add("virtualLanes", virtualLanes())
+        .add("subnetManagerServiceLevel", subnetManagerServiceLevel())
+        .add("subnetTimeout", subnetTimeout())
+        .add("initTypeReply", initTypeReply())
+        .add("activeWidth", activeWidth())
+        .add("activeSpeed", activeSpeed())
+        .add("isGlobalRouteRequired", isGlobalRouteRequired())
+        .toString();
   }
 }

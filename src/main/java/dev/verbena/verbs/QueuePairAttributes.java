@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * Attributes of a queue pair: {@code struct ibv_qp_attr} with its attribute mask.
@@ -643,6 +644,37 @@ public final class QueuePairAttributes {
 
   @Override
   public String toString() {
-    return mask.toString();
+    AttributeText text = new AttributeText(QueuePairAttributes.class);
+    add(text, QueuePairAttribute.STATE, "state", this::state);
+    add(text, QueuePairAttribute.CUR_STATE, "currentState", this::currentState);
+    add(text, QueuePairAttribute.EN_SQD_ASYNC_NOTIFY, "notifyDrained", this::notifyDrained);
+    add(text, QueuePairAttribute.ACCESS_FLAGS, "access", this::access);
+    add(text, QueuePairAttribute.PKEY_INDEX, "pkeyIndex", this::pkeyIndex);
+    add(text, QueuePairAttribute.PORT, "port", this::port);
+    add(text, QueuePairAttribute.QKEY, "queueKey", this::queueKey);
+    add(text, QueuePairAttribute.AV, "path", this::path);
+    add(text, QueuePairAttribute.PATH_MTU, "pathMtu", this::pathMtu);
+    add(text, QueuePairAttribute.TIMEOUT, "ackTimeout", this::ackTimeout);
+    add(text, QueuePairAttribute.RETRY_CNT, "retryCount", this::retryCount);
+    add(text, QueuePairAttribute.RNR_RETRY, "rnrRetryCount", this::rnrRetryCount);
+    add(text, QueuePairAttribute.RQ_PSN, "receivePsn", this::receivePsn);
+    add(text, QueuePairAttribute.MAX_QP_RD_ATOMIC, "readsAsInitiator", this::readsAsInitiator);
+    add(text, QueuePairAttribute.ALT_PATH, "alternatePath", this::alternatePath);
+    add(text, QueuePairAttribute.MIN_RNR_TIMER, "minRnrTimer", this::minRnrTimer);
+    add(text, QueuePairAttribute.SQ_PSN, "sendPsn", this::sendPsn);
+    add(text, QueuePairAttribute.MAX_DEST_RD_ATOMIC, "readsAsTarget", this::readsAsTarget);
+    add(text, QueuePairAttribute.PATH_MIG_STATE, "migrationState", this::migrationState);
+    add(text, QueuePairAttribute.CAP, "capacity", this::capacity);
+    add(text, QueuePairAttribute.DEST_QPN, "destination", this::destination);
+    add(text, QueuePairAttribute.RATE_LIMIT, "rateLimit", this::rateLimit);
+    add(text, QueuePairAttribute.STATE, "isDraining", this::isDraining);
+    return text.toString();
+  }
+
+  private void add(
+      AttributeText text, QueuePairAttribute attribute, String name, Supplier<?> value) {
+    if (mask.contains(attribute)) {
+      text.add(name, value.get());
+    }
   }
 }

@@ -132,7 +132,6 @@ class DeviceQueriesTest {
       assertEquals(LinkWidth.X1, now.activeWidth());
       assertEquals("10.0 Gbps", now.activeSpeed().text());
       assertTrue(now.maxMessageSize() >= 1 << 23);
-      assertTrue(now.toString().contains("Ethernet, active, link up"), now.toString());
     }
   }
 
