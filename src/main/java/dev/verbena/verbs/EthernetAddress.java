@@ -25,7 +25,7 @@ public record EthernetAddress(long number) {
    * @param number the 48 bits, as a number
    */
   public EthernetAddress {
-    if (number >>> Byte.SIZE * SIZE != 0) {
+    if (number >>> (Byte.SIZE * SIZE) != 0) {
       throw new IllegalArgumentException(
           "an Ethernet address has 48 bits: 0x" + Long.toHexString(number));
     }

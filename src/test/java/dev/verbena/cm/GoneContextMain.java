@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.verbs.Context;
 import java.util.List;
 
