@@ -1,7 +1,7 @@
 import dev.verbena.cm.Connection;
-import dev.verbena.cm.RemoteMemory;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.RemoteMemory;
 import java.net.InetSocketAddress;
 
 /**

@@ -11,9 +11,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * for (int i = ring.next(); i >= 0; i = ring.next()) { // The thread that posts.
  *   sends.write(i).local(region, i * 64L, 64).remote(address, rkey).signaled();
  * }
- * ring.post();
+ * int posted = ring.post();
  *
- * queue.poll(completions); // This thread, or another one.
+ * int polled = queue.poll(completions); // This thread, or another one.
  * ring.completed(completions);
  * }
  *
