@@ -68,7 +68,11 @@ public record EthernetAddress(long number) {
     return Arrays.copyOfRange(bytes, Long.BYTES - SIZE, Long.BYTES);
   }
 
-  /** Returns the text form, such as {@code 02:00:00:00:00:0a}. */
+  /**
+   * Returns the text form of the address.
+   *
+   * @return such as {@code 02:00:00:00:00:0a}
+   */
   @Override
   public String toString() {
     return FORM.formatHex(toBytes());
