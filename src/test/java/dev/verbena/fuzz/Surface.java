@@ -59,6 +59,7 @@ final class Surface {
       Map.ofEntries(
           Map.entry("RequestList.localUnchecked", "the unchecked form: any address and key"),
           Map.entry("ProtectionDomain.registerAddressSpace", "makes every address a valid target"),
+          Map.entry("DmaBuf.of", "the object would own a descriptor, and close it"),
           Map.entry("SynchronousMode.createId", WAITS_IN_C),
           Map.entry("SynchronousMode.createEndpoint", WAITS_IN_C),
           Map.entry("ConnectionId.migrateToSynchronous", WAITS_IN_C),

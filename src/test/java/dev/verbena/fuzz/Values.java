@@ -20,6 +20,7 @@ import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -74,6 +75,10 @@ final class Values {
     Long.MAX_VALUE,
     Long.MIN_VALUE
   };
+  private static final Path[] PATHS = {
+    Path.of(""), Path.of("/"), Path.of("/proc/self/exe"), Path.of("no", "such", "file")
+  };
+
   private static final Duration[] DURATIONS = {
     Duration.ZERO,
     Duration.ofNanos(1),
@@ -157,6 +162,8 @@ final class Values {
       return STRINGS[random.nextInt(STRINGS.length)];
     } else if (type == byte[].class) {
       return bytes();
+    } else if (type == Path.class) {
+      return PATHS[random.nextInt(PATHS.length)];
     } else if (type == Duration.class) {
       return DURATIONS[random.nextInt(DURATIONS.length)];
     } else if (InetAddress.class.isAssignableFrom(type)) {
