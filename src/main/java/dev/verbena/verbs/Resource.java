@@ -231,6 +231,7 @@ public abstract class Resource implements AutoCloseable {
 
   /** Prevents the object from being closed until {@link #endHold}. */
   final synchronized void hold() {
+    StackSpace.requireForSection(); // Which endHold() needs, too.
     requireNotClosing();
     holders.add(Thread.currentThread());
   }

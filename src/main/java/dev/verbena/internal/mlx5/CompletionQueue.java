@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.CompletionQueueCalls;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.StackSpace;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import java.lang.invoke.VarHandle;
@@ -128,6 +129,7 @@ final class CompletionQueue implements CompletionQueueCalls {
     if (!isNew(opcodeOwner(at(index)), index)) {
       return 0;
     }
+    StackSpace.requireForSection();
     lock.lock();
     try {
       return poll(numEntries, Block.known(wc));
@@ -285,6 +287,7 @@ final class CompletionQueue implements CompletionQueueCalls {
 
   @Override
   public int ibv_req_notify_cq(int solicitedOnly) {
+    StackSpace.requireForSection();
     lock.lock();
     try {
       int value =
@@ -303,6 +306,7 @@ final class CompletionQueue implements CompletionQueueCalls {
   /** The device generates an event only for a number of events that it has not seen before. */
   @Override
   public void wasNotified() {
+    StackSpace.requireForSection();
     lock.lock();
     try {
       events++;

@@ -3,6 +3,7 @@ package dev.verbena.internal.mlx5;
 import dev.verbena.Errno;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.StackSpace;
 import dev.verbena.raw.ibv_recv_wr;
 import java.lang.invoke.VarHandle;
 
@@ -51,6 +52,7 @@ final class ReceiveQueue implements ReceiveEntries {
    * @return an errno; the address of the request that failed is stored in {@code badWr}
    */
   int post(long first, long badWr) {
+    StackSpace.requireForSection();
     lock.lock();
     try {
       int errno = 0;

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.DirectQueues;
 import dev.verbena.internal.Memory;
+import dev.verbena.internal.StackSpace;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
@@ -139,6 +140,7 @@ final class SendQueue {
    * @return an errno; the address of the request that failed is stored in {@code badWr}
    */
   int post(long first, long badWr) {
+    StackSpace.requireForSection();
     lock.lock();
     try {
       int errno = 0;

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.internal.Block;
 import dev.verbena.internal.Memory;
 import dev.verbena.internal.SharedReceiveQueueCalls;
+import dev.verbena.internal.StackSpace;
 
 /**
  * A shared receive queue: a list of entries, each of which contains the index of the next one
@@ -54,6 +55,7 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
 
   @Override
   public int ibv_post_srq_recv(long first, long badWr) {
+    StackSpace.requireForSection();
     lock.lock();
     try {
       int errno = 0;
