@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.StackSpace;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
@@ -52,6 +53,7 @@ final class OpenSection {
 
   /** Opens the section for this thread. */
   void open() {
+    StackSpace.requireForSection(); // Which its end needs, too.
     if (!tryOpen() && !(endIfAbandoned() && tryOpen())) {
       throw new IllegalStateException("the " + name + " of " + queue + " is already open");
     }
