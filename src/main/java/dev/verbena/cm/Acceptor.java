@@ -1,31 +1,26 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.HalfOpenRequests;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Accepts the connection requests of a listener, several at a time: a peer that does not complete
- * its request delays no other.
+ * its requests delays no other.
  *
  * <p>While a thread waits in {@link #accept}, a virtual thread takes requests, and a further one
  * for each request waits until the connection is established. What the requests became is returned
  * by the current or a later call.
  */
 final class Acceptor {
-  /** The maximum number of requests that are being accepted, or whose outcome was not returned. */
-  static final int LIMIT = 64;
+  /** The maximum number of outcomes that were not returned, for requests to be accepted. */
+  static final int LIMIT = HalfOpenRequests.LIMIT;
 
-  /**
-   * A connection, or the reason why there is none.
-   *
-   * @param ofRequest whether this became of a request, which took a permit
-   */
-  private record Outcome(
-      boolean ofRequest, @Nullable Connection connection, @Nullable Throwable failure) {
+  /** A connection, or the reason why there is none. */
+  private record Outcome(@Nullable Connection connection, @Nullable Throwable failure) {
     Connection get() {
       return switch (failure) {
         case null -> connection;
@@ -37,7 +32,7 @@ final class Acceptor {
   }
 
   private final Listener listener;
-  private final Semaphore room = new Semaphore(LIMIT);
+  private final HalfOpenRequests<Endpoint> requests = new HalfOpenRequests<>();
   private final Set<Endpoint> pending = ConcurrentHashMap.newKeySet();
 
   /** What requests became, and why a thread takes no more of them. */
@@ -57,9 +52,7 @@ final class Acceptor {
   Connection accept(ConnectionSettings settings) throws InterruptedException {
     Outcome ready = outcomes.poll();
     Outcome outcome = ready == null ? await(settings) : ready;
-    if (outcome.ofRequest) {
-      room.release();
-    }
+    beginWaiting(settings);
     return outcome.get();
   }
 
@@ -76,50 +69,62 @@ final class Acceptor {
   private void takeRequests(ConnectionSettings settings) {
     try {
       while (true) {
-        room.acquire();
-        Endpoint request;
+        Endpoint request = listener.take();
+        boolean waits = false;
         try {
-          request = listener.take();
-        } catch (Throwable t) {
-          room.release();
-          throw t;
+          waits = requests.add(request.id().peerAddress(), request);
+        } finally {
+          if (!waits) {
+            request.close();
+          }
         }
-        begin(request, settings);
+        beginWaiting(settings);
       }
     } catch (InterruptedException e) {
       // A connection was returned.
     } catch (Throwable t) {
-      outcomes.add(new Outcome(false, null, t));
+      outcomes.add(new Outcome(null, t));
     }
   }
 
-  /** Accepts a request in a thread of its own. */
-  private void begin(Endpoint request, ConnectionSettings settings) {
-    pending.add(request);
-    if (closed) { // Otherwise close() finds it among the pending requests.
-      request.close();
+  /** Accepts requests, each in a thread of its own, as far as there is room. */
+  private void beginWaiting(ConnectionSettings settings) {
+    HalfOpenRequests.Pending<Endpoint> next;
+    while ((next = requests.begin(() -> LIMIT - outcomes.size())) != null) {
+      HalfOpenRequests.Pending<Endpoint> begun = next;
+      pending.add(begun.request());
+      Thread.ofVirtual().name("accept " + begun.request()).start(() -> accept(begun, settings));
     }
-    Thread.ofVirtual().name("accept " + request).start(() -> accept(request, settings));
+    if (closed) { // Otherwise close() finds them.
+      closeRequests();
+    }
   }
 
-  private void accept(Endpoint request, ConnectionSettings settings) {
+  private void accept(HalfOpenRequests.Pending<Endpoint> begun, ConnectionSettings settings) {
     Outcome outcome;
     try {
-      outcome = new Outcome(true, Connection.accept(request, settings), null);
+      outcome = new Outcome(Connection.accept(begun.request(), settings), null);
     } catch (Throwable t) {
-      outcome = new Outcome(true, null, t);
+      outcome = new Outcome(null, t);
     }
-    pending.remove(request);
+    pending.remove(begun.request());
     outcomes.add(outcome);
+    requests.end(begun);
+    beginWaiting(settings);
     if (closed) {
       discardConnections();
     }
   }
 
+  private void closeRequests() {
+    requests.removeWaiting().forEach(Endpoint::close);
+    pending.forEach(Endpoint::close);
+  }
+
   /** Closes the connections that were not returned, after the listener was closed. */
   void close() {
     closed = true;
-    pending.forEach(Endpoint::close);
+    closeRequests();
     discardConnections();
   }
 
@@ -127,7 +132,6 @@ final class Acceptor {
   private void discardConnections() {
     for (Outcome outcome : outcomes) {
       if (outcome.connection != null && outcomes.remove(outcome)) {
-        room.release();
         outcome.connection.close();
       }
     }

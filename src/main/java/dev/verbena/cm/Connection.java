@@ -201,12 +201,13 @@ public final class Connection implements AutoCloseable {
    * Waits for connection requests, and accepts them until a connection is established.
    *
    * <p>A peer that does not complete its request delays no other: meanwhile further requests are
-   * accepted, up to {@value Acceptor#LIMIT} at a time, and the first established connection is
-   * returned. The others are returned by later calls for the same listener, with the settings of
-   * the call that began to accept them; closing the listener closes them. A request that fails, at
-   * the latest after the timeout of its settings, is reported by an exception of the current or the
-   * next call: a server calls this method in a loop, and continues after a {@link
-   * dev.verbena.RdmaException}.
+   * accepted, up to {@value Acceptor#LIMIT} at a time and {@value
+   * dev.verbena.internal.HalfOpenRequests#LIMIT_OF_SOURCE} of one address, and the first
+   * established connection is returned. The others are returned by later calls for the same
+   * listener, with the settings of the call that began to accept them; closing the listener closes
+   * them. A request that fails, at the latest after the timeout of its settings, is reported by an
+   * exception of the current or the next call: a server calls this method in a loop, and continues
+   * after a {@link dev.verbena.RdmaException}.
    *
    * @param listener the listener
    * @param settings the settings of the connection

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.ServiceLoop;
 import dev.verbena.verbs.AccessFlag;
@@ -52,7 +53,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Limits.</b> Each client may have {@link ConnectionSettings#withSends} requests under way;
  * the server has receive requests for all of them. A client that sends more, or what is no request,
  * is disconnected, and meanwhile requests of others may wait for a receive request (RNR, without a
- * limit of retries); clients beyond the maximum number are rejected. A large request that cannot be
+ * limit of retries); clients beyond the maximum number are rejected, or disconnected if another one
+ * was established meanwhile. A request for a connection that the client does not complete takes no
+ * place; those of one address wait when 16 of them are incomplete. A large request that cannot be
  * read for want of memory is answered by {@link RequestFailedException}.
  *
  * <p><b>Failures.</b> A failure that one client causes ends its connection alone, and is logged.
@@ -116,7 +119,10 @@ public final class RequestServer implements AutoCloseable {
   /** Why requests are not answered by the handler, by receive request. */
   private final @Nullable Throwable[] refused;
 
-  /** The places that no client has, also none that connects. */
+  private final HalfOpenRequests<Endpoint> connecting = new HalfOpenRequests<>();
+  private final int maxClients;
+
+  /** The places that no connected client has. */
   private final Semaphore places;
 
   private final QueuePairMap<Client> byNumber = new QueuePairMap<>();
@@ -132,8 +138,9 @@ public final class RequestServer implements AutoCloseable {
   /** The end of the device, or null. */
   private volatile @Nullable ConnectionException removal;
 
-  /** A connected client. */
+  /** A client that is connected, or connects. */
   private final class Client {
+    private final HalfOpenRequests.Pending<Endpoint> pending;
     private final Endpoint endpoint;
     private final QueuePair queuePair;
     private final MemoryRegion answers;
@@ -153,12 +160,14 @@ public final class RequestServer implements AutoCloseable {
     /** The requests that were not answered; guarded by the lock. */
     private int underWay;
 
+    private boolean hasPlace;
     private boolean left;
     private boolean gone;
     private boolean destroyed;
 
-    Client(Endpoint endpoint, int messageSize) {
-      this.endpoint = endpoint;
+    Client(HalfOpenRequests.Pending<Endpoint> pending, int messageSize) {
+      this.pending = pending;
+      this.endpoint = pending.request();
       this.messageSize = messageSize;
       ProtectionDomain domain = listener.domain();
       queuePair =
@@ -208,11 +217,28 @@ public final class RequestServer implements AutoCloseable {
       }
     }
 
-    /** Begins a request; returns false if the client has too many. */
+    /**
+     * Takes a place, unless the client has one: when the connection is established, or the first
+     * message arrives before that. Returns false if there is none.
+     */
+    private boolean enter() {
+      lock.lock();
+      try {
+        if (!hasPlace && !gone && places.tryAcquire()) {
+          hasPlace = true;
+          endPending(pending);
+        }
+        return hasPlace;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Begins a request; returns false if the client has too many, or no place. */
     private boolean begin() {
       lock.lock();
       try {
-        if (underWay == limit) {
+        if (underWay == limit || !enter()) {
           return false;
         }
         underWay++;
@@ -321,7 +347,11 @@ public final class RequestServer implements AutoCloseable {
       boolean _ = ServiceLoop.attempt(endpoint::close);
       boolean _ = ServiceLoop.attempt(answers::close);
       clients.remove(this);
-      places.release();
+      if (hasPlace) {
+        places.release();
+      } else {
+        endPending(pending);
+      }
     }
   }
 
@@ -335,6 +365,7 @@ public final class RequestServer implements AutoCloseable {
     this.listener = listener;
     this.settings = settings;
     this.parameters = settings.parameters().withRnrRetryCount(UNLIMITED);
+    this.maxClients = maxClients;
     this.places = new Semaphore(maxClients);
     this.largest = Math.min(largest, LARGEST_READ);
     this.handler = Objects.requireNonNull(handler, "handler");
@@ -344,7 +375,8 @@ public final class RequestServer implements AutoCloseable {
         (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
     int most = Math.multiplyExact(maxClients, limit);
     ProtectionDomain domain = listener.domain();
-    int completionsOfAll = Math.addExact(Math.multiplyExact(4, most), maxClients);
+    int completionsOfAll =
+        Math.addExact(Math.multiplyExact(4, most), maxClients + HalfOpenRequests.LIMIT);
     channel = domain.context().createCompletionChannel();
     try {
       queue = domain.context().completionQueue(completionsOfAll).channel(channel).create();
@@ -439,7 +471,7 @@ public final class RequestServer implements AutoCloseable {
    * @return the number
    */
   public int clients() {
-    return clients.size();
+    return maxClients - places.availablePermits();
   }
 
   // Clients
@@ -455,7 +487,15 @@ public final class RequestServer implements AutoCloseable {
   private void acceptNext() {
     try {
       Endpoint request = listener.take();
-      Thread.ofVirtual().name("client of " + this).start(() -> serve(request));
+      boolean waits = false;
+      try {
+        waits = connecting.add(request.id().peerAddress(), request);
+      } finally {
+        if (!waits) {
+          request.close();
+        }
+      }
+      beginPending();
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
     } catch (ConnectionException e) {
@@ -467,24 +507,39 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
+  private void beginPending() {
+    HalfOpenRequests.Pending<Endpoint> next;
+    while ((next = connecting.begin(() -> Math.max(1, places.availablePermits()))) != null) {
+      HalfOpenRequests.Pending<Endpoint> begun = next;
+      Thread.ofVirtual().name("client of " + this).start(() -> serve(begun));
+    }
+  }
+
+  private void endPending(HalfOpenRequests.Pending<Endpoint> begun) {
+    connecting.end(begun);
+    beginPending();
+  }
+
   /** Accepts a client if there is a place, and waits for its end. */
-  private void serve(Endpoint request) {
-    boolean hasPlace = places.tryAcquire();
+  private void serve(HalfOpenRequests.Pending<Endpoint> begun) {
+    Endpoint request = begun.request();
     Client client = null;
     try {
       RequestFrame.Terms terms =
           new RequestFrame.Terms(limit, settings.messageSize())
               .agreed(request.request().orElseThrow().privateData());
-      if (hasPlace && terms != null && !closed) {
+      if (places.availablePermits() > 0 && terms != null && !closed) {
         settings.setPassive(request.id().options());
-        client = new Client(request, terms.messageSize());
+        client = new Client(begun, terms.messageSize());
         clients.add(client);
         if (closed) { // Perhaps before it was added.
           throw new IllegalStateException(this + " is closed");
         }
         byNumber.put(client.queuePair, client);
         request.accept(parameters, terms.toBytes(), settings.timeout());
-        var _ = request.awaitEnd(Deadline.NEVER);
+        if (client.enter()) {
+          var _ = request.awaitEnd(Deadline.NEVER);
+        }
       } else {
         request.id().reject();
       }
@@ -501,9 +556,7 @@ public final class RequestServer implements AutoCloseable {
     try {
       request.close();
     } finally {
-      if (hasPlace) {
-        places.release();
-      }
+      endPending(begun);
     }
   }
 

@@ -5,14 +5,15 @@ import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.EventType;
 import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.HashSet;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -20,9 +21,6 @@ import org.jspecify.annotations.Nullable;
 /** A listener of RDMA CM: accepts the requests of rsockets. */
 final class RdmaListener {
   private static final System.Logger LOG = System.getLogger("dev.verbena.sockets");
-
-  /** More requests than these are rejected. */
-  private static final int MOST_WAITING = 1024;
 
   private final Provider provider;
   private final CmEvents events;
@@ -37,11 +35,12 @@ final class RdmaListener {
   private final Condition change = lock.newCondition();
 
   // Guarded by the lock.
-  private final Set<RdmaConnection> pending = new HashSet<>();
+  private final Map<RdmaConnection, HalfOpenRequests.Pending<ConnectionEvent>> pending =
+      new HashMap<>();
   private final Queue<RdmaConnection> established = new ArrayDeque<>();
 
-  /** The requests beyond the backlog, whose peers wait, as those of TCP do. */
-  private final Queue<ConnectionEvent> waiting = new ArrayDeque<>();
+  /** With those beyond the backlog, whose peers wait, as those of TCP do. */
+  private final HalfOpenRequests<ConnectionEvent> requests = new HalfOpenRequests<>();
 
   private boolean isClosed;
 
@@ -58,7 +57,7 @@ final class RdmaListener {
     try {
       created = events.createId();
       created.bind(local);
-      created.listen(MOST_WAITING); // The kernel rejects what exceeds its backlog.
+      created.listen(HalfOpenRequests.WAITING); // The kernel rejects what exceeds its backlog.
     } catch (Throwable t) {
       AfterFailure.close(t, events::close);
       throw t;
@@ -89,10 +88,9 @@ final class RdmaListener {
     }
     lock.lock();
     try {
-      if (isClosed || waiting.size() == MOST_WAITING) {
+      if (isClosed || !requests.add(event.id().peerAddress(), event)) {
         reject(event);
       } else {
-        waiting.add(event);
         acceptWaiting();
       }
     } finally {
@@ -117,13 +115,14 @@ final class RdmaListener {
 
   /** Accepts requests until there are as many connections as the backlog. */
   private void acceptWaiting() {
-    while (!waiting.isEmpty() && pending.size() + established.size() < backlog) {
-      ConnectionEvent event = waiting.remove();
+    HalfOpenRequests.Pending<ConnectionEvent> next;
+    while ((next = requests.begin(() -> backlog - established.size())) != null) {
       try {
-        pending.add(RdmaConnection.accept(provider, event, sizes, this::finished));
+        pending.put(RdmaConnection.accept(provider, next.request(), sizes, this::finished), next);
       } catch (IOException | RuntimeException | OutOfMemoryError e) {
         LOG.log(System.Logger.Level.DEBUG, "a connection request was rejected", e);
-        reject(event);
+        reject(next.request());
+        requests.end(next);
       }
     }
   }
@@ -146,12 +145,16 @@ final class RdmaListener {
     boolean isNew;
     lock.lock();
     try {
-      isNew = pending.remove(connection);
+      HalfOpenRequests.Pending<ConnectionEvent> request = pending.remove(connection);
+      isNew = request != null;
       if (isNew && connection.isEstablished() && !isClosed) {
         established.add(connection);
         change.signal();
       } else if (isNew) {
         var _ = connection.close(0);
+      }
+      if (isNew) {
+        requests.end(request);
         acceptWaiting();
       }
     } finally {
@@ -222,8 +225,8 @@ final class RdmaListener {
   public String toString() {
     lock.lock();
     try {
-      return "listener at %s: %d pending, %d established, %d waiting"
-          .formatted(id.localAddress(), pending.size(), established.size(), waiting.size());
+      return "listener at %s: %d established, %s"
+          .formatted(id.localAddress(), established.size(), requests);
     } finally {
       lock.unlock();
     }
@@ -235,13 +238,12 @@ final class RdmaListener {
     try {
       isClosed = true;
       change.signalAll();
-      established.addAll(pending);
+      established.addAll(pending.keySet());
       for (RdmaConnection connection : established) {
         var _ = connection.close(0);
       }
       pending.clear();
-      waiting.forEach(RdmaListener::reject);
-      waiting.clear();
+      requests.removeWaiting().forEach(RdmaListener::reject);
       established.clear();
     } finally {
       lock.unlock();

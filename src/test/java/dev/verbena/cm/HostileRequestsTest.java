@@ -343,6 +343,35 @@ class HostileRequestsTest {
     }
   }
 
+  /** Without a queue pair of the identifier, nothing answers the response of the server. */
+  @Test
+  void requestsThatAreNotCompletedTakeNoPlace() throws Exception {
+    InetAddress stranger = InetAddress.ofLiteral("192.0.2.3");
+    var _ = hosts.network().addDevice("stranger", stranger);
+    RequestServer server = server(2, (request, answer) -> 1, false);
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+    byte[] terms = new RequestFrame.Terms(LIMIT, 512).toBytes();
+    try (EventChannel channel = hosts.call(EventChannel::open)) {
+      List<ConnectionId> resolved = new ArrayList<>();
+      for (int i = 0; i < 40; i++) {
+        resolved.add(RdmaCmTest.resolved(channel, stranger, address));
+      }
+      for (int i = 0; i < resolved.size(); i++) {
+        var parameters = ConnectionParameters.DEFAULT.withQueuePairNumber(17 + i);
+        resolved.get(i).connect(parameters, terms);
+      }
+      for (int accepted = 0; accepted < 2; ) {
+        accepted += channel.take().type() == EventType.CONNECT_RESPONSE ? 1 : 0;
+      }
+      RequestClient first = client(server);
+      RequestClient second = client(server);
+      Await.until("both to be established", () -> server.clients() == 2);
+      assertEquals(1, first.call(new byte[1], SOON).length);
+      second.close();
+      assertServes(server, first);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {

@@ -4,6 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.ConnectionParameters;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.EventType;
+import dev.verbena.cm.PortSpace;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
@@ -16,6 +21,8 @@ import java.net.SocketOption;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.logging.Level;
 import org.junit.jupiter.api.AfterEach;
@@ -82,6 +89,49 @@ class FailingListenerTest {
       var _ = network.faults().fail("rdma_reject", 1, Errno.ENOMEM);
       listener.close();
     }
+    assertNothingIsOpen();
+  }
+
+  /** There are more of them than can fail meanwhile. */
+  @Test
+  void requestsThatAreNotCompletedTakeNoPlaceOfTheBacklog() throws Exception {
+    InetAddress stranger = InetAddress.ofLiteral("192.0.2.3");
+    network.addDevice("stranger", stranger);
+    RdmaListener listener =
+        network.call(() -> RdmaListener.open(LOCAL, 2, Sizes.DEFAULT, () -> {}));
+    InetSocketAddress address = listener.localAddress();
+    byte[] data =
+        new ConnectionData(
+                false,
+                16,
+                0,
+                new ConnectionData.RemoteMemory(0, 0, ConnectionData.SGES),
+                new ConnectionData.RemoteMemory(0, 0, 4096))
+            .toBytes();
+    try (EventChannel channel = network.call(EventChannel::open)) {
+      List<ConnectionId> resolved = new ArrayList<>();
+      for (int i = 0; i < 200; i++) {
+        ConnectionId id = channel.createId(PortSpace.TCP);
+        id.resolveAddress(new InetSocketAddress(stranger, 0), address, Await.LIMIT);
+        assertEquals(EventType.ADDR_RESOLVED, channel.take().type());
+        id.resolveRoute(Await.LIMIT);
+        assertEquals(EventType.ROUTE_RESOLVED, channel.take().type());
+        resolved.add(id);
+      }
+      for (int i = 0; i < resolved.size(); i++) {
+        resolved.get(i).connect(ConnectionParameters.DEFAULT.withQueuePairNumber(17 + i), data);
+      }
+      try (SocketChannel client = open()) {
+        SocketChannel _ = network.call(() -> client.bind(LOCAL));
+        assertEquals(true, connect(client, address));
+        Await.until(
+            listener::toString,
+            () ->
+                listener.toString().contains("1 established, 1 half-open")
+                    || listener.toString().contains("1 established, 2 half-open"));
+      }
+    }
+    listener.close();
     assertNothingIsOpen();
   }
 
