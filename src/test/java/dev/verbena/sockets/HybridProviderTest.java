@@ -86,7 +86,8 @@ class HybridProviderTest {
         .succeeded();
   }
 
-  private static int freePort() throws IOException {
+  /** A UDP port that nobody has. */
+  static int freePort() throws IOException {
     try (DatagramSocket socket = new DatagramSocket(0)) {
       return socket.getLocalPort();
     }

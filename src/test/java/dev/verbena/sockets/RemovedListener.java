@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.LoggedMessages;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -31,9 +32,14 @@ class RemovedListener {
   private static final InetAddress SECOND = InetAddress.ofLiteral("127.0.0.3");
   private static final int CLIENTS = 5;
 
-  private final SoftNetwork network = SoftNetwork.of("udp:127.0.0.2:24791,udp:127.0.0.3:24791");
+  private final SoftNetwork network;
   private final LoggedMessages log =
       new LoggedMessages("dev.verbena.sockets", Level.WARNING, "the RDMA listener at ");
+
+  RemovedListener() throws IOException {
+    int port = HybridProviderTest.freePort();
+    network = SoftNetwork.of("udp:127.0.0.2:%d,udp:127.0.0.3:%d".formatted(port, port));
+  }
 
   @AfterEach
   void close() {
