@@ -68,6 +68,9 @@ public final class RequestClient implements AutoCloseable {
   /** The ids of send requests are those of their slots and this; those of receives are smaller. */
   private static final long SEND = 1L << 32;
 
+  /** The id of a keep-alive. */
+  private static final long PROBE = 1L << 33;
+
   /** A place for a request under way. Guarded by the lock, but for the volatile field. */
   private static final class Slot {
     private final int index;
@@ -116,6 +119,10 @@ public final class RequestClient implements AutoCloseable {
   /** Held by the thread that reads completions. */
   private final ReentrantLock reading = new ReentrantLock();
 
+  /** How many requests completed, and whether a keep-alive is outstanding; guarded by the lock. */
+  private long completed;
+
+  private boolean isProbed;
   private final AtomicInteger submitted = new AtomicInteger();
   private final LeakReport leak;
   private volatile @Nullable WorkRequestException failure;
@@ -128,7 +135,8 @@ public final class RequestClient implements AutoCloseable {
     int most = settings.sends();
     CompletionChannel channel = domain.context().createCompletionChannel();
     endpoint.id().queues().belongToIdentifier(channel, domain.context());
-    CompletionQueue queue = domain.context().completionQueue(2 * most).channel(channel).create();
+    CompletionQueue queue =
+        domain.context().completionQueue(2 * most + 1).channel(channel).create();
     endpoint.id().queues().belongToIdentifier(queue, domain.context(), channel);
     completionWaiter = new CompletionWaiter(queue, settings.spin());
     completions = new Completions(Math.min(16, 2 * most));
@@ -140,7 +148,7 @@ public final class RequestClient implements AutoCloseable {
                 domain
                     .queuePair(QueuePairType.RC)
                     .completions(queue)
-                    .capacity(QueuePairCapacity.of(most)));
+                    .capacity(QueuePairCapacity.of(most + 1).withReceiveRequests(most)));
     stride = (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
     requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
     answers = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
@@ -175,6 +183,11 @@ public final class RequestClient implements AutoCloseable {
     }
     leak = new LeakReport(toString());
     leak.watch(this);
+    settings
+        .keepAlive()
+        .ifPresent(
+            interval ->
+                Thread.ofVirtual().name("keep-alive of " + this).start(() -> keepAlive(interval)));
   }
 
   /**
@@ -599,7 +612,10 @@ public final class RequestClient implements AutoCloseable {
       lock.lock();
       try {
         long id = completions.id(i);
-        if (id >= SEND) {
+        completed++;
+        if (id == PROBE) {
+          isProbed = false;
+        } else if (id >= SEND) {
           endUse(slots[(int) (id - SEND)]);
         } else {
           arrived((int) id, completions.byteLength(i));
@@ -697,6 +713,58 @@ public final class RequestClient implements AutoCloseable {
       throw new AssertionError("the thread is not accessible to callers", e);
     } catch (RuntimeException | Error e) { // Completions cannot be read: close(), lost device.
       endAll(e);
+    }
+  }
+
+  /**
+   * Writes zero bytes to the memory of a silent server, which its device acknowledges: otherwise
+   * the write fails, and all calls end.
+   */
+  private void keepAlive(Duration interval) {
+    try {
+      long before = -1;
+      while (endpoint.awaitEnd(Deadline.after(interval)).isEmpty() && ask(before)) {
+        before = readPending();
+      }
+    } catch (InterruptedException e) {
+      throw new AssertionError("the thread is not accessible to callers", e);
+    } catch (RuntimeException | Error e) { // As for futures.
+      endAll(e);
+    }
+  }
+
+  /** Returns false if the connection has ended. */
+  private boolean ask(long before) {
+    lock.lock();
+    try {
+      if (closed || failure != null) {
+        return false;
+      }
+      if (completed == before && !isProbed) {
+        SendList nothing = new SendList(1, 1);
+        nothing.write(0).id(PROBE).remote(0, 0).signaled();
+        isProbed = queuePair.post(nothing) == 1;
+      }
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Reads completions if no other thread does; returns how many there have been. */
+  private long readPending() throws InterruptedException {
+    if (reading.tryLock()) {
+      try {
+        read(0);
+      } finally {
+        endReading();
+      }
+    }
+    lock.lock();
+    try {
+      return completed;
+    } finally {
+      lock.unlock();
     }
   }
 

@@ -25,6 +25,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -75,6 +76,9 @@ public final class RequestServer implements AutoCloseable {
 
   /** The id of the last request of a queue pair: all of its completions have been read. */
   private static final long LAST = 1L << 34;
+
+  /** The id of a keep-alive. */
+  private static final long PROBE = 1L << 35;
 
   /** The maximum size of an RDMA read. */
   private static final long LARGEST_READ = 1L << 31;
@@ -161,6 +165,11 @@ public final class RequestServer implements AutoCloseable {
     private int underWay;
 
     private boolean hasPlace;
+
+    /** Whether something was received since the last interval, and a keep-alive is outstanding. */
+    private boolean isHeard;
+
+    private boolean isProbed;
     private boolean left;
     private boolean gone;
     private boolean destroyed;
@@ -179,7 +188,7 @@ public final class RequestServer implements AutoCloseable {
                       .queuePair(QueuePairType.RC)
                       .completions(queue)
                       .sharedReceiveQueue(receiveQueue)
-                      .capacity(QueuePairCapacity.of(3 * limit + 1)));
+                      .capacity(QueuePairCapacity.of(3 * limit + 2)));
       answers = domain.allocateMemory(2L * limit * stride, AccessFlag.LOCAL_WRITE);
       for (int i = 0; i < 2 * limit; i++) {
         free[freeCount++] = i;
@@ -241,6 +250,7 @@ public final class RequestServer implements AutoCloseable {
         if (underWay == limit || !enter()) {
           return false;
         }
+        isHeard = true;
         underWay++;
         return true;
       } finally {
@@ -281,6 +291,45 @@ public final class RequestServer implements AutoCloseable {
         if (queuePair.post(reads, index, 1) == 0) {
           throw new IllegalStateException(queuePair + " is full of reads");
         }
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Waits for the end of the connection; asks the client's device in each interval. */
+    private void awaitEnd() throws InterruptedException {
+      Optional<Duration> interval = settings.keepAlive();
+      do {
+        var _ = endpoint.awaitEnd(interval.map(Deadline::after).orElse(Deadline.NEVER));
+      } while (endpoint.end().isEmpty() && interval.isPresent() && ask());
+    }
+
+    /**
+     * Writes zero bytes to the memory of a silent client, which its device acknowledges: otherwise
+     * the write fails. Returns false if the client has left.
+     */
+    private boolean ask() {
+      lock.lock();
+      try {
+        if (left || gone) {
+          return false;
+        }
+        if (!isHeard && !isProbed) {
+          SendList nothing = new SendList(1, 1);
+          nothing.write(0).id(PROBE).remote(0, 0).signaled();
+          isProbed = queuePair.post(nothing) == 1;
+        }
+        isHeard = false;
+        return true;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void answered() {
+      lock.lock();
+      try {
+        isProbed = false;
       } finally {
         lock.unlock();
       }
@@ -376,7 +425,7 @@ public final class RequestServer implements AutoCloseable {
     int most = Math.multiplyExact(maxClients, limit);
     ProtectionDomain domain = listener.domain();
     int completionsOfAll =
-        Math.addExact(Math.multiplyExact(4, most), maxClients + HalfOpenRequests.LIMIT);
+        Math.addExact(Math.multiplyExact(4, most), 2 * maxClients + HalfOpenRequests.LIMIT);
     channel = domain.context().createCompletionChannel();
     try {
       queue = domain.context().completionQueue(completionsOfAll).channel(channel).create();
@@ -538,7 +587,7 @@ public final class RequestServer implements AutoCloseable {
         byNumber.put(client.queuePair, client);
         request.accept(parameters, terms.toBytes(), settings.timeout());
         if (client.enter()) {
-          var _ = request.awaitEnd(Deadline.NEVER);
+          client.awaitEnd();
         }
       } else {
         request.id().reject();
@@ -622,7 +671,7 @@ public final class RequestServer implements AutoCloseable {
 
   private void completed(@Nullable Client client, long id, int index) {
     boolean good = completions.isSuccess(index);
-    if (client != null && !good && id < LAST) {
+    if (client != null && !good && id != LAST) {
       client.leave(); // Without the event: a peer that was killed answers no disconnect request.
     }
     if (id < SEND) {
@@ -631,7 +680,11 @@ public final class RequestServer implements AutoCloseable {
       } else {
         post((int) id);
       }
-    } else if (id >= LAST) {
+    } else if (id == PROBE) {
+      if (client != null) {
+        client.answered();
+      }
+    } else if (id == LAST) {
       if (client != null) {
         client.end();
       }

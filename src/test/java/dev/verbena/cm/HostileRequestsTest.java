@@ -372,6 +372,53 @@ class HostileRequestsTest {
     }
   }
 
+  private static final Duration INTERVAL = Duration.ofMillis(20);
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void keepAliveFreesThePlaceOfASilentClient(boolean partitioned) throws Exception {
+    RequestServer server =
+        server(2, (request, answer) -> 1, null, SETTINGS.withKeepAlive(INTERVAL));
+    RequestClient client = client(server);
+    assertEquals(1, client.call(new byte[1], SOON).length);
+    Faults _ =
+        partitioned ? hosts.faults().partition("client", "server") : hosts.faults().kill("client");
+    Await.until("the place of the client", () -> server.clients() == 0);
+    Faults _ = hosts.faults().heal();
+  }
+
+  @Test
+  void keepAliveEndsTheCallsToASilentServer() throws Exception {
+    CountDownLatch arrived = new CountDownLatch(2);
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            1,
+            (request, answer) -> {
+              arrived.countDown();
+              go.await();
+              return 1;
+            },
+            true);
+    RequestClient client = client(server, SETTINGS.withKeepAlive(INTERVAL));
+    CompletableFuture<byte[]> future = client.submit(new byte[1], SOON);
+    FutureTask<byte[]> call = ConnectionTest.inBackground(() -> client.call(new byte[1], SOON));
+    arrived.await();
+    Faults _ = hosts.faults().kill("server");
+    assertThrows(ExecutionException.class, future::get);
+    assertThrows(ExecutionException.class, call::get);
+    go.countDown();
+  }
+
+  @Test
+  void keepAliveLeavesAnIdleConnection() throws Exception {
+    ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL);
+    RequestServer server = server(1, (request, answer) -> 1, null, kept);
+    RequestClient client = client(server, kept);
+    Await.pass(INTERVAL.multipliedBy(20), "both ends ask several times");
+    assertServes(server, client);
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
