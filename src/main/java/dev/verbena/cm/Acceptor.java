@@ -89,12 +89,12 @@ final class Acceptor {
 
   /** Accepts requests, each in a thread of its own, as far as there is room. */
   private void beginWaiting(ConnectionSettings settings) {
-    HalfOpenRequests.Pending<Endpoint> next;
-    while ((next = requests.begin(() -> LIMIT - outcomes.size())) != null) {
-      HalfOpenRequests.Pending<Endpoint> begun = next;
-      pending.add(begun.request());
-      Thread.ofVirtual().name("accept " + begun.request()).start(() -> accept(begun, settings));
-    }
+    requests.begin(
+        () -> LIMIT - outcomes.size(),
+        begun -> {
+          pending.add(begun.request());
+          Thread.ofVirtual().name("accept " + begun.request()).start(() -> accept(begun, settings));
+        });
     if (closed) { // Otherwise close() finds them.
       closeRequests();
     }

@@ -188,9 +188,9 @@ public final class ConnectionSettings {
    * Returns these settings with a keep-alive, which is off by default. If no message arrived and no
    * request completed for the interval, the connection writes zero bytes to the peer's memory,
    * which the peer's device acknowledges without its program. If that does not complete within the
-   * same interval again, or the retry count is exhausted, the connection ends, and {@link
-   * Connection#receive()} throws. A {@link RequestServer} and a {@link RequestClient} end it when
-   * the retry count is exhausted: the client's calls throw, the server frees the client's place.
+   * same interval again, or the retry count is exhausted, the connection ends: {@link
+   * Connection#receive()} and the calls of a {@link RequestClient} throw, and a {@link
+   * RequestServer} frees the place of the client.
    *
    * @param interval the interval, at least one millisecond and at most a day
    * @return the settings

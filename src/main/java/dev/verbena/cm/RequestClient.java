@@ -126,6 +126,11 @@ public final class RequestClient implements AutoCloseable {
   private final AtomicInteger submitted = new AtomicInteger();
   private final LeakReport leak;
   private volatile @Nullable WorkRequestException failure;
+
+  /** Why the keep-alive ended the connection, or null. */
+  private volatile @Nullable RdmaTimeoutException silence;
+
+  private @Nullable KeepAlive keepAlive;
   private volatile boolean closed;
 
   private RequestClient(Endpoint endpoint, ConnectionSettings settings)
@@ -185,9 +190,7 @@ public final class RequestClient implements AutoCloseable {
     leak.watch(this);
     settings
         .keepAlive()
-        .ifPresent(
-            interval ->
-                Thread.ofVirtual().name("keep-alive of " + this).start(() -> keepAlive(interval)));
+        .ifPresent(interval -> keepAlive(interval, settings.keepAliveAnswer()));
   }
 
   /**
@@ -716,43 +719,26 @@ public final class RequestClient implements AutoCloseable {
     }
   }
 
-  /**
-   * Writes zero bytes to the memory of a silent server, which its device acknowledges: otherwise
-   * the write fails, and all calls end.
-   */
-  private void keepAlive(Duration interval) {
-    try {
-      long before = -1;
-      while (endpoint.awaitEnd(Deadline.after(interval)).isEmpty() && ask(before)) {
-        before = readPending();
-      }
-    } catch (InterruptedException e) {
-      throw new AssertionError("the thread is not accessible to callers", e);
-    } catch (RuntimeException | Error e) { // As for futures.
-      endAll(e);
-    }
+  private void keepAlive(Duration interval, Duration answer) {
+    Duration limit = interval.plus(answer);
+    keepAlive = new KeepAlive(interval, this::completed, silent -> requireAnswer(silent, limit));
+    keepAlive.start("keep-alive of " + this);
   }
 
-  /** Returns false if the connection has ended. */
-  private boolean ask(long before) {
+  private long completed() {
     lock.lock();
     try {
-      if (closed || failure != null) {
-        return false;
-      }
-      if (completed == before && !isProbed) {
-        SendList nothing = new SendList(1, 1);
-        nothing.write(0).id(PROBE).remote(0, 0).signaled();
-        isProbed = queuePair.post(nothing) == 1;
-      }
-      return true;
+      return completed;
     } finally {
       lock.unlock();
     }
   }
 
-  /** Reads completions if no other thread does; returns how many there have been. */
-  private long readPending() throws InterruptedException {
+  /**
+   * Writes zero bytes to the memory of a silent server, which its device acknowledges; otherwise
+   * the connection ends.
+   */
+  private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
     if (reading.tryLock()) {
       try {
         read(0);
@@ -762,9 +748,25 @@ public final class RequestClient implements AutoCloseable {
     }
     lock.lock();
     try {
-      return completed;
+      if (closed || failure != null) {
+        return;
+      }
+      if (!isProbed) {
+        SendList nothing = new SendList(1, 1);
+        nothing.write(0).id(PROBE).remote(0, 0).signaled();
+        isProbed = queuePair.post(nothing) == 1;
+        return;
+      }
     } finally {
       lock.unlock();
+    }
+    if (silent.compareTo(limit) >= 0) {
+      silence =
+          new RdmaTimeoutException(
+              "the server was silent for %d ms, its device does not acknowledge a keep-alive"
+                  .formatted(silent.toMillis()),
+              limit);
+      endpoint.id().endQuietly(); // The write is flushed, which ends all calls.
     }
   }
 
@@ -831,6 +833,11 @@ public final class RequestClient implements AutoCloseable {
     if (closed || first == null) {
       return new IllegalStateException(this + " is closed");
     }
+    RdmaTimeoutException unanswered = silence;
+    if (unanswered != null) {
+      return new RdmaTimeoutException(
+          "a call over " + this + ": " + unanswered.getMessage(), unanswered.timeout());
+    }
     Optional<ConnectionEvent> end = endpoint.end();
     if (end.isEmpty() && first.status() == CompletionStatus.WR_FLUSH_ERR) {
       end = endpoint.awaitEndUninterruptibly(Deadline.after(CLOSING_TIME));
@@ -844,6 +851,9 @@ public final class RequestClient implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
+    if (keepAlive != null) {
+      keepAlive.stop();
+    }
     endpoint.id().endQuietly();
     endAll(null);
     boolean nobodyReads = Connection.acquire(reading, Deadline.after(CLOSING_TIME));

@@ -25,7 +25,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -66,6 +65,7 @@ import org.jspecify.annotations.Nullable;
  * #run}.
  */
 public final class RequestServer implements AutoCloseable {
+  private static final int BATCH = 64;
   private static final Duration SLICE = Duration.ofMillis(20);
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
@@ -103,7 +103,7 @@ public final class RequestServer implements AutoCloseable {
   private final CompletionChannel channel;
   private final CompletionQueue queue;
   private final CompletionWaiter waiter;
-  private final Completions completions = new Completions(64);
+  private final Completions completions = new Completions(BATCH);
   private final SharedReceiveQueue receiveQueue;
   private final MemoryRegion requests;
   private final ReceiveList receives;
@@ -135,6 +135,11 @@ public final class RequestServer implements AutoCloseable {
 
   /** Held by {@link #run}. */
   private final ReentrantLock running = new ReentrantLock();
+
+  /** The interval in nanoseconds, or 0; and when silent clients were asked, guarded by running. */
+  private final long keepAlive;
+
+  private long askedAt = System.nanoTime();
 
   private final LeakReport leak;
   private volatile boolean closed;
@@ -170,6 +175,7 @@ public final class RequestServer implements AutoCloseable {
     private boolean isHeard;
 
     private boolean isProbed;
+    private long probedAt;
     private boolean left;
     private boolean gone;
     private boolean destroyed;
@@ -296,33 +302,33 @@ public final class RequestServer implements AutoCloseable {
       }
     }
 
-    /** Waits for the end of the connection; asks the client's device in each interval. */
-    private void awaitEnd() throws InterruptedException {
-      Optional<Duration> interval = settings.keepAlive();
-      do {
-        var _ = endpoint.awaitEnd(interval.map(Deadline::after).orElse(Deadline.NEVER));
-      } while (endpoint.end().isEmpty() && interval.isPresent() && ask());
-    }
-
     /**
-     * Writes zero bytes to the memory of a silent client, which its device acknowledges: otherwise
-     * the write fails. Returns false if the client has left.
+     * Writes zero bytes to the memory of a silent client, which its device acknowledges; otherwise
+     * the client has gone.
+     *
+     * @param isDrained whether all completions were read: none is an acknowledgement
      */
-    private boolean ask() {
+    private void requireAnswer(long now, boolean isDrained) {
+      boolean isSilent = false;
       lock.lock();
       try {
-        if (left || gone) {
-          return false;
+        if (!hasPlace || left || gone) {
+          return;
         }
-        if (!isHeard && !isProbed) {
+        if (isProbed) {
+          isSilent = !isHeard && isDrained && now - probedAt >= settings.keepAliveAnswer().toNanos();
+        } else if (!isHeard) {
           SendList nothing = new SendList(1, 1);
           nothing.write(0).id(PROBE).remote(0, 0).signaled();
           isProbed = queuePair.post(nothing) == 1;
+          probedAt = now;
         }
         isHeard = false;
-        return true;
       } finally {
         lock.unlock();
+      }
+      if (isSilent) {
+        leave();
       }
     }
 
@@ -419,6 +425,7 @@ public final class RequestServer implements AutoCloseable {
     this.largest = Math.min(largest, LARGEST_READ);
     this.handler = Objects.requireNonNull(handler, "handler");
     this.executor = executor;
+    this.keepAlive = settings.keepAlive().map(Duration::toNanos).orElse(0L);
     this.limit = settings.sends();
     this.stride =
         (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
@@ -557,10 +564,15 @@ public final class RequestServer implements AutoCloseable {
   }
 
   private void beginPending() {
-    HalfOpenRequests.Pending<Endpoint> next;
-    while ((next = connecting.begin(() -> Math.max(1, places.availablePermits()))) != null) {
-      HalfOpenRequests.Pending<Endpoint> begun = next;
+    connecting.begin(() -> Math.max(1, places.availablePermits()), this::beginServing);
+  }
+
+  private void beginServing(HalfOpenRequests.Pending<Endpoint> begun) {
+    try {
       Thread.ofVirtual().name("client of " + this).start(() -> serve(begun));
+    } catch (Throwable t) { // Such as OutOfMemoryError.
+      AfterFailure.close(t, begun.request()::close);
+      throw t;
     }
   }
 
@@ -587,7 +599,7 @@ public final class RequestServer implements AutoCloseable {
         byNumber.put(client.queuePair, client);
         request.accept(parameters, terms.toBytes(), settings.timeout());
         if (client.enter()) {
-          client.awaitEnd();
+          var _ = request.awaitEnd(Deadline.NEVER);
         }
       } else {
         request.id().reject();
@@ -642,6 +654,25 @@ public final class RequestServer implements AutoCloseable {
     }
     for (Client client = ended.peek(); client != null && client.postLast(); client = ended.peek()) {
       ended.remove();
+    }
+    if (keepAlive > 0) {
+      requireAnswers(count < BATCH);
+    }
+  }
+
+  /** Ends the clients that have gone without a word. */
+  private void requireAnswers(boolean isDrained) {
+    long now = System.nanoTime();
+    if (now - askedAt < keepAlive) {
+      return;
+    }
+    askedAt = now;
+    for (Client client : clients) {
+      try {
+        client.requireAnswer(now, isDrained);
+      } catch (RuntimeException e) {
+        abort(client, e);
+      }
     }
   }
 

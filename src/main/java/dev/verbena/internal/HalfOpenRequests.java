@@ -9,6 +9,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -53,13 +54,24 @@ public final class HalfOpenRequests<T> {
   }
 
   /**
-   * Begins the first request whose source has less than its part.
+   * Begins the requests whose sources have less than their part, in the order of their arrival.
    *
    * @param places the number of connections for which there is room; read while no request ends.
    *     Half-open requests count only for their own source: another one has the places nevertheless
-   * @return the request, or null if none may begin
+   * @param beginning begins a request; if it throws, the request has ended
    */
-  public synchronized @Nullable Pending<T> begin(IntSupplier places) {
+  public void begin(IntSupplier places, Consumer<Pending<T>> beginning) {
+    for (Pending<T> next = next(places); next != null; next = next(places)) {
+      try {
+        beginning.accept(next);
+      } catch (Throwable t) {
+        end(next);
+        throw t;
+      }
+    }
+  }
+
+  private synchronized @Nullable Pending<T> next(IntSupplier places) {
     int most = Math.min(places.getAsInt(), LIMIT_OF_SOURCE);
     if (halfOpen.size() == LIMIT) {
       return null;

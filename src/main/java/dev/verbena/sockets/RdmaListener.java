@@ -115,15 +115,16 @@ final class RdmaListener {
 
   /** Accepts requests until there are as many connections as the backlog. */
   private void acceptWaiting() {
-    HalfOpenRequests.Pending<ConnectionEvent> next;
-    while ((next = requests.begin(() -> backlog - established.size())) != null) {
-      try {
-        pending.put(RdmaConnection.accept(provider, next.request(), sizes, this::finished), next);
-      } catch (IOException | RuntimeException | OutOfMemoryError e) {
-        LOG.log(System.Logger.Level.DEBUG, "a connection request was rejected", e);
-        reject(next.request());
-        requests.end(next);
-      }
+    requests.begin(() -> backlog - established.size(), this::accept);
+  }
+
+  private void accept(HalfOpenRequests.Pending<ConnectionEvent> next) {
+    try {
+      pending.put(RdmaConnection.accept(provider, next.request(), sizes, this::finished), next);
+    } catch (IOException | RuntimeException | OutOfMemoryError e) {
+      LOG.log(System.Logger.Level.DEBUG, "a connection request was rejected", e);
+      reject(next.request());
+      requests.end(next);
     }
   }
 

@@ -15,6 +15,7 @@ import dev.verbena.testing.LoggedMessages;
 import dev.verbena.verbs.AccessFlag;
 import dev.verbena.verbs.AckTimeout;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -37,6 +38,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What one client or its device does harms no other client of the server. */
@@ -374,11 +376,18 @@ class HostileRequestsTest {
 
   private static final Duration INTERVAL = Duration.ofMillis(20);
 
+  /** Retries until the keep-alive ends the connection, or until the retry count is exhausted. */
+  private static ConnectionSettings keptAlive(boolean retriesLong) {
+    return retriesLong
+        ? SETTINGS.withAckTimeout(AckTimeout.ofCode(31)).withKeepAlive(INTERVAL)
+        : SETTINGS.withKeepAlive(INTERVAL, Await.LIMIT);
+  }
+
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void keepAliveFreesThePlaceOfASilentClient(boolean partitioned) throws Exception {
-    RequestServer server =
-        server(2, (request, answer) -> 1, null, SETTINGS.withKeepAlive(INTERVAL));
+  @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+  void keepAliveFreesThePlaceOfASilentClient(boolean partitioned, boolean retriesLong)
+      throws Exception {
+    RequestServer server = server(2, (request, answer) -> 1, null, keptAlive(retriesLong));
     RequestClient client = client(server);
     assertEquals(1, client.call(new byte[1], SOON).length);
     Faults _ =
@@ -387,8 +396,9 @@ class HostileRequestsTest {
     Faults _ = hosts.faults().heal();
   }
 
-  @Test
-  void keepAliveEndsTheCallsToASilentServer() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void keepAliveEndsTheCallsToASilentServer(boolean retriesLong) throws Exception {
     CountDownLatch arrived = new CountDownLatch(2);
     CountDownLatch go = new CountDownLatch(1);
     RequestServer server =
@@ -400,19 +410,22 @@ class HostileRequestsTest {
               return 1;
             },
             true);
-    RequestClient client = client(server, SETTINGS.withKeepAlive(INTERVAL));
+    RequestClient client = client(server, keptAlive(retriesLong));
     CompletableFuture<byte[]> future = client.submit(new byte[1], SOON);
     FutureTask<byte[]> call = ConnectionTest.inBackground(() -> client.call(new byte[1], SOON));
     arrived.await();
     Faults _ = hosts.faults().kill("server");
-    assertThrows(ExecutionException.class, future::get);
-    assertThrows(ExecutionException.class, call::get);
+    Class<?> expected = retriesLong ? RdmaTimeoutException.class : WorkRequestException.class;
+    for (var each : List.of(future, call)) {
+      var failed = assertThrows(ExecutionException.class, each::get);
+      assertEquals(expected, failed.getCause().getClass());
+    }
     go.countDown();
   }
 
   @Test
   void keepAliveLeavesAnIdleConnection() throws Exception {
-    ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL);
+    ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL, Await.LIMIT);
     RequestServer server = server(1, (request, answer) -> 1, null, kept);
     RequestClient client = client(server, kept);
     Await.pass(INTERVAL.multipliedBy(20), "both ends ask several times");
