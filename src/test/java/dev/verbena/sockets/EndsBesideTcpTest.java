@@ -45,7 +45,7 @@ class EndsBesideTcpTest {
 
   private static final int LAST = 10;
   private static final int ROW = 3;
-  private static final int NETWORKS = 8;
+  private static final int NETWORKS = 16;
 
   private enum Action {
     WRITE,
@@ -246,9 +246,9 @@ class EndsBesideTcpTest {
             }
           });
       reads.addAll(EndsBesideTcpTest.run(script, client, server));
-      Await.until(
-          () -> "open after " + script + ": " + network.openObjects(),
-          () -> network.openObjects().equals(alwaysOpen));
+      boolean _ =
+          Await.attempt(
+              "the end of " + script, () -> network.openObjects().equals(alwaysOpen) ? true : null);
       network.trace(line -> {});
       network.faults().heal();
       return count[0];
