@@ -188,9 +188,7 @@ public final class RequestClient implements AutoCloseable {
     }
     leak = new LeakReport(toString());
     leak.watch(this);
-    settings
-        .keepAlive()
-        .ifPresent(interval -> keepAlive(interval, settings.keepAliveAnswer()));
+    settings.keepAlive().ifPresent(interval -> keepAlive(interval, settings.keepAliveAnswer()));
   }
 
   /**

@@ -316,7 +316,8 @@ public final class RequestServer implements AutoCloseable {
           return;
         }
         if (isProbed) {
-          isSilent = !isHeard && isDrained && now - probedAt >= settings.keepAliveAnswer().toNanos();
+          isSilent =
+              !isHeard && isDrained && now - probedAt >= settings.keepAliveAnswer().toNanos();
         } else if (!isHeard) {
           SendList nothing = new SendList(1, 1);
           nothing.write(0).id(PROBE).remote(0, 0).signaled();

@@ -9,6 +9,7 @@ import dev.verbena.cm.EventType;
 import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.ServiceLoop;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolException;
@@ -427,21 +428,19 @@ final class RdmaConnection {
   }
 
   private void release() {
-    try {
-      disconnect();
-      RdmaStream ending = stream;
-      if (ending != null) {
-        ending.release(id);
-      } else {
-        id.close();
-      }
-    } finally {
-      try {
-        events.close();
-      } finally {
-        ClosingConnections.released(this);
-        boolean _ = released.complete(null);
-      }
+    boolean _ = ServiceLoop.attempt(this::closeQueues);
+    boolean _ = ServiceLoop.attempt(events::close);
+    ClosingConnections.released(this);
+    boolean _ = released.complete(null);
+  }
+
+  private void closeQueues() {
+    disconnect();
+    RdmaStream ending = stream;
+    if (ending != null) {
+      ending.release(id);
+    } else {
+      id.close();
     }
   }
 

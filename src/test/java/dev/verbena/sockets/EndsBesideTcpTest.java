@@ -127,7 +127,8 @@ class EndsBesideTcpTest {
         end = End.RESET;
       }
     }
-    ByteBuffer expected = ByteBuffer.wrap(data(step.mirrored()), 0, Math.min(SIZE, target.position()));
+    ByteBuffer expected =
+        ByteBuffer.wrap(data(step.mirrored()), 0, Math.min(SIZE, target.position()));
     assertEquals(expected, target.flip());
     return new Read(target.limit(), end);
   }
@@ -162,7 +163,8 @@ class EndsBesideTcpTest {
   }
 
   /** The client ends, the server reads. */
-  private static void addEnds(Set<List<Step>> scripts, List<Step> beginning, boolean isServerWriting) {
+  private static void addEnds(
+      Set<List<Step>> scripts, List<Step> beginning, boolean isServerWriting) {
     for (Step last : List.of(CLOSE, ABORT)) {
       add(scripts, with(beginning, last, READ_BY_SERVER));
       if (isServerWriting) {
@@ -233,7 +235,8 @@ class EndsBesideTcpTest {
     /** Runs a script; of the packets after the connect, some are lost. */
     int run(List<Step> script, BiPredicate<String, Integer> isLost, List<Read> reads)
         throws Exception {
-      SocketChannel client = network.call(() -> RDMA.openSocketChannel().bind(new InetSocketAddress(CLIENT, 0)));
+      SocketChannel client =
+          network.call(() -> RDMA.openSocketChannel().bind(new InetSocketAddress(CLIENT, 0)));
       client.connect(listener.getLocalAddress());
       SocketChannel server = listener.accept();
       int[] count = {0};

@@ -159,7 +159,7 @@ final class CmChannelFunctions {
         return null;
       }
       if (type == rdma_h.RDMA_CM_EVENT_REJECTED()) {
-        queues.fail(handle);
+        fail(handle);
       }
     } else if (event.parameters() instanceof CmEvent.Group joined) {
       group = joined.membership();
@@ -178,8 +178,17 @@ final class CmChannelFunctions {
       manager.locked(handle.id::establish);
       return true;
     } catch (VerbsException e) {
-      queues.fail(handle);
+      fail(handle);
       return false;
+    }
+  }
+
+  /** As librdmacm, which returns the event whether this succeeds or not. */
+  private void fail(CmHandle handle) {
+    try {
+      queues.fail(handle);
+    } catch (VerbsException e) {
+      // Such as EIO, when the device is removed: its event follows.
     }
   }
 
