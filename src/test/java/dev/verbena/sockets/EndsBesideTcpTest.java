@@ -272,7 +272,7 @@ class EndsBesideTcpTest {
           before.contains(new Step(!step.isOfClient(), Action.WRITE))
               && !before.contains(new Step(step.isOfClient(), Action.READ))
               && !before.contains(new Step(step.isOfClient(), Action.READ_TO_THE_END));
-      if (step.action() == Action.ABORT || step.action() == Action.CLOSE && isUnread) {
+      if (step.action() == Action.ABORT || (step.action() == Action.CLOSE && isUnread)) {
         return false;
       }
     }
@@ -285,10 +285,10 @@ class EndsBesideTcpTest {
    */
   private static boolean isPermitted(List<Step> script, Read byTcp, Read read) {
     return read.equals(byTcp)
-        || !isOrderly(script)
+        || (!isOrderly(script)
             && (read.end() == End.RESET
                 ? read.bytes() <= byTcp.bytes()
-                : read.bytes() == byTcp.bytes() && !script.contains(ABORT));
+                : read.bytes() == byTcp.bytes() && !script.contains(ABORT)));
   }
 
   private static void compare(Rdma rdma, List<Step> script) throws Exception {

@@ -27,6 +27,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -256,11 +257,15 @@ class FailingStreamsTest {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() throws IOException {
       polite.close();
       listener.close();
-      serving.get();
-      awaitOpen(Map.of(), "the close of all channels");
+      try {
+        serving.get();
+        awaitOpen(Map.of(), "the close of all channels");
+      } catch (InterruptedException | ExecutionException e) {
+        throw new AssertionError(e);
+      }
       network.close();
     }
   }
