@@ -29,7 +29,9 @@ class DeviceBuffersTest {
       memory.read(1024 + 8, copy);
       assertEquals("to the device", copy.getString(0));
       VerbsException fixed =
-          assertThrows(VerbsException.class, () -> region.reregister().access(AccessFlag.LOCAL_WRITE).apply());
+          assertThrows(
+              VerbsException.class,
+              () -> region.reregister().access(AccessFlag.LOCAL_WRITE).apply());
       assertEquals(Errno.EINVAL, fixed.errno());
     }
   }

@@ -47,7 +47,8 @@ class RegionKindsTest {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion none = Rig.orSkip(pair.b.domain::allocateNullRegion);
       VerbsException fixed =
-          assertThrows(VerbsException.class, () -> none.reregister().access(AccessFlag.LOCAL_WRITE).apply());
+          assertThrows(
+              VerbsException.class, () -> none.reregister().access(AccessFlag.LOCAL_WRITE).apply());
       assertEquals(Errno.EINVAL, fixed.errno());
       SendList list = new SendList(1, 1);
       list.write(0).local(pair.a.memory, 0, 8).remote(8, none.rkey()).signaled();
