@@ -92,7 +92,8 @@ public final class ReceiveRing {
    * Passes each completion of the last poll to a handler and posts its request again, as many
    * requests with each call as possible. If the handler throws an exception, the rest of the batch
    * is handled and posted; then its first exception is thrown, with the later ones as suppressed
-   * exceptions. The request of a failed handler call is not posted again.
+   * exceptions. The request of a failed handler call is not posted again. If a post fails, its
+   * exception names the first request that was not posted, and the rest of the batch is posted.
    *
    * @param completions the polled completions
    * @param handler the handler, called for each receive request
@@ -120,9 +121,9 @@ public final class ReceiveRing {
       }
     }
     try {
-      postHandled();
-    } catch (RuntimeException e) {
-      failure = BatchFailure.add(failure, e);
+      postHandled(0, 0);
+    } catch (Throwable t) {
+      failure = BatchFailure.add(failure, t);
     }
     BatchFailure.<RuntimeException>rethrow(failure);
     return posted;
@@ -140,18 +141,21 @@ public final class ReceiveRing {
   }
 
   private void add(int request) {
-    if (request != from + count) {
-      postHandled();
-      from = request;
+    if (request == from + count) {
+      count++;
+    } else {
+      postHandled(request, 1);
     }
-    count++;
   }
 
-  private void postHandled() {
+  /** Posts the range, whether or not that succeeds, and begins another one. */
+  private void postHandled(int nextFrom, int nextCount) {
+    int first = from;
     int handled = count;
-    count = 0;
+    from = nextFrom;
+    count = nextCount;
     if (handled > 0) {
-      post(from, handled);
+      post(first, handled);
     }
   }
 
@@ -159,7 +163,8 @@ public final class ReceiveRing {
     int posted = queue.post(requests, first, wanted);
     if (posted < wanted) {
       throw new IllegalStateException(
-          queue + " is full: " + (wanted - posted) + " requests of the ring were not posted");
+          "%s is full: %d requests of the ring were not posted, from request %d on"
+              .formatted(queue, wanted - posted, first + posted));
     }
   }
 }

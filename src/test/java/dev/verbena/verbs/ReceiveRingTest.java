@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
@@ -134,6 +135,36 @@ class ReceiveRingTest {
     assertEquals(List.of(0L, 3L), takenSince(4));
     assertEquals("receive 1", thrown.getMessage());
     assertEquals("receive 2", thrown.getSuppressed()[0].getMessage());
+  }
+
+  /** Posting request 0 fails as soon as request 2 was handled. */
+  private RuntimeException thrownByAFailedPost() {
+    ring.start();
+    poll(4);
+    RuntimeException thrown =
+        assertThrows(
+            RuntimeException.class,
+            () ->
+                ring.handle(
+                    completions,
+                    (batch, i, request) -> {
+                      device.room = request == 2 ? 0 : 9;
+                      return request != 1;
+                    }));
+    assertEquals(List.of(2L, 3L), takenSince(4));
+    return thrown;
+  }
+
+  @Test
+  void whenAPostOfARangeFailsTheNextRangeIsPosted() {
+    device.refusal = Errno.EINVAL;
+    assertTrue(thrownByAFailedPost().getMessage().contains("request 0"));
+  }
+
+  @Test
+  void whenARangeDoesNotFitTheNextRangeIsPosted() {
+    String message = thrownByAFailedPost().getMessage();
+    assertTrue(message.endsWith("from request 0 on"), message);
   }
 
   @Test
