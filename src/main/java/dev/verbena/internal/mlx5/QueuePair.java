@@ -58,11 +58,18 @@ final class QueuePair implements QueuePairCalls {
     this.receiveCompletions = receiveCompletions;
   }
 
-  /** Makes its completions known to its completion queues. */
+  /**
+   * Makes its completions known to its completion queues, to both or, if the heap is full, none.
+   */
   void attach() {
     sendCompletions.add(this);
     if (receiveCompletions != sendCompletions) {
-      receiveCompletions.add(this);
+      try {
+        receiveCompletions.add(this);
+      } catch (Throwable t) {
+        sendCompletions.remove(this);
+        throw t;
+      }
     }
   }
 

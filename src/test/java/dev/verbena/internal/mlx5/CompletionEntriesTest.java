@@ -16,11 +16,14 @@ import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.FullHeap;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.opentest4j.AssertionFailedError;
 
 /** What polls do with completion queue entries that the test writes as a device does. */
 class CompletionEntriesTest {
@@ -35,10 +38,7 @@ class CompletionEntriesTest {
   private final long shared = memory.address(8192);
   private final long request = memory.address(2048);
   private final long completion = memory.address(2560);
-  private final CompletionQueue queue =
-      new CompletionQueue(
-          new QueueMemory.OfCompletionQueue(
-              entries, memory.address(0), ENTRIES, 64, memory.address(1024), 1));
+  private final CompletionQueue queue = completionQueue();
   private final Verbs verbs =
       (Verbs)
           Proxy.newProxyInstance(
@@ -60,6 +60,12 @@ class CompletionEntriesTest {
     return null;
   }
 
+  private CompletionQueue completionQueue() {
+    return new CompletionQueue(
+        new QueueMemory.OfCompletionQueue(
+            entries, memory.address(0), ENTRIES, 64, memory.address(1024), 1));
+  }
+
   @BeforeEach
   void prepare() {
     for (int i = 0; i < ENTRIES; i++) {
@@ -74,6 +80,12 @@ class CompletionEntriesTest {
   }
 
   private QueuePair queuePair(int number) {
+    QueuePair queuePair = queuePair(number, queue, queue);
+    queuePair.attach();
+    return queuePair;
+  }
+
+  private QueuePair queuePair(int number, CompletionQueue ofSends, CompletionQueue ofReceives) {
     long qp = memory.address(3072);
     Memory.putInt(qp + ibv_qp.state$offset(), rdma_h.IBV_QPS_RTS());
     SendQueue sends =
@@ -86,9 +98,7 @@ class CompletionEntriesTest {
             memory.address(192),
             memory.address(1024),
             null);
-    QueuePair queuePair = new QueuePair(verbs, qp, sends, null, receives, queue, queue);
-    queuePair.attach();
-    return queuePair;
+    return new QueuePair(verbs, qp, sends, null, receives, ofSends, ofReceives);
   }
 
   private void write(int number, int opcode, int counter, int syndrome, int vendorSyndrome) {
@@ -217,6 +227,45 @@ class CompletionEntriesTest {
     write(7, RECEIVE_ERROR, 0, 0x22, 0);
     assertEquals(1, poll());
     assertEquals(rdma_h.IBV_WC_REM_ABORT_ERR(), Memory.getInt(completion + ibv_wc.status$offset()));
+  }
+
+  @Test
+  void queuePairIsInNeitherQueueIfTheHeapIsFullForTheSecond() {
+    String output =
+        new ForkedJvm()
+            .with("-Xmx16m", "-XX:+UseSerialGC", "-Xint")
+            .withNativeAccess()
+            .withJarOf(Test.class)
+            .withJarOf(AssertionFailedError.class)
+            .withJarOf(ibv_qp.class)
+            .run(FullHeapForTheSecond.class)
+            .succeeded();
+    assertEquals("polled -1", output.strip(), "it is not of a queue pair of the queue");
+  }
+
+  /** Attaches a queue pair to a queue where it has a place, and to one whose table must grow. */
+  static final class FullHeapForTheSecond {
+    private FullHeapForTheSecond() {}
+
+    public static void main(String[] args) {
+      CompletionEntriesTest test = new CompletionEntriesTest();
+      test.prepare();
+      test.queuePair(3).destroy(() -> {}); // The first removal links what it calls.
+      CompletionQueue second = test.completionQueue();
+      for (int number = 1; number <= 2; number++) {
+        test.queuePair(number, second, second).attach();
+      }
+      QueuePair queuePair = test.queuePair(7, test.queue, second);
+      FullHeap.fill();
+      try {
+        queuePair.attach();
+        throw new AssertionError("attached");
+      } catch (OutOfMemoryError e) {
+        FullHeap.free();
+      }
+      test.write(7, SEND, 0, 0, 0);
+      System.out.println("polled " + test.poll());
+    }
   }
 
   @Test
