@@ -844,6 +844,9 @@ public abstract sealed class FlowMatch {
 
   /** A VXLAN header: {@code struct ibv_flow_spec_tunnel}. */
   public static final class Vxlan extends FlowMatch {
+    /** The kernel refuses a value and a mask with more bits. */
+    private static final int NETWORK_BITS = 24;
+
     private Vxlan() {
       super(
           rdma_h.IBV_FLOW_SPEC_VXLAN_TUNNEL(),
@@ -856,22 +859,28 @@ public abstract sealed class FlowMatch {
     /**
      * Matches the network.
      *
-     * @param identifier the VNI
+     * @param identifier the VNI, of 24 bits
      * @return this
      */
     public Vxlan network(int identifier) {
-      return network(identifier, ALL);
+      return network(identifier, (1 << NETWORK_BITS) - 1);
     }
 
     /**
      * Matches some bits of the network.
      *
-     * @param identifier the VNI
+     * @param identifier the VNI, of 24 bits
      * @param mask the bits that are compared
      * @return this
      */
     public Vxlan network(int identifier, int mask) {
-      number(ibv_flow_tunnel_filter.tunnel_id$offset(), Integer.BYTES, identifier, mask);
+      number(
+          ibv_flow_tunnel_filter.tunnel_id$offset(),
+          Integer.BYTES,
+          NETWORK_BITS,
+          identifier,
+          mask,
+          "a VXLAN network identifier");
       return this;
     }
   }

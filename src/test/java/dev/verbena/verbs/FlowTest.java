@@ -217,7 +217,7 @@ class FlowTest {
         "32000000 2000 0000| 00000000 00000000 00 00 00 00 |00000000 00000000 00 ff 00 00",
         FlowMatch.ipv4().typeOfService(0));
     assertSpec("60000000 1000 0000|00000000|fffff000", FlowMatch.mpls().label(0));
-    assertSpec("50000000 1000 0000|00000000|ffffffff", FlowMatch.vxlan().network(0));
+    assertSpec("50000000 1000 0000|00000000|00ffffff", FlowMatch.vxlan().network(0));
   }
 
   @Test
@@ -322,7 +322,7 @@ class FlowTest {
 
   @Test
   void tunnelHeadersAreWritten() {
-    assertSpec("50000000 1000 0000|00000007|ffffffff", FlowMatch.vxlan().network(7));
+    assertSpec("50000000 1000 0000|00000007|00ffffff", FlowMatch.vxlan().network(7));
     assertSpec(
         "34000000 1800 0000|00000001 00000002|ffffffff ffffffff",
         FlowMatch.esp().securityParametersIndex(1).sequence(2));
