@@ -53,6 +53,7 @@ public record GlobalRoutingHeader(
    * @return the header
    * @throws IllegalArgumentException if there is neither an IPv6 nor an IPv4 header, as on
    *     InfiniBand in a datagram without a GRH
+   * @throws IndexOutOfBoundsException if the memory has less than {@value #SIZE} bytes
    */
   public static GlobalRoutingHeader of(MemorySegment memory) {
     if (memory.byteSize() < SIZE) {
@@ -101,7 +102,7 @@ public record GlobalRoutingHeader(
         4,
         unsigned(header, 1),
         0,
-        Short.toUnsignedInt(header.get(SHORT, 2)) - IPV4_SIZE,
+        Math.max(Short.toUnsignedInt(header.get(SHORT, 2)) - IPV4_SIZE, 0),
         unsigned(header, 9),
         unsigned(header, 8),
         Gid.ofIpv4(header.get(INT, 12)),

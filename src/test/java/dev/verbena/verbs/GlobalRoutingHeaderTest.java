@@ -2,9 +2,11 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.util.HexFormat;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /** The header before a datagram, of both IP versions; {@code AddrTest} reads those of devices. */
@@ -42,6 +44,33 @@ class GlobalRoutingHeaderTest {
     String wrong = IPV4.replace("b861", "b862");
     assertEquals(6, read("60" + "00".repeat(19) + wrong).version());
     assertEquals(4, read("00".repeat(20) + wrong).version());
+  }
+
+  /** A header of IPv4 gives the length of the whole packet, which may be less than its own. */
+  @Test
+  void noLengthIsNegative() {
+    assertEquals(0, read("00".repeat(20) + IPV4.replace("0073", "0013")).payloadLength());
+  }
+
+  @Test
+  void anyBytesAreReadOrRefused() {
+    Random random = new Random(5);
+    byte[] bytes = new byte[GlobalRoutingHeader.SIZE];
+    int read = 0;
+    for (int i = 0; i < 100_000; i++) {
+      random.nextBytes(bytes);
+      int version = bytes[0] >>> 4 == 6 ? 6 : bytes[20] >>> 4 == 4 ? 4 : 0;
+      MemorySegment memory = MemorySegment.ofArray(bytes);
+      if (version > 0) {
+        GlobalRoutingHeader header = GlobalRoutingHeader.of(memory);
+        assertEquals(version, header.version());
+        assertTrue(header.payloadLength() >= 0);
+        read++;
+      } else {
+        assertThrows(IllegalArgumentException.class, () -> GlobalRoutingHeader.of(memory));
+      }
+    }
+    assertTrue(read > 0);
   }
 
   @Test
