@@ -25,6 +25,9 @@ final class KeptMemory {
   /** The use of memory of an arena; null if nothing closes an arena of it. */
   private ArenaRegions.Use use;
 
+  /** Whether the region, and nothing else, frees the memory. */
+  private boolean isFreed;
+
   private KeptMemory(MemorySegment memory, Runnable end) {
     this.memory = memory;
     this.end = end;
@@ -63,7 +66,14 @@ final class KeptMemory {
 
   /** Returns memory that is freed with its region. */
   static KeptMemory of(OwnMemory own) {
-    return new KeptMemory(own.segment(), own::free);
+    KeptMemory kept = new KeptMemory(own.segment(), own::free);
+    kept.isFreed = true;
+    return kept;
+  }
+
+  /** Returns whether memory is a part of the one that is freed with its region. */
+  synchronized boolean owns(MemorySegment part) {
+    return isFreed && memory.scope().equals(part.scope());
   }
 
   MemorySegment segment() {
@@ -81,6 +91,7 @@ final class KeptMemory {
     memory = replacement.memory;
     end = replacement.handOver();
     use = replacement.use;
+    isFreed = replacement.isFreed;
   }
 
   /** Takes over other memory in addition to the own one. */

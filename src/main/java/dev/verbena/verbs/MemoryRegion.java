@@ -333,7 +333,8 @@ public final class MemoryRegion extends Resource {
       @Nullable Set<AccessFlag> newAccess) {
     requireUsable();
     ProtectionDomain old = domain;
-    KeptMemory replacement = newMemory == null ? KeptMemory.none() : KeptMemory.of(newMemory);
+    KeptMemory replacement =
+        newMemory == null || kept.owns(newMemory) ? KeptMemory.none() : KeptMemory.of(newMemory);
     try {
       // Before the call: the peer may write to the new memory, with keys that it has, at once.
       if (!replacement.usedBy(this)) {
@@ -414,9 +415,11 @@ public final class MemoryRegion extends Resource {
       grant(newAccess);
     }
     if (newMemory != null) {
-      kept.replace(replacement);
+      if (!kept.owns(newMemory)) {
+        kept.replace(replacement);
+      }
       memory = newMemory;
-      start = access.contains(AccessFlag.ZERO_BASED) ? 0 : newMemory.address();
+      start = newMemory.address(); // Providers pass it to the kernel, whatever the flags.
       length = newMemory.byteSize();
     }
     readKeys();

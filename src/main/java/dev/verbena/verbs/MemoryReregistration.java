@@ -27,9 +27,10 @@ public final class MemoryReregistration {
   }
 
   /**
-   * Changes the memory: {@code IBV_REREG_MR_CHANGE_TRANSLATION}.
+   * Changes the memory: {@code IBV_REREG_MR_CHANGE_TRANSLATION}. The region then starts at the
+   * address of the memory, also with {@link AccessFlag#ZERO_BASED}.
    *
-   * @param memory native memory
+   * @param memory native memory, which may be a part of the present one
    * @return this
    */
   public MemoryReregistration memory(MemorySegment memory) {

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
@@ -45,6 +46,39 @@ class ReregistrationTest {
       write(pair, region, 22, CompletionStatus.SUCCESS);
       Await.until("the data of the write", () -> first.get(ValueLayout.JAVA_LONG, 0) == 11);
       Await.until("the data of the write", () -> second.get(ValueLayout.JAVA_LONG, 0) == 22);
+    }
+  }
+
+  /** Memory that the region frees when it is closed stays until then. */
+  @DeviceTest
+  void aPartOfItsOwnMemoryIsWritten() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion region = pair.b.domain.allocateMemory(8192, WRITABLE);
+      MemorySegment all = region.memory();
+      change(() -> region.reregister().memory(all.asSlice(4096, 4096)).apply());
+      write(pair, region, 77, CompletionStatus.SUCCESS);
+      Await.until("the data of the write", () -> all.get(ValueLayout.JAVA_LONG, 4096) == 77);
+      change(() -> region.reregister().memory(all).apply());
+      write(pair, region, 88, CompletionStatus.SUCCESS);
+      Await.until("the data of the write", () -> all.get(ValueLayout.JAVA_LONG, 0) == 88);
+      region.close();
+      assertFalse(all.scope().isAlive());
+    }
+  }
+
+  /** Each provider passes the address of the new memory to the kernel as that of the region. */
+  @DeviceTest
+  void newMemoryOfAZeroBasedRegionHasItsAddress() {
+    try (Arena arena = Arena.ofShared();
+        Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegistration page =
+          pair.b.page(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.ZERO_BASED);
+      MemoryRegion region = Rig.orSkip(page::register);
+      MemorySegment memory = arena.allocate(4096, 4096);
+      change(() -> region.reregister().memory(memory).apply());
+      assertEquals(memory.address(), region.start());
+      write(pair, region, 99, CompletionStatus.SUCCESS);
+      Await.until("the data of the write", () -> memory.get(ValueLayout.JAVA_LONG, 0) == 99);
     }
   }
 

@@ -206,8 +206,7 @@ public final class MemoryFunctions {
     if (!isOnDemand(access) && (moves || isOnDemand(region.local.access))) {
       checkMapped(function, domain, base, size);
     }
-    boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
-    long start = !moves ? region.local.start : zeroBased ? 0 : address;
+    long start = moves ? address : region.local.start; // Also with ZERO_BASED, as all providers.
     dropKeys(region);
     region.domain.users--;
     region.domain = domain;
