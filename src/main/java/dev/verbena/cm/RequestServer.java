@@ -103,7 +103,13 @@ public final class RequestServer implements AutoCloseable {
   private final CompletionChannel channel;
   private final CompletionQueue queue;
   private final CompletionWaiter waiter;
-  private final Completions completions = new Completions(BATCH);
+
+  /** Those of one turn: more than a client may have sent, also if the others are answers. */
+  private final Completions completions;
+
+  /** Whether they are requests that were begun. */
+  private final boolean[] begun;
+
   private final SharedReceiveQueue receiveQueue;
   private final MemoryRegion requests;
   private final ReceiveList receives;
@@ -428,6 +434,8 @@ public final class RequestServer implements AutoCloseable {
     this.executor = executor;
     this.keepAlive = settings.keepAlive().map(Duration::toNanos).orElse(0L);
     this.limit = settings.sends();
+    this.completions = new Completions(Math.max(BATCH, 2 * (limit + 1)));
+    this.begun = new boolean[completions.capacity()];
     this.stride =
         (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
     int most = Math.multiplyExact(maxClients, limit);
@@ -650,6 +658,9 @@ public final class RequestServer implements AutoCloseable {
 
   private void turn() throws InterruptedException {
     int count = waiter.poll(completions, SLICE);
+    for (int i = 0; i < count; i++) { // All before the first is answered: then it may send more.
+      begun[i] = begin(i);
+    }
     for (int i = 0; i < count; i++) {
       completed(i);
     }
@@ -657,7 +668,7 @@ public final class RequestServer implements AutoCloseable {
       ended.remove();
     }
     if (keepAlive > 0) {
-      requireAnswers(count < BATCH);
+      requireAnswers(count < completions.capacity());
     }
   }
 
@@ -674,6 +685,20 @@ public final class RequestServer implements AutoCloseable {
       } catch (RuntimeException e) {
         abort(client, e);
       }
+    }
+  }
+
+  /** Begins a request that has arrived; returns false if it is none, or its client may not. */
+  private boolean begin(int index) {
+    Client client = byNumber.get(completions.queuePairNumber(index));
+    if (client == null || completions.id(index) >= SEND || !completions.isSuccess(index)) {
+      return false;
+    }
+    try {
+      return client.begin();
+    } catch (Throwable t) {
+      abort(client, t);
+      return false;
     }
   }
 
@@ -708,7 +733,7 @@ public final class RequestServer implements AutoCloseable {
     }
     if (id < SEND) {
       if (client != null && good) {
-        received(client, (int) id, completions.byteLength(index));
+        received(client, (int) id, completions.byteLength(index), begun[index]);
       } else {
         post((int) id);
       }
@@ -735,15 +760,18 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  private void received(Client client, int receive, long length) {
+  private void received(Client client, int receive, long length, boolean hasBegun) {
     MemorySegment memory = requests.memory();
     long at = receive * stride;
     int kind = length < RequestFrame.HEADER ? -1 : RequestFrame.kind(memory, at);
     boolean isLarge =
         kind == RequestFrame.LARGE_REQUEST && length >= RequestFrame.HEADER + RemoteMemory.SIZE;
-    if ((kind != RequestFrame.REQUEST && !isLarge) || !client.begin()) {
+    if (!hasBegun) {
       client.endpoint.id().endQuietly();
       post(receive);
+    } else if (kind != RequestFrame.REQUEST && !isLarge) {
+      client.endpoint.id().endQuietly();
+      discard(client, receive);
     } else if (isLarge) {
       readLarge(client, receive, RequestFrame.remote(memory, at));
     } else {

@@ -218,6 +218,39 @@ class HostileRequestsTest {
     assertServes(server, polite);
   }
 
+  /**
+   * Each request is answered before the next one is begun, so that there is only one under way at a
+   * time. The first is read alone, those that arrive meanwhile are read together.
+   */
+  @Test
+  void clientThatSendsFasterThanItIsAnsweredIsBeyondItsLimit() throws Exception {
+    CountDownLatch arrived = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            2,
+            (request, answer) -> {
+              arrived.countDown();
+              go.await();
+              return 1;
+            },
+            false);
+    RequestClient polite = client(server);
+    RequestPeer peer = peer(server);
+    for (int i = 0; i < 2 * LIMIT; i++) {
+      peer.send(i, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
+      assertTrue(peer.awaitSent());
+      arrived.await();
+    }
+    go.countDown();
+    int answers = 0;
+    while (peer.answer() == RequestFrame.ANSWER) {
+      answers++;
+      assertTrue(answers <= 1 + LIMIT, answers + " answers");
+    }
+    assertServes(server, polite);
+  }
+
   /** The receive requests are those of all clients; the server reads no completions meanwhile. */
   @Test
   void clientThatFillsTheReceiveQueueDelaysOthersOnly() throws Exception {
