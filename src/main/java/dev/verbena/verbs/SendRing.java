@@ -21,7 +21,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * the completion of a later request completes them, too. So at least the last one of as many as the
  * ring has, and as the send queue holds, must be signaled. The completion queue may have
  * completions of other requests, which the ring passes over; their ids must not be the ring's. The
- * send queue may hold fewer requests than the ring. Nothing is allocated.
+ * send queue may hold fewer requests than the ring. Requests that a reset of the queue pair
+ * discards do not complete: create another ring after it. Nothing is allocated.
  *
  * <p>{@link #next} and {@link #post} are called by one thread at a time, {@link #completed} by one
  * thread at a time, which may be another one.
