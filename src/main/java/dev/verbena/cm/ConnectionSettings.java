@@ -190,7 +190,8 @@ public final class ConnectionSettings {
    * which the peer's device acknowledges without its program. If that does not complete within the
    * same interval again, or the retry count is exhausted, the connection ends: {@link
    * Connection#receive()} and the calls of a {@link RequestClient} throw, and a {@link
-   * RequestServer} frees the place of the client.
+   * RequestServer} frees the place of the client. Nothing is written behind a request that is
+   * outstanding, such as a long RDMA read: the device retries it, as often as the retry count says.
    *
    * @param interval the interval, at least one millisecond and at most a day
    * @return the settings

@@ -123,6 +123,10 @@ public final class RequestClient implements AutoCloseable {
   private long completed;
 
   private boolean isProbed;
+
+  /** The sends that have not completed; guarded by the lock. */
+  private int sending;
+
   private final AtomicInteger submitted = new AtomicInteger();
   private final LeakReport leak;
   private volatile @Nullable WorkRequestException failure;
@@ -494,6 +498,7 @@ public final class RequestClient implements AutoCloseable {
     if (queuePair.post(sends, slot.index, 1) == 0) {
       throw new IllegalStateException(queuePair + " is full, although a slot was free");
     }
+    sending++;
   }
 
   private void free(Slot slot) {
@@ -617,6 +622,7 @@ public final class RequestClient implements AutoCloseable {
         if (id == PROBE) {
           isProbed = false;
         } else if (id >= SEND) {
+          sending--;
           endUse(slots[(int) (id - SEND)]);
         } else {
           arrived((int) id, completions.byteLength(i));
@@ -733,8 +739,8 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /**
-   * Writes zero bytes to the memory of a silent server, which its device acknowledges; otherwise
-   * the connection ends.
+   * Writes zero bytes to the memory of a silent server, which its device acknowledges, unless
+   * requests are outstanding: the device retries these. Otherwise the connection ends.
    */
   private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
     if (reading.tryLock()) {
@@ -750,6 +756,9 @@ public final class RequestClient implements AutoCloseable {
         return;
       }
       if (!isProbed) {
+        if (sending > 0) {
+          return;
+        }
         SendList nothing = new SendList(1, 1);
         nothing.write(0).id(PROBE).remote(0, 0).signaled();
         isProbed = queuePair.post(nothing) == 1;

@@ -175,6 +175,9 @@ public final class RequestServer implements AutoCloseable {
     /** The requests that were not answered; guarded by the lock. */
     private int underWay;
 
+    /** The RDMA reads that have not completed; guarded by the lock. */
+    private int reading;
+
     private boolean hasPlace;
 
     /** Whether something was received since the last interval, and a keep-alive is outstanding. */
@@ -303,6 +306,16 @@ public final class RequestServer implements AutoCloseable {
         if (queuePair.post(reads, index, 1) == 0) {
           throw new IllegalStateException(queuePair + " is full of reads");
         }
+        reading++;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void endRead() {
+      lock.lock();
+      try {
+        reading--;
       } finally {
         lock.unlock();
       }
@@ -310,7 +323,8 @@ public final class RequestServer implements AutoCloseable {
 
     /**
      * Writes zero bytes to the memory of a silent client, which its device acknowledges; otherwise
-     * the client has gone.
+     * the client has gone. Not behind an RDMA read, which may take long, and which the device
+     * retries.
      *
      * @param isDrained whether all completions were read: none is an acknowledgement
      */
@@ -324,7 +338,7 @@ public final class RequestServer implements AutoCloseable {
         if (isProbed) {
           isSilent =
               !isHeard && isDrained && now - probedAt >= settings.keepAliveAnswer().toNanos();
-        } else if (!isHeard) {
+        } else if (!isHeard && reading == 0) {
           SendList nothing = new SendList(1, 1);
           nothing.write(0).id(PROBE).remote(0, 0).signaled();
           isProbed = queuePair.post(nothing) == 1;
@@ -747,6 +761,9 @@ public final class RequestServer implements AutoCloseable {
       }
     } else if (id >= READ) {
       int receive = (int) (id - READ);
+      if (client != null) {
+        client.endRead();
+      }
       if (client != null && good) {
         dispatch(client, receive);
       } else {

@@ -456,6 +456,52 @@ class HostileRequestsTest {
     go.countDown();
   }
 
+  /** The server reads no completions meanwhile; then the requests that wait are answered. */
+  @Test
+  void keepAliveLeavesAClientWhoseRequestFindsNoReceiveRequest() throws Exception {
+    CountDownLatch arrived = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            2,
+            (request, answer) -> {
+              arrived.countDown();
+              go.await();
+              return 1;
+            },
+            false);
+    Duration interval = Duration.ofMillis(100);
+    RequestClient polite = client(server, SETTINGS.withKeepAlive(interval));
+    RequestPeer peer = peer(server);
+    for (int i = 0; i < 2 * LIMIT; i++) { // All that there are.
+      peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
+      assertTrue(peer.awaitSent());
+      arrived.await();
+    }
+    CompletableFuture<byte[]> answer = polite.submit(new byte[1], SOON);
+    Await.pass(interval.multipliedBy(10), "the request finds no receive request");
+    go.countDown();
+    assertEquals(1, answer.get().length);
+    peer.close();
+    assertServes(server, polite);
+  }
+
+  /** A keep-alive would follow the read, which takes longer than an interval and its answer. */
+  @Test
+  void keepAliveLeavesAClientWhoseMemoryIsRead() throws Exception {
+    long size = 1L << 27;
+    ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL, Duration.ofMillis(100));
+    RequestServer server = server(1, (request, answer) -> 1, null, kept);
+    RequestClient client = client(server);
+    MemoryRegion region =
+        client.domain().allocateMemory(size, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
+    MemorySegment answer = MemorySegment.ofArray(new byte[8]);
+    for (int i = 0; i < 3; i++) {
+      assertEquals(1, client.call(region, 0, size, answer, SOON));
+    }
+    assertServes(server, client);
+  }
+
   @Test
   void keepAliveLeavesAnIdleConnection() throws Exception {
     ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL, Await.LIMIT);
