@@ -383,10 +383,12 @@ class HostileRequestsTest {
   void requestsThatAreNotCompletedTakeNoPlace() throws Exception {
     InetAddress stranger = InetAddress.ofLiteral("192.0.2.3");
     var _ = hosts.network().addDevice("stranger", stranger);
-    RequestServer server = server(2, (request, answer) -> 1, false);
+    ConnectionSettings wide = SETTINGS.withSends(64);
+    RequestServer server = server(2, (request, answer) -> 1, null, wide);
     InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
     byte[] terms = new RequestFrame.Terms(LIMIT, 512).toBytes();
-    try (EventChannel channel = hosts.call(EventChannel::open)) {
+    try (var log = new LoggedMessages("dev.verbena", Level.WARNING, "completion queue");
+        EventChannel channel = hosts.call(EventChannel::open)) {
       List<ConnectionId> resolved = new ArrayList<>();
       for (int i = 0; i < 40; i++) {
         resolved.add(RdmaCmTest.resolved(channel, stranger, address));
@@ -404,6 +406,7 @@ class HostileRequestsTest {
       assertEquals(1, first.call(new byte[1], SOON).length);
       second.close();
       assertServes(server, first);
+      assertEquals(List.of(), log.all());
     }
   }
 
