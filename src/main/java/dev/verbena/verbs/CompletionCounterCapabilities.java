@@ -49,7 +49,10 @@ public final class CompletionCounterCapabilities {
 
   @Override
   public String toString() {
-    return "max. %s, %d counters, operations %s"
-        .formatted(Long.toUnsignedString(maxValue()), maxCounters(), operations());
+    return new AttributeText(CompletionCounterCapabilities.class)
+        .add("maxValue", maxValue())
+        .add("maxCounters", maxCounters())
+        .add("operations", operations())
+        .toString();
   }
 }

@@ -32,6 +32,9 @@ public final class ModerationCapabilities {
 
   @Override
   public String toString() {
-    return "max. %d completions, %d us".formatted(maxCount(), maxPeriodMicros());
+    return new AttributeText(ModerationCapabilities.class)
+        .add("maxCount", maxCount())
+        .add("maxPeriodMicros", maxPeriodMicros())
+        .toString();
   }
 }

@@ -82,7 +82,13 @@ public final class OdpCapabilities {
 
   @Override
   public String toString() {
-    return "supported=%b, implicit=%b, RC %s, UC %s, UD %s, XRC %s"
-        .formatted(supported(), implicit(), rc(), uc(), ud(), xrc());
+    return new AttributeText(OdpCapabilities.class)
+        .add("supported", supported())
+        .add("implicit", implicit())
+        .add("rc", rc())
+        .add("uc", uc())
+        .add("ud", ud())
+        .add("xrc", xrc())
+        .toString();
   }
 }

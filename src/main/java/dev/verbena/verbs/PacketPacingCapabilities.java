@@ -42,6 +42,10 @@ public final class PacketPacingCapabilities {
 
   @Override
   public String toString() {
-    return "%d to %d kbit/s, types %s".formatted(minRate(), maxRate(), types());
+    return new AttributeText(PacketPacingCapabilities.class)
+        .add("minRate", minRate())
+        .add("maxRate", maxRate())
+        .add("types", types())
+        .toString();
   }
 }

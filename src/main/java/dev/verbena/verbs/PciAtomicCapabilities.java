@@ -45,7 +45,10 @@ public final class PciAtomicCapabilities {
 
   @Override
   public String toString() {
-    return "fetch and add %s, swap %s, compare and swap %s"
-        .formatted(fetchAndAdd(), swap(), compareAndSwap());
+    return new AttributeText(PciAtomicCapabilities.class)
+        .add("fetchAndAdd", fetchAndAdd())
+        .add("swap", swap())
+        .add("compareAndSwap", compareAndSwap())
+        .toString();
   }
 }

@@ -64,7 +64,12 @@ public final class RssCapabilities {
 
   @Override
   public String toString() {
-    return "types %s, tables %d of %d, fields %s, functions %s"
-        .formatted(types(), maxTables(), maxTableSize(), fields(), functions());
+    return new AttributeText(RssCapabilities.class)
+        .add("types", types())
+        .add("maxTables", maxTables())
+        .add("maxTableSize", maxTableSize())
+        .add("fields", fields())
+        .add("functions", functions())
+        .toString();
   }
 }

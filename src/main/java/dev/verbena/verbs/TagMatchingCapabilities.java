@@ -60,7 +60,12 @@ public final class TagMatchingCapabilities {
 
   @Override
   public String toString() {
-    return "rc=%b, max. %d tags, %d operations, %d SGEs, rendezvous header of %d bytes"
-        .formatted(rc(), maxTags(), maxOperations(), maxSges(), maxRendezvousHeader());
+    return new AttributeText(TagMatchingCapabilities.class)
+        .add("rc", rc())
+        .add("maxTags", maxTags())
+        .add("maxOperations", maxOperations())
+        .add("maxSges", maxSges())
+        .add("maxRendezvousHeader", maxRendezvousHeader())
+        .toString();
   }
 }

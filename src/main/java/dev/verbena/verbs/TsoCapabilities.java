@@ -33,6 +33,9 @@ public final class TsoCapabilities {
 
   @Override
   public String toString() {
-    return "max. %d bytes, types %s".formatted(maxSize(), types());
+    return new AttributeText(TsoCapabilities.class)
+        .add("maxSize", maxSize())
+        .add("types", types())
+        .toString();
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -66,6 +67,12 @@ class AttributeTextTest {
               pair.a.queuePair.query(QueuePairAttribute.PORT),
               pair.a.domain.createSharedReceiveQueue(4).query())) {
         check(returned);
+      }
+      try {
+        check(pair.a.context.completionCounterCapabilities());
+      } catch (VerbsException e) { // Few devices have such counters.
+        assertTrue(e.isUnsupported(), e::toString);
+        seen.add(CompletionCounterCapabilities.class);
       }
     }
     Set<Class<?>> missing = queried();

@@ -333,13 +333,16 @@ class TypesTest extends FakeDeviceFixture {
       DeviceAttributes attributes = new DeviceAttributes(struct);
       assertEquals(
           """
-          supported=true, implicit=false, RC [SEND, 0x80000000], UC [], UD [], XRC []
-          fetch and add [], swap [BYTES_16, 0x8000], compare and swap []
-          types [RAW_PACKET], tables 5 of 0, fields [], functions [TOEPLITZ, 0x80]
-          rc=false, max. 7 tags, 0 operations, 0 SGEs, rendezvous header of 0 bytes
-          max. 9000 bytes, types []
-          max. 65535 completions, 0 us
-          0 to 4294967295 kbit/s, types []\
+          OdpCapabilities[supported=true, implicit=false, rc=[SEND, 0x80000000], \
+          uc=[], ud=[], xrc=[]]
+          PciAtomicCapabilities[fetchAndAdd=[], swap=[BYTES_16, 0x8000], compareAndSwap=[]]
+          RssCapabilities[types=[RAW_PACKET], maxTables=5, maxTableSize=0, fields=[], \
+          functions=[TOEPLITZ, 0x80]]
+          TagMatchingCapabilities[rc=false, maxTags=7, maxOperations=0, maxSges=0, \
+          maxRendezvousHeader=0]
+          TsoCapabilities[maxSize=9000, types=[]]
+          ModerationCapabilities[maxCount=65535, maxPeriodMicros=0]
+          PacketPacingCapabilities[minRate=0, maxRate=4294967295, types=[]]\
           """,
           Stream.of(
                   attributes.onDemandPaging(),
