@@ -572,15 +572,19 @@ public final class SendList extends RequestList {
   private WorkRequestOpcode opcode(int request, String what) {
     WorkRequestOpcode opcode = opcodes[checked(request)];
     if (opcode == null) {
-      throw unfit(request, what);
+      throw unformatted(request);
     }
     return opcode;
   }
 
   private RuntimeException unfit(int request, String what) {
     return opcodes[request] == null
-        ? new IllegalStateException(describe(request) + " is not formatted")
+        ? unformatted(request)
         : new IllegalArgumentException(describe(request) + " does not use " + what);
+  }
+
+  private IllegalStateException unformatted(int request) {
+    return new IllegalStateException(describe(request) + " is not formatted");
   }
 
   @Override
@@ -606,7 +610,7 @@ public final class SendList extends RequestList {
   void validateKind(QueueLimits limits, int request) {
     WorkRequestOpcode opcode = opcodes[request];
     if (opcode == null) {
-      throw unfit(request, "post");
+      throw unformatted(request);
     }
     if (!opcode.isFor(limits.type())) {
       throw new IllegalArgumentException(

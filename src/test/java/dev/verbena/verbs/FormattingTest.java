@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.TestFactory;
 class FormattingTest {
   private static final int SIZE = 64;
   private static final int INLINE = 32;
+  private static final int FORMATS = 1_000_000;
 
   private final Arena arena = Arena.ofShared();
   private final FakeProvider provider = new FakeProvider();
@@ -166,5 +168,30 @@ class FormattingTest {
       var refused = assertThrows(IllegalStateException.class, () -> queuePair.post(list));
       assertTrue(refused.getMessage().contains("state RESET"), refused.getMessage());
     }
+  }
+
+  /** Which is a mistake of the program: the post may find any state of the request. */
+  @Test
+  void requestThatAnotherThreadFormatsIsPostedOrRefused() throws Exception {
+    SendList list = new SendList(1, 2);
+    list.send(0).local(region, 0, 8);
+    FutureTask<Boolean> formatting =
+        new FutureTask<>(
+            () -> {
+              for (int i = 0; i < FORMATS; i++) {
+                list.send(0).local(region, 0, 8).local(region, 8, 8);
+              }
+              return true;
+            });
+    Thread _ = Thread.ofPlatform().start(formatting);
+    do {
+      try {
+        assertEquals(1, queuePair.post(list));
+      } catch (IllegalStateException | IllegalArgumentException e) {
+        String refusal = "send request 0.* is not formatted|.* in state RESET, .*";
+        assertTrue(e.getMessage().matches(refusal), e::toString);
+      }
+    } while (!formatting.isDone());
+    assertTrue(formatting.get());
   }
 }
