@@ -26,8 +26,8 @@ final class NativeProvider implements Provider {
 
   /**
    * The variable that libmlx5 reads when it opens a context. Unless it is 1, libmlx5 copies whole
-   * requests into doorbell registers under a lock, which direct queue pairs do not have, though they
-   * share registers with those of libmlx5. Otherwise both write eight bytes at once.
+   * requests into doorbell registers under a lock, which direct queue pairs do not have, though
+   * they share registers with those of libmlx5. Otherwise both write eight bytes at once.
    */
   private static final String SHUT_UP_BLUE_FLAME = "MLX5_SHUT_UP_BF";
 

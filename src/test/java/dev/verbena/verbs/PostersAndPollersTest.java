@@ -22,11 +22,8 @@ class PostersAndPollersTest {
   /** A multiple of the numbers below, for a long run. */
   private static final int TIMES = Integer.getInteger("verbena.posters", 1);
 
-  /** Few on the kernel of an emulated machine, which takes milliseconds for each request. */
-  private static final boolean IS_SLOW = !Rig.isSoftware() && System.getenv("VERBENA_NIC") == null;
-
-  private static final int REQUESTS = (IS_SLOW ? 60 : 300) * TIMES;
-  private static final int ROUNDS = (IS_SLOW ? 2 : 6) * TIMES;
+  private static final int REQUESTS = 300 * TIMES;
+  private static final int ROUNDS = 6 * TIMES;
   private static final int IN_ROUND = 200;
   private static final List<Operation> MESSAGES = List.of(Operation.SEND, Operation.SEND_IMM);
   private static final List<Operation> WITH_WRITES =
@@ -108,6 +105,19 @@ class PostersAndPollersTest {
     }
   }
 
+  private static int requests() {
+    return isSlow() ? REQUESTS / 5 : REQUESTS;
+  }
+
+  private static int rounds() {
+    return isSlow() ? ROUNDS / 3 : ROUNDS;
+  }
+
+  /** The kernel of an emulated machine takes milliseconds for each request. */
+  private static boolean isSlow() {
+    return !Rig.isSoftware() && System.getenv("VERBENA_NIC") == null;
+  }
+
   private static void each(Kind kind, List<Operation> operations) throws Exception {
     for (boolean posting : new boolean[] {false, true}) {
       for (boolean extended : new boolean[] {false, true}) {
@@ -116,14 +126,14 @@ class PostersAndPollersTest {
           run(
               new Row(kind, operations, posting, extended, everySignaled, posters),
               Disturbance.NONE,
-              REQUESTS);
+              requests());
         }
       }
     }
   }
 
   private static void disturbed(Kind kind, Disturbance disturbance) throws Exception {
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < rounds(); i++) {
       List<Operation> operations = i % 2 == 0 || kind == Kind.SRQ ? WITH_WRITES : WRITES;
       run(new Row(kind, operations, i % 3 == 2, i % 5 == 4, i % 4 < 2, 1), disturbance, IN_ROUND);
     }
