@@ -343,7 +343,7 @@ public final class SendList extends RequestList {
    */
   public void remote(int request, long address, int rkey) {
     long at = at(checked(request));
-    switch (opcode(request, "a remote address")) {
+    switch (opcodeOf(request)) {
       case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
       case ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> {
         if ((address & (Long.BYTES - 1)) != 0) {
@@ -365,7 +365,7 @@ public final class SendList extends RequestList {
    * @param value the immediate data, in Java's byte order
    */
   public void immediate(int request, int value) {
-    switch (opcode(request, "immediate data")) {
+    switch (opcodeOf(request)) {
       case SEND_WITH_IMM, RDMA_WRITE_WITH_IMM ->
           putInt(at(request) + IMMEDIATE, Integer.reverseBytes(value));
       default -> throw unfit(request, "immediate data");
@@ -380,7 +380,7 @@ public final class SendList extends RequestList {
    *     of a window of this side for a local invalidation
    */
   public void invalidated(int request, int rkey) {
-    switch (opcode(request, "a key to invalidate")) {
+    switch (opcodeOf(request)) {
       case SEND_WITH_INV, LOCAL_INV -> putInt(at(request) + INVALIDATED_KEY, rkey);
       default -> throw unfit(request, "a key to invalidate");
     }
@@ -453,7 +453,7 @@ public final class SendList extends RequestList {
   public void to(int request, AddressHandle handle, int number, int key) {
     long destination =
         at(checked(request))
-            + switch (opcode(request, "an address handle")) {
+            + switch (opcodeOf(request)) {
               case SEND, SEND_WITH_IMM, TSO -> 0;
               case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> ListedSendCalls.AFTER_UD;
               default -> throw unfit(request, "an address handle");
@@ -475,7 +475,7 @@ public final class SendList extends RequestList {
    */
   public void toTarget(int request, AddressHandle handle, int number, long accessKey) {
     long at = at(checked(request));
-    if (!opcode(request, "a DC target").isFor(QueuePairType.DC_INITIATOR)) {
+    if (!opcodeOf(request).isFor(QueuePairType.DC_INITIATOR)) {
       throw unfit(request, "a DC target");
     }
     Ranges.bits(number, 24, "a DCT number");
@@ -520,7 +520,7 @@ public final class SendList extends RequestList {
 
   /** Makes a send or write use the inline data of the list. */
   void inline(int request, long length) {
-    switch (opcode(request, "inline data")) {
+    switch (opcodeOf(request)) {
       case SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM -> {}
       default -> throw unfit(request, "inline data");
     }
@@ -569,7 +569,7 @@ public final class SendList extends RequestList {
   }
 
   /** Returns the opcode of a request, one of whose fields is to be set. */
-  private WorkRequestOpcode opcode(int request, String what) {
+  private WorkRequestOpcode opcodeOf(int request) {
     WorkRequestOpcode opcode = opcodes[checked(request)];
     if (opcode == null) {
       throw unformatted(request);
@@ -589,7 +589,7 @@ public final class SendList extends RequestList {
 
   @Override
   void requireSges(int request) {
-    switch (opcode(request, "SGEs")) {
+    switch (opcodeOf(request)) {
       case LOCAL_INV, BIND_MW -> throw unfit(request, "SGEs");
       default -> {
         if ((flags(request) & INLINE) != 0) {
@@ -696,7 +696,7 @@ public final class SendList extends RequestList {
   /** Throws if a request is of an operation that the queue pair was not created for. */
   void requireOperations(Set<SendOperation> operations, int from, int count) {
     for (int request = from; request < from + count; request++) {
-      SendOperation operation = SendOperation.valueOf(opcode(request, "post").name());
+      SendOperation operation = SendOperation.valueOf(opcodeOf(request).name());
       if (!operations.contains(operation)) {
         throw new IllegalArgumentException(
             "%s on a queue pair that was created with sendOperations(%s)"
