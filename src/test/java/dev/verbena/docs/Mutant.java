@@ -12,6 +12,7 @@ import com.sun.source.tree.Tree;
 import com.sun.source.util.JavacTask;
 import com.sun.source.util.SourcePositions;
 import com.sun.source.util.Trees;
+import java.io.File;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.net.URL;
@@ -166,8 +167,15 @@ final class Mutant implements AutoCloseable {
             return text;
           }
         };
+    // Also what the source is annotated with, on either path.
+    String path =
+        String.join(
+            File.pathSeparator,
+            LIBRARY,
+            System.getProperty("java.class.path"),
+            System.getProperty("jdk.module.path", ""));
     List<String> options =
-        List.of("-proc:none", "-nowarn", "-implicit:none", "-d", folder.toString(), "-cp", LIBRARY);
+        List.of("-proc:none", "-nowarn", "-implicit:none", "-d", folder.toString(), "-cp", path);
     StringWriter errors = new StringWriter();
     assertTrue(
         COMPILER.getTask(errors, null, null, options, null, List.of(changed)).call(),
