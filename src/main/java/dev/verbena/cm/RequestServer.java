@@ -420,12 +420,13 @@ public final class RequestServer implements AutoCloseable {
         lock.unlock();
       }
       byNumber.remove(queuePair.number());
+      if (hasPlace) { // Before the endpoint, for which the close of the server waits.
+        places.release();
+      }
       boolean _ = ServiceLoop.attempt(endpoint::close);
       boolean _ = ServiceLoop.attempt(answers::close);
       clients.remove(this);
-      if (hasPlace) {
-        places.release();
-      } else {
+      if (!hasPlace) {
         endPending(pending);
       }
     }
