@@ -24,6 +24,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
@@ -158,6 +159,10 @@ public final class CheckedTraffic {
   private final List<Poster> receivers;
   private final boolean messages;
   private final long total;
+
+  /** The posters that have not ended. */
+  private final CountDownLatch posting;
+
   private long messagesSeen;
   private volatile boolean ending;
   private volatile boolean ended;
@@ -171,6 +176,7 @@ public final class CheckedTraffic {
     // Two threads would not tell which message is which, nor in which order one is taken.
     senders = posters(messages ? 1 : setting.posters);
     receivers = posters(messages ? setting.posters : 0);
+    posting = new CountDownLatch(senders.size() + receivers.size());
   }
 
   private List<Poster> posters(int count) {
@@ -245,6 +251,11 @@ public final class CheckedTraffic {
       }
     }
     ended = true;
+    if (disturbance == Disturbance.FAIL) {
+      Await.until(() -> "the end of the posters", () -> failed || posting.getCount() == 0);
+      // Soft-RoCE completes what is posted in ERR only when the queue pair is modified once more.
+      setting.to.fail();
+    }
   }
 
   private boolean goesOn(Poster poster, long next) {
@@ -286,6 +297,8 @@ public final class CheckedTraffic {
       if (!ending) {
         throw e;
       }
+    } finally {
+      posting.countDown();
     }
   }
 
