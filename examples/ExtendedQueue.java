@@ -1,13 +1,13 @@
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionCursor;
-import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
 
 /**

@@ -1,14 +1,14 @@
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.MemoryWindowType;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindow;
-import dev.verbena.verbs.MemoryWindowType;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WindowBinding;
 import java.util.Set;

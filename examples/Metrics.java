@@ -1,5 +1,5 @@
+import dev.verbena.attributes.Counter;
 import dev.verbena.verbs.Context;
-import dev.verbena.verbs.Counter;
 import dev.verbena.verbs.Device;
 import java.util.HashSet;
 import java.util.Set;

@@ -1,4 +1,6 @@
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
@@ -7,8 +9,6 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.PolledMemory;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,9 +1,9 @@
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
+import dev.verbena.util.ReceiveRing;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.FlowMatch;
-import dev.verbena.verbs.FlowRule;
-import dev.verbena.verbs.ReceiveRing;
 import java.time.Duration;
 
 /**

@@ -1,4 +1,5 @@
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
@@ -6,7 +7,6 @@ import dev.verbena.verbs.Device;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;

@@ -1,16 +1,16 @@
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.AddressHandle;
-import dev.verbena.verbs.AddressVector;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAddress;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 

@@ -9,13 +9,18 @@ module dev.verbena {
   requires static org.jspecify;
 
   exports dev.verbena;
+  exports dev.verbena.address;
+  exports dev.verbena.attributes;
   exports dev.verbena.cm;
   exports dev.verbena.efa;
+  exports dev.verbena.flow;
   exports dev.verbena.mlx5;
   exports dev.verbena.packet;
   exports dev.verbena.raw;
   exports dev.verbena.sockets;
   exports dev.verbena.soft;
+  exports dev.verbena.util;
+  exports dev.verbena.values;
   exports dev.verbena.verbs;
 
   uses dev.verbena.internal.DirectDataPath;

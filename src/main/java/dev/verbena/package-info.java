@@ -1,2 +1,2 @@
-/** The exceptions and error numbers of all packages of this library. */
+/** The exceptions, error numbers, constants and flags of C that all packages of this library use. */
 package dev.verbena;

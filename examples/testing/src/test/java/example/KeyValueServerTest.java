@@ -9,7 +9,7 @@ import dev.verbena.Errno;
 import dev.verbena.RdmaException;
 import dev.verbena.cm.Connection;
 import dev.verbena.soft.SoftHosts;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.util.Map;

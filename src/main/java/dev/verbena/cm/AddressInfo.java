@@ -1,10 +1,10 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.SocketAddresses;
+import dev.verbena.FlagSet;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.SocketAddresses;
 import dev.verbena.raw.rdma_addrinfo;
 import dev.verbena.raw.sockaddr_storage;
-import dev.verbena.verbs.FlagSet;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.verbs.NativeFlag;
 import java.util.Collection;
 
 /** Flags of address resolution: {@code RAI_*}. */

@@ -3,17 +3,16 @@ package dev.verbena.cm;
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.AfterFailure;
+import dev.verbena.attributes.PortState;
+import dev.verbena.attributes.TransportType;
 import dev.verbena.internal.LeakReport;
-import dev.verbena.internal.access.VerbsAccess;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.Port;
-import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.RemoteMemory;
-import dev.verbena.verbs.TransportType;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -909,8 +908,8 @@ public final class Connection implements AutoCloseable {
   }
 
   private WorkRequestException failed(String doing, WorkRequestException failure) {
-    return VerbsAccess.get()
-        .during(failure, doing + " over " + this + linkFault() + ": the connection has failed");
+    return new WorkRequestException(
+        doing + " over " + this + linkFault() + ": the connection has failed", failure);
   }
 
   /**

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_conn_param;

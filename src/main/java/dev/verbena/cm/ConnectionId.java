@@ -1,19 +1,19 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.Arguments;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.RdmaCma;
-import dev.verbena.internal.SocketAddresses;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.io.SocketAddresses;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.Resource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -65,14 +65,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Manual pages: {@code rdma_create_id(3)}, {@code rdma_cm(7)}.
  */
-public final class ConnectionId implements AutoCloseable {
-  private static final VerbsAccess VERBS = VerbsAccess.get();
+public final class ConnectionId extends Resource {
 
   /** The maximum timeout of librdmacm. */
   private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
 
   private final NativeId nativeId;
-  private final Resource resource;
   private final PortSpace portSpace;
   private final boolean datagram;
   private final HomeDomain home;
@@ -90,13 +88,15 @@ public final class ConnectionId implements AutoCloseable {
   private volatile @Nullable ConnectionEvent lastEvent;
 
   private ConnectionId(
+      Core core,
       NativeId nativeId,
       @Nullable EventChannel channel,
       @Nullable ProtectionDomain domain,
       @Nullable QueuePairCapacity requestCapacity) {
-    this.resource =
-        VERBS.resource(nativeId.address(), nativeId::destroy, nativeId::requireNobodyWaits, this);
-    nativeId.belongTo(resource, this, event -> keep(event, null));
+    super(core);
+    core.beforeClose(nativeId::requireNobodyWaits);
+    core.wrapDestruction(destroy -> nativeId.destroy());
+    nativeId.belongTo(this, event -> keep(event, null));
     this.nativeId = nativeId;
     this.channel = channel;
     this.requestCapacity = requestCapacity;
@@ -113,36 +113,29 @@ public final class ConnectionId implements AutoCloseable {
       @Nullable EventChannel channel,
       @Nullable ProtectionDomain domain,
       @Nullable QueuePairCapacity capacity) {
-    try {
-      return VERBS.make(
-          List.of(parents(domain, channel)),
-          () -> new ConnectionId(nativeId, channel, domain, capacity),
-          id -> id.resource);
-    } catch (IllegalStateException e) {
-      nativeId.destroy();
-      throw e;
-    }
+    return Core.adopt(
+        List.of(parents(domain, channel)),
+        nativeId.address(),
+        id -> nativeId.destroy(),
+        core -> new ConnectionId(core, nativeId, channel, domain, capacity));
   }
 
   /** Returns the parents of an identifier, without nulls. */
   private static Resource[] parents(@Nullable ProtectionDomain domain, EventChannel... channels) {
-    return Stream.concat(
-            Stream.of(channels).filter(Objects::nonNull).map(EventChannel::resource),
-            Stream.ofNullable(domain))
+    return Stream.concat(Stream.of(channels).filter(Objects::nonNull), Stream.ofNullable(domain))
         .toArray(Resource[]::new);
   }
 
   /** Creates an identifier on a channel, which cannot be closed meanwhile. */
   static ConnectionId create(EventChannel channel, PortSpace portSpace) {
     NativeChannel on = channel.channel();
-    return VERBS.make(
-        List.of(channel.resource()),
-        () -> {
-          long address = newId(on.rdmacm(), on.address(), portSpace);
-          return new ConnectionId(
-              new NativeId(on.rdmacm(), address, on, false), channel, null, null);
-        },
-        id -> id.resource);
+    return Core.make(
+        List.of(channel),
+        () -> newId(on.rdmacm(), on.address(), portSpace),
+        on.rdmacm()::rdma_destroy_id,
+        core ->
+            new ConnectionId(
+                core, new NativeId(on.rdmacm(), core.address(), on, false), channel, null, null));
   }
 
   /** Wraps the identifier that librdmacm created for a connection request. */
@@ -486,7 +479,7 @@ public final class ConnectionId implements AutoCloseable {
     nativeId.requireNobodyWaits();
     // If one of the channels is closed meanwhile, it closes the identifier before librdmacm
     // destroys the channel.
-    VERBS.moveTo(resource, parents(home.given(), source, target));
+    core.moveTo(parents(home.given(), source, target));
     try {
       nativeId.migrate(struct(source), struct(target), () -> channel = target);
     } catch (VerbsException e) {
@@ -496,7 +489,7 @@ public final class ConnectionId implements AutoCloseable {
       stayOn(source, e);
       throw e;
     }
-    VERBS.moveTo(resource, parents(home.given(), target));
+    core.moveTo(parents(home.given(), target));
   }
 
   private static @Nullable NativeChannel struct(@Nullable EventChannel of) {
@@ -505,7 +498,7 @@ public final class ConnectionId implements AutoCloseable {
 
   private void stayOn(@Nullable EventChannel source, RuntimeException failure) {
     try {
-      VERBS.moveTo(resource, parents(home.given(), source));
+      core.moveTo(parents(home.given(), source));
     } catch (IllegalStateException closed) {
       failure.addSuppressed(closed);
     }
@@ -689,7 +682,7 @@ public final class ConnectionId implements AutoCloseable {
 
   /** Calls librdmacm without the lock of the channel; closing waits for the end of the call. */
   void callWithoutChannel(NativeId.Call call) {
-    VERBS.whileOpen(resource, () -> call.on(nativeId.rdmacm(), nativeId.address()));
+    core.whileOpen(() -> call.on(nativeId.rdmacm(), nativeId.address()));
   }
 
   /**
@@ -698,37 +691,6 @@ public final class ConnectionId implements AutoCloseable {
    */
   NativeId nativeId() {
     return nativeId;
-  }
-
-  /**
-   * Returns whether the identifier is open.
-   *
-   * @return false once closing has begun
-   */
-  public boolean isOpen() {
-    return resource.isOpen();
-  }
-
-  /**
-   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
-   *
-   * @return a segment of length 0 at the address of the {@code struct rdma_cm_id}
-   * @throws IllegalStateException if the identifier is closed
-   */
-  public MemorySegment segment() {
-    return resource.segment();
-  }
-
-  /**
-   * Closes the identifier, after its queues: {@code rdma_destroy_id}, or {@code rdma_destroy_ep} of
-   * an endpoint. It may be repeated.
-   *
-   * @throws VerbsException if librdmacm fails; the identifier then stays open
-   * @throws IllegalStateException in synchronous mode, if a thread waits in librdmacm
-   */
-  @Override
-  public void close() {
-    resource.close();
   }
 
   private VerbsException explained(

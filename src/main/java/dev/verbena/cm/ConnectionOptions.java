@@ -2,7 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.Arguments;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.verbs.AckTimeout;
+import dev.verbena.values.AckTimeout;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,23 +1,27 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
+import dev.verbena.raw.ibv_comp_channel;
+import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
-import java.util.function.Function;
+import java.util.function.LongFunction;
 
 /**
  * The queue pair, completion queues and shared receive queue of an identifier, created by
@@ -27,8 +31,6 @@ import java.util.function.Function;
  * rdma_destroy_qp}, closing the shared receive queue {@code rdma_destroy_srq}.
  */
 public final class ConnectionQueues {
-  private static final VerbsAccess VERBS = VerbsAccess.get();
-
   private final NativeId id;
   private final HomeDomain home;
 
@@ -59,7 +61,7 @@ public final class ConnectionQueues {
     synchronized (creation) {
       requireRoomForQueuePair();
       // The identifier, which has the completion queues, is not destroyed before they have owners.
-      VERBS.whileOpen(id.owner(), () -> createWithCompletionQueues(capacity));
+      Core.of(id.owner()).whileOpen(() -> createWithCompletionQueues(capacity));
       return queuePair;
     }
   }
@@ -74,7 +76,7 @@ public final class ConnectionQueues {
           (rdmacm, pointer) -> rdmacm.rdma_create_qp(pointer, pd, attr.address()));
       QueuePair before = queuePair;
       try {
-        adopt(VERBS.readCapacity(ibv_qp_init_attr.cap(attr)));
+        adopt(QueuePairCapacity.readFrom(ibv_qp_init_attr.cap(attr)));
       } catch (Throwable t) {
         if (queuePair == before) {
           destroyQueuePair(); // Another thread closes the identifier, for example.
@@ -94,7 +96,7 @@ public final class ConnectionQueues {
           "the capacity must be at least one send and one receive request: " + capacity);
     }
     MemorySegment attr = ibv_qp_init_attr.allocate(arena);
-    VERBS.write(capacity, ibv_qp_init_attr.cap(attr));
+    capacity.writeTo(ibv_qp_init_attr.cap(attr));
     return attr;
   }
 
@@ -104,14 +106,18 @@ public final class ConnectionQueues {
       return;
     }
     ProtectionDomain domain = home.get();
-    Resource[] parents =
+    List<Resource> parents =
         sharedReceives == null
-            ? new Resource[] {id.owner(), domain}
-            : new Resource[] {id.owner(), domain, sharedReceives};
+            ? List.of(id.owner(), domain)
+            : List.of(id.owner(), domain, sharedReceives);
     MemorySegment struct = id.struct();
     queuePair =
-        VERBS.queuePair(
-            domain, rdma_cm_id.qp(struct), capacity, this::destroyWithCompletionQueues, parents);
+        QueuePair.adopt(
+            domain,
+            capacity,
+            new QueueMaker(
+                attributes -> rdma_cm_id.qp(struct).address(), qp -> destroyWithCompletionQueues()),
+            parents);
     sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
     sendEvents = events(sendCompletions);
     receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
@@ -119,7 +125,10 @@ public final class ConnectionQueues {
   }
 
   private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
-    return VERBS.completionQueue(id.context(), channel, queue);
+    return CompletionQueue.borrow(
+        CompletionChannel.borrow(
+            id.context(), Memory.at(channel.address(), ibv_comp_channel.sizeof())),
+        Memory.at(queue.address(), ibv_cq.sizeof()));
   }
 
   private static CompletionEvents events(CompletionQueue queue) {
@@ -136,7 +145,7 @@ public final class ConnectionQueues {
     ProtectionDomain domain = home.get();
     Context context = domain.context();
     CompletionChannel channel = context.createCompletionChannel();
-    belongToIdentifier(channel, context);
+    Core.of(channel).closeWith(id.owner());
     sendCompletions = create(channel, capacity.sendRequests());
     receiveCompletions = create(channel, capacity.receiveRequests());
     sendEvents = new CompletionEvents(channel);
@@ -154,20 +163,8 @@ public final class ConnectionQueues {
   private CompletionQueue create(CompletionChannel channel, int entries) {
     Context context = channel.context();
     CompletionQueue queue = context.completionQueue(entries).channel(channel).create();
-    belongToIdentifier(queue, context, channel);
+    Core.of(queue).closeWith(id.owner());
     return queue;
-  }
-
-  /** Makes an object, which is closed with its parents, be closed with the identifier, too. */
-  void belongToIdentifier(Resource made, Resource... parents) {
-    Resource[] all = Arrays.copyOf(parents, parents.length + 1);
-    all[parents.length] = id.owner();
-    try {
-      VERBS.moveTo(made, all);
-    } catch (IllegalStateException e) {
-      made.close();
-      throw e;
-    }
   }
 
   /**
@@ -185,24 +182,17 @@ public final class ConnectionQueues {
       requireRoomForQueuePair();
       home.get(); // librdmacm replaces it.
       queuePair =
-          VERBS.create(
-              builder,
+          builder.create(
               id.context(),
               id.owner(),
-              new VerbsAccess.Maker() {
-                @Override
-                public MemorySegment create(MemorySegment attributes) {
-                  id.call(
-                      "creating the queue pair",
-                      (rdmacm, pointer) -> rdmacm.rdma_create_qp_ex(pointer, attributes.address()));
-                  return rdma_cm_id.qp(id.struct());
-                }
-
-                @Override
-                public void destroy() {
-                  destroyQueuePair();
-                }
-              });
+              new QueueMaker(
+                  attributes -> {
+                    id.call(
+                        "creating the queue pair",
+                        (rdmacm, pointer) -> rdmacm.rdma_create_qp_ex(pointer, attributes));
+                    return rdma_cm_id.qp(id.struct()).address();
+                  },
+                  qp -> destroyQueuePair()));
       return queuePair;
     }
   }
@@ -245,8 +235,7 @@ public final class ConnectionQueues {
     long pd = domain.segment().address();
     return createSharedReceiveQueue(
         domain.sharedReceiveQueue(requests),
-        attributes ->
-            (rdmacm, pointer) -> rdmacm.rdma_create_srq(pointer, pd, attributes.address()));
+        attributes -> (rdmacm, pointer) -> rdmacm.rdma_create_srq(pointer, pd, attributes));
   }
 
   /**
@@ -261,32 +250,25 @@ public final class ConnectionQueues {
    */
   public SharedReceiveQueue createSharedReceiveQueue(SharedReceiveQueue.Builder builder) {
     return createSharedReceiveQueue(
-        builder,
-        attributes ->
-            (rdmacm, pointer) -> rdmacm.rdma_create_srq_ex(pointer, attributes.address()));
+        builder, attributes -> (rdmacm, pointer) -> rdmacm.rdma_create_srq_ex(pointer, attributes));
   }
 
   private SharedReceiveQueue createSharedReceiveQueue(
-      SharedReceiveQueue.Builder builder, Function<MemorySegment, NativeId.Call> create) {
+      SharedReceiveQueue.Builder builder, LongFunction<NativeId.Call> create) {
     synchronized (creation) {
       requireRoomForQueues();
       sharedReceives =
-          VERBS.create(
-              builder,
+          builder.create(
               id.context(),
               id.owner(),
-              new VerbsAccess.Maker() {
-                @Override
-                public MemorySegment create(MemorySegment attributes) {
-                  id.call("creating the shared receive queue", create.apply(attributes));
-                  return rdma_cm_id.srq(id.struct());
-                }
-
-                @Override
-                public void destroy() {
-                  id.callClosing(identifier -> id.rdmacm().rdma_destroy_srq(identifier.address()));
-                }
-              });
+              new QueueMaker(
+                  attributes -> {
+                    id.call("creating the shared receive queue", create.apply(attributes));
+                    return rdma_cm_id.srq(id.struct()).address();
+                  },
+                  srq ->
+                      id.callClosing(
+                          identifier -> id.rdmacm().rdma_destroy_srq(identifier.address()))));
       return sharedReceives;
     }
   }

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Arguments;
-import dev.verbena.verbs.AckTimeout;
+import dev.verbena.values.AckTimeout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;

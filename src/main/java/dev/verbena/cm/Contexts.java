@@ -2,10 +2,11 @@ package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
+import dev.verbena.raw.ibv_context;
 import dev.verbena.verbs.Context;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -54,7 +55,7 @@ public final class Contexts {
   private static List<Context> list(Librdmacm rdmacm) {
     List<Context> listed = listHeld(rdmacm);
     // Without the lock: closing a context waits for other threads.
-    removed(rdmacm, listed).forEach(VerbsAccess.get()::closeWhenUnused);
+    removed(rdmacm, listed).forEach(Contexts::closeWhenUnused);
     return listed;
   }
 
@@ -76,7 +77,7 @@ public final class Contexts {
     try {
       List<Context> _ = list(rdmacm);
     } catch (VerbsException e) { // The last device was removed.
-      removed(rdmacm, List.of()).forEach(VerbsAccess.get()::closeWhenUnused);
+      removed(rdmacm, List.of()).forEach(Contexts::closeWhenUnused);
     }
   }
 
@@ -112,7 +113,14 @@ public final class Contexts {
       throw new IllegalStateException("the software network is closed");
     }
     long address = segment.address();
-    return new Held(VerbsAccess.get().context(segment, () -> closed(address)), provider);
+    Context context = Context.borrow(Memory.at(address, ibv_context.sizeof()));
+    Core.of(context).wrapDestruction(none -> closed(address));
+    context.asyncEvents().logUnhandled(); // librdmacm does not read them.
+    return new Held(context, provider);
+  }
+
+  private static void closeWhenUnused(Context context) {
+    Core.of(context).closeWhenUnused();
   }
 
   /** A context was closed: librdmacm need not keep that of a device which was removed. */

@@ -1,8 +1,7 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.address.AddressVector;
 import dev.verbena.raw.rdma_ud_param;
-import dev.verbena.verbs.AddressVector;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -16,7 +15,7 @@ public record DatagramParameters(AddressVector path, int queuePairNumber, int qu
 
   static DatagramParameters readFrom(MemorySegment param) {
     return new DatagramParameters(
-        VerbsAccess.get().readPath(rdma_ud_param.ah_attr(param)).orElseThrow(),
+        AddressVector.readFrom(rdma_ud_param.ah_attr(param)).orElseThrow(),
         rdma_ud_param.qp_num(param),
         rdma_ud_param.qkey(param));
   }

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.ServiceLoop;
+import dev.verbena.internal.io.ServiceLoop;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

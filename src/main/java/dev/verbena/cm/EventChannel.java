@@ -4,12 +4,12 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.Readiness;
-import dev.verbena.internal.ServiceLoop;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.Readiness;
+import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_event_channel;
 import dev.verbena.verbs.Resource;
@@ -17,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -48,8 +49,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Manual pages: {@code rdma_create_event_channel(3)}, {@code rdma_get_cm_event(3)}.
  */
-public final class EventChannel implements AutoCloseable {
-  private final Resource resource;
+public final class EventChannel extends Resource {
   private final NativeChannel channel;
   private final int descriptor;
   private final boolean ofEndpoints;
@@ -58,9 +58,13 @@ public final class EventChannel implements AutoCloseable {
   private @Nullable Readiness readiness;
 
   private EventChannel(
-      NativeChannel channel, int descriptor, MemorySegment eventPointer, boolean ofEndpoints) {
-    this.resource =
-        VerbsAccess.get().resource(channel.address(), channel::destroy, this::endWaits, this);
+      Core core,
+      NativeChannel channel,
+      int descriptor,
+      MemorySegment eventPointer,
+      boolean ofEndpoints) {
+    super(core);
+    core.beforeClose(this::endWaits);
     this.channel = channel;
     this.descriptor = descriptor;
     this.eventPointer = eventPointer;
@@ -102,8 +106,12 @@ public final class EventChannel implements AutoCloseable {
     int descriptor = rdma_event_channel.fd(Memory.at(address, rdma_event_channel.sizeof()));
     // librdmacm would otherwise wait for the next event after one that it discards.
     Readiness.setNonBlocking(descriptor);
-    return new EventChannel(
-        new NativeChannel(rdmacm, address), descriptor, eventPointer, ofEndpoints);
+    NativeChannel channel = new NativeChannel(rdmacm, address);
+    return Core.adopt(
+        List.of(),
+        address,
+        pointer -> channel.destroy(),
+        core -> new EventChannel(core, channel, descriptor, eventPointer, ofEndpoints));
   }
 
   /**
@@ -126,7 +134,7 @@ public final class EventChannel implements AutoCloseable {
   public @Nullable ConnectionEvent poll() {
     channel.reading().lock();
     try {
-      requireOpen();
+      core.requireOpen();
       ConnectionEvent event;
       do {
         if (!read()) {
@@ -233,7 +241,7 @@ public final class EventChannel implements AutoCloseable {
    * @return the descriptor; only the channel may close it
    */
   public int descriptor() {
-    requireOpen();
+    core.requireOpen();
     return descriptor;
   }
 
@@ -250,7 +258,7 @@ public final class EventChannel implements AutoCloseable {
   private Readiness readiness() {
     channel.reading().lock();
     try {
-      requireOpen();
+      core.requireOpen();
       if (readiness == null) {
         readiness = Readiness.of(descriptor, toString());
       }
@@ -258,40 +266,6 @@ public final class EventChannel implements AutoCloseable {
     } finally {
       channel.reading().unlock();
     }
-  }
-
-  /**
-   * Returns whether the channel is open.
-   *
-   * @return false once closing has begun
-   */
-  public boolean isOpen() {
-    return resource.isOpen();
-  }
-
-  /**
-   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
-   *
-   * @return a segment of length 0 at the address of the {@code struct rdma_event_channel}
-   * @throws IllegalStateException if the channel is closed
-   */
-  public MemorySegment segment() {
-    return resource.segment();
-  }
-
-  /** The resource that closes the identifiers before the channel. */
-  Resource resource() {
-    return resource;
-  }
-
-  private void requireOpen() {
-    segment();
-  }
-
-  /** Closes the channel, after its identifiers: {@code rdma_destroy_event_channel}. */
-  @Override
-  public void close() {
-    resource.close();
   }
 
   private void endWaits() {

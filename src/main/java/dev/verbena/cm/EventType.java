@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
 
 /**

@@ -2,12 +2,11 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.Ece;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.raw.ibv_qp_attr;
-import dev.verbena.verbs.EnhancedConnectionEstablishment;
+import dev.verbena.values.EnhancedConnectionEstablishment;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairState;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAttributes;
-import dev.verbena.verbs.QueuePairState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -48,7 +47,7 @@ public final class ForeignQueuePair {
       id.call(
           "attributes for " + state,
           (rdmacm, pointer) -> rdmacm.rdma_init_qp_attr(pointer, attr.address(), mask.address()));
-      return VerbsAccess.get().copy(attr, mask.get(ValueLayout.JAVA_INT, 0));
+      return QueuePairAttributes.copyOf(attr, mask.get(ValueLayout.JAVA_INT, 0));
     }
   }
 

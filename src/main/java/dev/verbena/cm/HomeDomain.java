@@ -1,6 +1,8 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
+import dev.verbena.raw.ibv_pd;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
@@ -50,7 +52,7 @@ final class HomeDomain {
     if (given == null) {
       return librdmacms(context);
     }
-    VerbsAccess.get().requireOwn(context, given, given.context());
+    Core.requireSame(context, given, given.context());
     return given;
   }
 
@@ -59,7 +61,8 @@ final class HomeDomain {
       struct = rdma_cm_id.pd(id.struct());
     }
     if (own == null || !own.isOpen()) {
-      own = VerbsAccess.get().domain(context, id.owner(), struct);
+      own = ProtectionDomain.borrow(context, Memory.at(struct.address(), ibv_pd.sizeof()));
+      Core.of(own).closeWith(id.owner());
     }
     return own;
   }

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.values.CompletionFlag;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.WorkRequestException;

@@ -2,7 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.SocketAddresses;
+import dev.verbena.internal.io.SocketAddresses;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;

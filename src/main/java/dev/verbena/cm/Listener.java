@@ -2,10 +2,11 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.life.Core;
+import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -263,7 +264,7 @@ public final class Listener implements AutoCloseable {
     try {
       ConnectionId holder = made.createId(PortSpace.TCP);
       holder.bind(new InetSocketAddress(id.localAddress().orElseThrow().getAddress(), 0));
-      VerbsAccess.get().moveTo(kept, kept.context(), holder.nativeId().owner());
+      Core.of(kept).moveTo(kept.context(), holder);
       keeper = made;
     } catch (Throwable t) {
       AfterFailure.close(t, made::close);
@@ -306,7 +307,7 @@ public final class Listener implements AutoCloseable {
   @Override
   public synchronized void close() {
     int open = connections.count();
-    if (open > 0 && domain != null && VerbsAccess.get().hasRegions(domain)) {
+    if (open > 0 && domain != null && !Core.of(domain).children(MemoryRegion.class).isEmpty()) {
       LOG.log(
           System.Logger.Level.WARNING,
           this

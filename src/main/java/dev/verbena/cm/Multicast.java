@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.SocketAddresses;
+import dev.verbena.internal.io.SocketAddresses;
 import dev.verbena.raw.rdma_cm_join_mc_attr_ex;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;

@@ -3,7 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.Context;
@@ -34,11 +34,8 @@ final class NativeId {
   private final boolean endpoint;
   private final JoinedGroups groups;
 
-  /** The resource of the identifier, which is open as long as the resource is. */
+  /** The Java object of the identifier, by which the channel knows it. */
   private @Nullable Resource owner;
-
-  /** The object of that resource, by which the channel knows it. */
-  private @Nullable Object identifier;
 
   /** Receives the events that calls in synchronous mode wait for. */
   private Consumer<MemorySegment> events = event -> {};
@@ -63,13 +60,11 @@ final class NativeId {
   /**
    * Sets the Java object of the identifier.
    *
-   * @param resource the resource, which closes the identifier
-   * @param object the object of that resource
+   * @param object the object, which closes the identifier
    * @param sink receives the events that calls in synchronous mode wait for
    */
-  void belongTo(Resource resource, Object object, Consumer<MemorySegment> sink) {
-    owner = resource;
-    identifier = object;
+  void belongTo(Resource object, Consumer<MemorySegment> sink) {
+    owner = object;
     events = sink;
     NativeChannel current = channel;
     if (current != null) {
@@ -339,7 +334,7 @@ final class NativeId {
     }
     channel = target;
     if (target != null) {
-      target.add(address(), identifier);
+      target.add(address(), owner);
     }
   }
 

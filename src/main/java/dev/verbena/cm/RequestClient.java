@@ -1,20 +1,20 @@
 package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
-import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
-import dev.verbena.internal.access.VerbsAccess;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.life.Core;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
@@ -143,10 +143,10 @@ public final class RequestClient implements AutoCloseable {
     ProtectionDomain domain = endpoint.id().domain();
     int most = settings.sends();
     CompletionChannel channel = domain.context().createCompletionChannel();
-    endpoint.id().queues().belongToIdentifier(channel, domain.context());
+    Core.of(channel).closeWith(endpoint.id());
     CompletionQueue queue =
         domain.context().completionQueue(2 * most + 1).channel(channel).create();
-    endpoint.id().queues().belongToIdentifier(queue, domain.context(), channel);
+    Core.of(queue).closeWith(endpoint.id());
     completionWaiter = new CompletionWaiter(queue, settings.spin());
     completions = new Completions(Math.min(16, 2 * most));
     queuePair =
@@ -330,7 +330,7 @@ public final class RequestClient implements AutoCloseable {
       MemoryRegion region, long offset, long length, MemorySegment answer, Duration timeout)
       throws InterruptedException {
     Objects.checkFromIndexSize(offset, length, region.length());
-    if (!VerbsAccess.get().isOneWith(region.domain(), domain())) {
+    if (!region.domain().isOneWith(domain())) {
       throw new IllegalArgumentException(region + " is of another protection domain than " + this);
     }
     MemorySegment large = region.memory().asSlice(offset, length);
@@ -851,7 +851,7 @@ public final class RequestClient implements AutoCloseable {
     }
     return end.isPresent() && first.status() == CompletionStatus.WR_FLUSH_ERR
         ? new ConnectionException("a call over " + this, end.get())
-        : VerbsAccess.get().during(first, "a call over " + this);
+        : new WorkRequestException("a call over " + this, first);
   }
 
   /** Disconnects. Calls of other threads end with {@link IllegalStateException}. */

@@ -1,10 +1,13 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.LeakReport;
-import dev.verbena.internal.ServiceLoop;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.util.QueuePairMap;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
@@ -12,9 +15,6 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairMap;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;

@@ -2,7 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;

@@ -1,6 +1,6 @@
 package dev.verbena.efa;
 
-import dev.verbena.verbs.NativeFlag;
+import dev.verbena.NativeFlag;
 
 /**
  * A capability of an EFA: the flags of {@code efadv_device_attr.device_caps}, whose names have the

@@ -1,11 +1,10 @@
 package dev.verbena.efa;
 
-import dev.verbena.internal.EfaCompletionCalls;
+import dev.verbena.address.Gid;
 import dev.verbena.internal.Libefa;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.calls.EfaCompletionCalls;
 import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.ExtendedCompletionQueue;
-import dev.verbena.verbs.Gid;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -58,7 +57,7 @@ public final class EfaCompletionQueue {
    * @throws IllegalStateException if the cursor is not at a completion of this queue
    */
   public Optional<Gid> sourceGid(CompletionCursor cursor) {
-    VerbsAccess.get().requireAtCompletion(cursor, queue);
+    cursor.requireAtCompletion(queue);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment gid = arena.allocate(GID_SIZE);
       return calls.efadv_wc_read_sgid(gid.address()) == 0
@@ -76,7 +75,7 @@ public final class EfaCompletionQueue {
    * @throws IllegalStateException if the cursor is not at a completion of this queue
    */
   public boolean isUnsolicited(CompletionCursor cursor) {
-    VerbsAccess.get().requireAtCompletion(cursor, queue);
+    cursor.requireAtCompletion(queue);
     return calls.efadv_wc_is_unsolicited();
   }
 }

@@ -1,6 +1,7 @@
 package dev.verbena.efa;
 
 import dev.verbena.Errno;
+import dev.verbena.FlagSet;
 import dev.verbena.VerbsException;
 import dev.verbena.efa.EfaStructs.AhAttr;
 import dev.verbena.efa.EfaStructs.CqInitAttr;
@@ -11,19 +12,19 @@ import dev.verbena.efa.EfaStructs.RqDepthAttr;
 import dev.verbena.efa.EfaStructs.SqDepthAttr;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Libefa;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.life.Core;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import dev.verbena.verbs.AddressHandle;
-import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ExtendedCompletionQueue;
-import dev.verbena.verbs.FlagSet;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairBuilder;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.Resource;
-import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -50,7 +51,6 @@ import java.util.function.LongUnaryOperator;
  * <p>It has no C object and need not be closed. Several threads may use it. See {@code efadv(7)}.
  */
 public final class EfaDevice {
-  private static final VerbsAccess VERBS = VerbsAccess.get();
 
   private final Context context;
   private final Libefa libefa;
@@ -89,11 +89,11 @@ public final class EfaDevice {
    */
   public static EfaDevice of(Context context) {
     try (Arena arena = Arena.ofConfined()) {
-      Libefa libefa = VERBS.provider(context).library(Libefa.class);
+      Libefa libefa = Core.of(context).device().provider().library(Libefa.class);
       MemorySegment attr = EfaStructs.allocate(arena, DeviceAttr.SIZE);
-      VERBS.whileOpen(
-          context,
-          () -> libefa.efadv_query_device(address(context), attr.address(), DeviceAttr.SIZE));
+      Core.of(context)
+          .whileOpen(
+              () -> libefa.efadv_query_device(address(context), attr.address(), DeviceAttr.SIZE));
       return new EfaDevice(context, libefa, attr);
     } catch (VerbsException e) {
       throw e.isUnsupported() ? Explanation.add(e, context.device() + " is no EFA") : e;
@@ -196,12 +196,12 @@ public final class EfaDevice {
       EfaStructs.putInt(attr, SqDepthAttr.MAX_RDMA_SGE, 1);
       EfaStructs.putInt(attr, SqDepthAttr.MAX_INLINE_DATA, notNegative(inlineData));
       int[] depth = {0};
-      VERBS.whileOpen(
-          context,
-          () ->
-              depth[0] =
-                  libefa.efadv_get_max_sq_depth(
-                      address(context), attr.address(), SqDepthAttr.SIZE));
+      Core.of(context)
+          .whileOpen(
+              () ->
+                  depth[0] =
+                      libefa.efadv_get_max_sq_depth(
+                          address(context), attr.address(), SqDepthAttr.SIZE));
       return depth("efadv_get_max_sq_depth", depth[0]);
     }
   }
@@ -224,12 +224,12 @@ public final class EfaDevice {
       MemorySegment attr = EfaStructs.allocate(arena, RqDepthAttr.SIZE);
       EfaStructs.putInt(attr, RqDepthAttr.MAX_RECV_SGE, sges);
       int[] depth = {0};
-      VERBS.whileOpen(
-          context,
-          () ->
-              depth[0] =
-                  libefa.efadv_get_max_rq_depth(
-                      address(context), attr.address(), RqDepthAttr.SIZE));
+      Core.of(context)
+          .whileOpen(
+              () ->
+                  depth[0] =
+                      libefa.efadv_get_max_rq_depth(
+                          address(context), attr.address(), RqDepthAttr.SIZE));
       return depth("efadv_get_max_rq_depth", depth[0]);
     }
   }
@@ -273,7 +273,7 @@ public final class EfaDevice {
    */
   public QueuePairBuilder queuePair(
       ProtectionDomain domain, int serviceLevel, EfaQueuePairFlag... flags) {
-    VERBS.requireOwn(context, domain, domain.context());
+    Core.requireSame(context, domain, domain.context());
     if (serviceLevel < 0 || serviceLevel > 255) {
       throw new IllegalArgumentException("service level must be 0 to 255: " + serviceLevel);
     }
@@ -295,8 +295,10 @@ public final class EfaDevice {
             throw explained(e, flags);
           }
         };
-    return VERBS
-        .builder(domain, QueuePairType.SRD, creation)
+    return domain
+        .queuePair(QueuePairType.SRD)
+        .maker(
+            new QueueMaker(creation, Core.of(context).device().provider().verbs()::ibv_destroy_qp))
         .signalAll()
         .sendOperations(operations());
   }
@@ -361,16 +363,17 @@ public final class EfaDevice {
                 ? CqInitAttr.WITH_IS_UNSOLICITED
                 : 0);
     ExtendedCompletionQueue queue =
-        VERBS.create(
-            builder,
-            attributes -> {
-              try (Arena arena = Arena.ofConfined()) {
-                MemorySegment attr = EfaStructs.allocate(arena, CqInitAttr.SIZE);
-                attr.set(ValueLayout.JAVA_LONG, CqInitAttr.WC_FLAGS, mask);
-                return libefa.efadv_create_cq(
-                    address(context), attributes, attr.address(), CqInitAttr.SIZE);
-              }
-            },
+        builder.createExtended(
+            new QueueMaker(
+                attributes -> {
+                  try (Arena arena = Arena.ofConfined()) {
+                    MemorySegment attr = EfaStructs.allocate(arena, CqInitAttr.SIZE);
+                    attr.set(ValueLayout.JAVA_LONG, CqInitAttr.WC_FLAGS, mask);
+                    return libefa.efadv_create_cq(
+                        address(context), attributes, attr.address(), CqInitAttr.SIZE);
+                  }
+                },
+                Core.of(context).device().provider().verbs()::ibv_destroy_cq),
             fields);
     return new EfaCompletionQueue(libefa, queue);
   }
@@ -383,11 +386,11 @@ public final class EfaDevice {
    * @return {@code ahn}
    */
   public int number(AddressHandle handle) {
-    VERBS.requireOwn(context, handle, handle.domain().context());
+    Core.requireSame(context, handle, handle.domain().context());
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = EfaStructs.allocate(arena, AhAttr.SIZE);
-      VERBS.whileOpen(
-          handle, () -> libefa.efadv_query_ah(address(handle), attr.address(), AhAttr.SIZE));
+      Core.of(handle)
+          .whileOpen(() -> libefa.efadv_query_ah(address(handle), attr.address(), AhAttr.SIZE));
       return EfaStructs.getShort(attr, AhAttr.AHN);
     }
   }
@@ -400,11 +403,11 @@ public final class EfaDevice {
    * @throws VerbsException EOPNOTSUPP before rdma-core 50 or Linux 6.8
    */
   public EfaInterconnects interconnects(MemoryRegion region) {
-    VERBS.requireOwn(context, region, region.domain().context());
+    Core.requireSame(context, region, region.domain().context());
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = EfaStructs.allocate(arena, MrAttr.SIZE);
-      VERBS.whileOpen(
-          region, () -> libefa.efadv_query_mr(address(region), attr.address(), MrAttr.SIZE));
+      Core.of(region)
+          .whileOpen(() -> libefa.efadv_query_mr(address(region), attr.address(), MrAttr.SIZE));
       int valid = EfaStructs.getShort(attr, MrAttr.IC_ID_VALIDITY);
       return new EfaInterconnects(
           value(attr, valid & 1, MrAttr.RECV_IC_ID),

@@ -19,18 +19,19 @@
  *   <li>Messages arrive and complete in any order, also those of one queue pair to another.
  *   <li>RDMA requires an address handle on both sides: the remote side's protection domain needs
  *       one for this device. Without it the request completes with {@link
- *       dev.verbena.verbs.CompletionStatus#REM_OP_ERR}.
+ *       dev.verbena.values.CompletionStatus#REM_OP_ERR}.
  *   <li>A send has at most the size of the MTU, {@link
- *       dev.verbena.verbs.PortAttributes#maxMessageSize}; an RDMA operation {@link
+ *       dev.verbena.attributes.PortAttributes#maxMessageSize}; an RDMA operation {@link
  *       dev.verbena.efa.EfaDevice#maxRdmaSize}, and one SGE.
  *   <li>Each request is signaled. Fences, solicited events, atomic operations, memory windows and
  *       shared receive queues do not exist. There is no RDMA CM: exchange {@link
- *       dev.verbena.verbs.QueuePairAddress} by other means.
+ *       dev.verbena.address.QueuePairAddress} by other means.
  *   <li>A failed request leaves the queue pair in state RTS.
  *   <li>A queue pair cannot be reset; poll its completions before it is closed.
  *   <li>The completion of an RDMA read has the opcode SEND, as libefa does not report it.
  *   <li>The number of address handles is limited: {@link
- *       dev.verbena.verbs.DeviceAttributes#maxAddressHandles}; creating one more fails with ENOMEM.
+ *       dev.verbena.attributes.DeviceAttributes#maxAddressHandles}; creating one more fails with
+ *       ENOMEM.
  * </ul>
  *
  * <p>Functions of efadv.h without a member here: {@code efadv_create_driver_qp} is replaced by

@@ -2,6 +2,7 @@ package dev.verbena.internal;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_flow;

@@ -1,5 +1,7 @@
 package dev.verbena.internal;
 
+import dev.verbena.internal.foreign.Call;
+import dev.verbena.internal.foreign.Memory;
 import java.lang.foreign.MemorySegment;
 
 /** The function pointer of a {@code struct mlx5dv_qp_ex} that names the DC target of a request. */

@@ -1,6 +1,8 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.PostingStart;
 import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 

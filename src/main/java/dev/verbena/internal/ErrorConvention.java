@@ -54,7 +54,7 @@ public enum ErrorConvention {
    * @param result the returned value
    * @param errno the value of errno; ignored if the result is the errno
    */
-  RuntimeException failure(String function, long result, int errno) {
+  public RuntimeException failure(String function, long result, int errno) {
     boolean inErrno =
         switch (this) {
           case NULL, MINUS_ONE, LONG_MINUS_ONE, NEGATIVE -> true;

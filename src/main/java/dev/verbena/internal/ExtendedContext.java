@@ -1,5 +1,7 @@
 package dev.verbena.internal;
 
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.verbs_context;

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import dev.verbena.internal.foreign.Downcall;
 import dev.verbena.internal.jfr.FlightEvents;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,6 +1,11 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.PostingStart;
+import dev.verbena.internal.foreign.Libc;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Platform;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
 import java.util.Map;

@@ -2,6 +2,8 @@ package dev.verbena.internal;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.PostingStart;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.util.Optional;

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import dev.verbena.internal.foreign.Abi;
 import dev.verbena.raw.rdma_addr;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_route;

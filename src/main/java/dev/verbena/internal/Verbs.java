@@ -7,6 +7,11 @@ import static dev.verbena.internal.ErrorConvention.NULL;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Call;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_dm;

@@ -2,18 +2,19 @@ package dev.verbena.mlx5;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.AtomicScope;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Mlx5dv;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.life.Core;
 import dev.verbena.mlx5.Mlx5Structs.DeviceAttr;
 import dev.verbena.mlx5.Mlx5Structs.QpInitAttr;
-import dev.verbena.verbs.AtomicScope;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairBuilder;
-import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -45,7 +46,6 @@ import java.util.OptionalLong;
  * and {@code mlx5dv_create_qp(3)}.
  */
 public final class Mlx5Device {
-  private static final VerbsAccess VERBS = VerbsAccess.get();
 
   private final Context context;
   private final Mlx5dv libmlx5;
@@ -80,10 +80,10 @@ public final class Mlx5Device {
   public static Mlx5Device of(Context context) {
     Device device = context.device();
     try (Arena arena = Arena.ofConfined()) {
-      Mlx5dv libmlx5 = VERBS.provider(context).library(Mlx5dv.class);
+      Mlx5dv libmlx5 = Core.of(context).device().provider().library(Mlx5dv.class);
       MemorySegment attr = arena.allocate(DeviceAttr.SIZE, Long.BYTES);
       attr.set(ValueLayout.JAVA_LONG, DeviceAttr.COMP_MASK, DeviceAttr.MASK_MAX_DC_RD_ATOM);
-      VERBS.whileOpen(context, () -> query(libmlx5, context, attr));
+      Core.of(context).whileOpen(() -> query(libmlx5, context, attr));
       return new Mlx5Device(context, libmlx5, attr);
     } catch (VerbsException e) {
       throw e.isUnsupported() ? Explanation.add(e, "libmlx5 is not the provider of " + device) : e;
@@ -91,7 +91,7 @@ public final class Mlx5Device {
   }
 
   private static void query(Mlx5dv libmlx5, Context context, MemorySegment attr) {
-    if (!libmlx5.mlx5dv_is_supported(VERBS.device(context))) {
+    if (!libmlx5.mlx5dv_is_supported(Core.of(context).device().address())) {
       throw new VerbsException("mlx5dv_is_supported", Errno.EOPNOTSUPP);
     }
     libmlx5.mlx5dv_query_device(context.segment().address(), attr.address());
@@ -153,20 +153,22 @@ public final class Mlx5Device {
 
   private QueuePairBuilder builder(
       ProtectionDomain domain, QueuePairType type, int dcType, long accessKey) {
-    VERBS.requireOwn(context, domain, domain.context());
-    return VERBS.builder(
-        domain,
-        type,
-        attributes -> {
-          try (Arena arena = Arena.ofConfined()) {
-            MemorySegment attr = arena.allocate(QpInitAttr.SIZE, Long.BYTES);
-            attr.set(ValueLayout.JAVA_LONG, QpInitAttr.COMP_MASK, QpInitAttr.MASK_DC);
-            attr.set(ValueLayout.JAVA_INT, QpInitAttr.DC_TYPE, dcType);
-            attr.set(ValueLayout.JAVA_LONG, QpInitAttr.DCT_ACCESS_KEY, accessKey);
-            return libmlx5.mlx5dv_create_qp(
-                context.segment().address(), attributes, attr.address());
-          }
-        });
+    Core.requireSame(context, domain, domain.context());
+    return domain
+        .queuePair(type)
+        .maker(
+            new QueueMaker(
+                attributes -> {
+                  try (Arena arena = Arena.ofConfined()) {
+                    MemorySegment attr = arena.allocate(QpInitAttr.SIZE, Long.BYTES);
+                    attr.set(ValueLayout.JAVA_LONG, QpInitAttr.COMP_MASK, QpInitAttr.MASK_DC);
+                    attr.set(ValueLayout.JAVA_INT, QpInitAttr.DC_TYPE, dcType);
+                    attr.set(ValueLayout.JAVA_LONG, QpInitAttr.DCT_ACCESS_KEY, accessKey);
+                    return libmlx5.mlx5dv_create_qp(
+                        context.segment().address(), attributes, attr.address());
+                  }
+                },
+                Core.of(context).device().provider().verbs()::ibv_destroy_qp));
   }
 
   /** libmlx5 refuses atomic operations of a device that has none. */

@@ -21,7 +21,7 @@
  * <ul>
  *   <li>A request names an address handle of the target's device, the number of the target (DCTN)
  *       and its DC access key. There is no RDMA CM: exchange {@link
- *       dev.verbena.verbs.QueuePairAddress} and the key by other means.
+ *       dev.verbena.address.QueuePairAddress} and the key by other means.
  *   <li>An initiator receives nothing, and a target sends nothing: for messages in both directions
  *       each side has one of each.
  *   <li>A target has its number from state RTR on, which is its last state: {@link

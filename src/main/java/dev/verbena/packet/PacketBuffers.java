@@ -1,11 +1,11 @@
 package dev.verbena.packet;
 
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.DeviceAttributes;
-import dev.verbena.verbs.DeviceCapability;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.DeviceCapability;
+import dev.verbena.attributes.RawPacketCapability;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.RawPacketCapability;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RequestList;
 import dev.verbena.verbs.SendList;

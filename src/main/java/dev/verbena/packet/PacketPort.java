@@ -1,19 +1,19 @@
 package dev.verbena.packet;
 
+import dev.verbena.flow.FlowRule;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.Port;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairState;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.ToReadyToSend;
 import java.time.Duration;
@@ -168,7 +168,7 @@ public final class PacketPort implements AutoCloseable {
    * @return the builder
    */
   public FlowRule.Builder flow() {
-    return queuePair.flowRule(port.number());
+    return FlowRule.on(queuePair, port.number());
   }
 
   /**

@@ -2,17 +2,17 @@ package dev.verbena.packet;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.PortState;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.DeviceAttributes;
 import dev.verbena.verbs.Port;
-import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import java.util.Objects;
 
 /**

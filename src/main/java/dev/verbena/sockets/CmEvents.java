@@ -4,11 +4,11 @@ import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.PortSpace;
-import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.Provider;
-import dev.verbena.internal.Readiness;
-import dev.verbena.internal.ServiceLoop;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.io.Readiness;
+import dev.verbena.internal.io.ServiceLoop;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 

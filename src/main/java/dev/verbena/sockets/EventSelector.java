@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.EpollSet;
+import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.IllegalSelectorException;

@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.EpollSet;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;

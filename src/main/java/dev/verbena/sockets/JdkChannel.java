@@ -1,6 +1,6 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.EpollSet;
+import dev.verbena.internal.io.EpollSet;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;

@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.RdmaException;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import java.io.IOException;

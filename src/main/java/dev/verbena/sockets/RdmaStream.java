@@ -2,21 +2,20 @@ package dev.verbena.sockets;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.TransportType;
 import dev.verbena.cm.ConnectionId;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.life.Core;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
-import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendList;
-import dev.verbena.verbs.TransportType;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketException;
@@ -25,7 +24,6 @@ import java.nio.channels.ClosedChannelException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -147,7 +145,7 @@ final class RdmaStream {
    * Ends the stream before one of its objects is closed: by the program, which can get them from
    * asynchronous events, or with the context.
    */
-  private final Resource resource;
+  private Core life;
 
   /** The peer's tables of SGEs and areas. */
   private ConnectionData peer;
@@ -278,13 +276,16 @@ final class RdmaStream {
       nextGrant = (short) (sizes.receives() / 2);
       peer = memory.describe(); // Until it is known.
       postReceives(posted);
-      Resource own = VerbsAccess.get().resource(0, () -> {}, this::stop, this);
-      resource =
-          VerbsAccess.get()
-              .make(
-                  List.of(domain, sendQueue, receiveQueue, queuePair),
-                  () -> own,
-                  Function.identity());
+      RdmaStream _ =
+          Core.borrow(
+              List.of(domain, sendQueue, receiveQueue, queuePair),
+              0,
+              core -> {
+                core.owner(this);
+                core.beforeClose(this::stop);
+                life = core;
+                return this;
+              });
       isMade = true;
     } finally {
       if (!isMade) {
@@ -1229,7 +1230,7 @@ final class RdmaStream {
     } finally {
       lock.unlock();
     }
-    resource.close();
+    life.close();
     try (memory;
         events;
         receives;

@@ -1,8 +1,8 @@
 package dev.verbena.sockets;
 
 import dev.verbena.RdmaException;
-import dev.verbena.internal.EpollSet;
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;

@@ -1,6 +1,6 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.Readiness;
+import dev.verbena.internal.io.Readiness;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import java.util.concurrent.locks.Condition;

@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.AfterFailure;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import java.lang.foreign.MemorySegment;

@@ -1,6 +1,6 @@
 package dev.verbena.soft;
 
-import dev.verbena.internal.NativeAccess;
+import dev.verbena.internal.foreign.NativeAccess;
 import dev.verbena.soft.wire.CapturedFrame;
 import dev.verbena.soft.wire.UdpLink;
 import java.io.EOFException;

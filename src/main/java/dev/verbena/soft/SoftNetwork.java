@@ -4,10 +4,10 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.verbena.internal.CurrentProvider;
 import dev.verbena.internal.DeviceLists;
-import dev.verbena.internal.NativeAccess;
-import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.foreign.NativeAccess;
+import dev.verbena.internal.foreign.Platform;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;

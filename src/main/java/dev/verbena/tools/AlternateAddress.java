@@ -1,6 +1,6 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.Gid;
+import dev.verbena.address.Gid;
 import java.nio.ByteBuffer;
 
 /**

@@ -1,18 +1,18 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.AddressVector;
-import dev.verbena.verbs.AlternatePath;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.attributes.DeviceCapability;
+import dev.verbena.attributes.LinkLayer;
+import dev.verbena.attributes.PortState;
+import dev.verbena.values.AlternatePath;
+import dev.verbena.values.MigrationState;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.verbs.Context;
-import dev.verbena.verbs.DeviceCapability;
 import dev.verbena.verbs.GidChoice;
-import dev.verbena.verbs.GlobalRoute;
-import dev.verbena.verbs.LinkLayer;
-import dev.verbena.verbs.MigrationState;
 import dev.verbena.verbs.Port;
-import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAttribute;
-import dev.verbena.verbs.QueuePairAttributes;
 import java.util.List;
 
 /**

@@ -1,8 +1,8 @@
 package dev.verbena.tools;
 
+import dev.verbena.values.SendOperation;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.SendOperation;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;

@@ -1,18 +1,18 @@
 package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
+import dev.verbena.address.GidEntry;
+import dev.verbena.attributes.LinkLayer;
+import dev.verbena.attributes.PortAttributes;
+import dev.verbena.attributes.PortState;
+import dev.verbena.attributes.TransportType;
 import dev.verbena.tools.output.Units;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.GidChoice;
-import dev.verbena.verbs.GidEntry;
-import dev.verbena.verbs.LinkLayer;
 import dev.verbena.verbs.Port;
-import dev.verbena.verbs.PortAttributes;
-import dev.verbena.verbs.PortState;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.TransportType;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;

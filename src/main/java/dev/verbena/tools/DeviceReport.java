@@ -1,15 +1,15 @@
 package dev.verbena.tools;
 
+import dev.verbena.FlagSet;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.OdpCapabilities;
+import dev.verbena.attributes.PortAttributes;
+import dev.verbena.attributes.RssCapabilities;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.DeviceAttributes;
-import dev.verbena.verbs.FlagSet;
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.GidEntry;
-import dev.verbena.verbs.OdpCapabilities;
 import dev.verbena.verbs.Port;
-import dev.verbena.verbs.PortAttributes;
-import dev.verbena.verbs.RssCapabilities;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;

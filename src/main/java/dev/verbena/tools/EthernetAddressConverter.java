@@ -1,6 +1,6 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.EthernetAddress;
+import dev.verbena.address.EthernetAddress;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 

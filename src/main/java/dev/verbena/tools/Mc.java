@@ -3,13 +3,13 @@ package dev.verbena.tools;
 import static dev.verbena.tools.Failure.attempt;
 import static dev.verbena.tools.Failure.usage;
 
+import dev.verbena.address.GlobalRoute;
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.DatagramParameters;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
-import dev.verbena.verbs.GlobalRoute;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;

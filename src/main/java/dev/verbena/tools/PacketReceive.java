@@ -1,13 +1,13 @@
 package dev.verbena.tools;
 
+import dev.verbena.flow.FlowRule;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.packet.PacketPortBuilder;
-import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.util.ReceiveHandler;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.values.CompletionFlag;
 import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.FlowRule;
-import dev.verbena.verbs.ReceiveHandler;
-import dev.verbena.verbs.ReceiveRing;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.concurrent.Callable;

@@ -1,10 +1,10 @@
 package dev.verbena.tools;
 
+import dev.verbena.address.EthernetAddress;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.flow.FlowType;
 import dev.verbena.packet.PacketPort;
-import dev.verbena.verbs.EthernetAddress;
-import dev.verbena.verbs.FlowMatch;
-import dev.verbena.verbs.FlowRule;
-import dev.verbena.verbs.FlowType;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import picocli.CommandLine.Model.CommandSpec;

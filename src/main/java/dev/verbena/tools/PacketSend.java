@@ -1,9 +1,9 @@
 package dev.verbena.tools;
 
+import dev.verbena.address.EthernetAddress;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.packet.PacketPortBuilder;
-import dev.verbena.verbs.EthernetAddress;
 import dev.verbena.verbs.SendList;
 import java.io.PrintWriter;
 import java.net.Inet4Address;

@@ -1,8 +1,8 @@
 package dev.verbena.tools;
 
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAddress;
 import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;

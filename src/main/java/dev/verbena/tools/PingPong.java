@@ -1,7 +1,7 @@
 package dev.verbena.tools;
 
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.verbs.Context;
-import dev.verbena.verbs.QueuePairAddress;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;

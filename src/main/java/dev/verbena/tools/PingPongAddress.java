@@ -1,8 +1,8 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.address.Gid;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;

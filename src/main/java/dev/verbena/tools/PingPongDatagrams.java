@@ -1,12 +1,12 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.AddressVector;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.GidChoice;
-import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAddress;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendRequest;
 import java.lang.foreign.Arena;
 

@@ -1,7 +1,7 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.time.Duration;

@@ -2,11 +2,11 @@ package dev.verbena.tools;
 
 import static dev.verbena.tools.Failure.usage;
 
+import dev.verbena.address.Mtu;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.Context;
-import dev.verbena.verbs.Mtu;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
-import dev.verbena.verbs.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import picocli.CommandLine.ArgGroup;

@@ -1,9 +1,9 @@
 package dev.verbena.tools;
 
+import dev.verbena.address.GidEntry;
+import dev.verbena.address.GidType;
+import dev.verbena.attributes.LinkLayer;
 import dev.verbena.verbs.Context;
-import dev.verbena.verbs.GidEntry;
-import dev.verbena.verbs.GidType;
-import dev.verbena.verbs.LinkLayer;
 import dev.verbena.verbs.Port;
 import java.net.InetAddress;
 

@@ -1,7 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.cm.Connection;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;
 import java.lang.foreign.Arena;

@@ -4,7 +4,7 @@ import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventType;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;

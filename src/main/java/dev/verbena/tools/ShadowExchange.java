@@ -1,16 +1,16 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.CompletionFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.QueuePairSetup;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.ValueLayout;

@@ -1,6 +1,6 @@
 package dev.verbena.tools;
 
-import dev.verbena.verbs.EthernetAddress;
+import dev.verbena.address.EthernetAddress;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.Inet4Address;

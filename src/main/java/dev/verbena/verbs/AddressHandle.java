@@ -2,7 +2,10 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.AddressVector;
+import dev.verbena.attributes.LinkLayer;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -24,8 +27,8 @@ import java.util.function.LongSupplier;
 public final class AddressHandle extends Resource {
   private final ProtectionDomain domain;
 
-  private AddressHandle(ProtectionDomain domain, long address, Runnable release) {
-    super(address, release);
+  private AddressHandle(ProtectionDomain domain, Core core) {
+    super(core);
     this.domain = domain;
   }
 
@@ -45,7 +48,7 @@ public final class AddressHandle extends Resource {
       Completions completions,
       int index,
       MemorySegment buffer) {
-    domain.context().requireOwn(port, port.context());
+    Core.requireSame(domain.context(), port, port.context());
     try (Arena arena = Arena.ofConfined()) {
       long completion = ReceivedDatagram.completion(arena, completions, index).address();
       long route = ReceivedDatagram.route(arena, buffer).address();
@@ -57,11 +60,11 @@ public final class AddressHandle extends Resource {
   }
 
   private static AddressHandle create(ProtectionDomain domain, LongSupplier creation) {
-    return make(
+    return Core.make(
         List.of(domain),
         creation,
         domain.verbs()::ibv_destroy_ah,
-        (address, release) -> new AddressHandle(domain, address, release));
+        core -> new AddressHandle(domain, core));
   }
 
   private static VerbsException explained(VerbsException e, AddressVector path, Context context) {

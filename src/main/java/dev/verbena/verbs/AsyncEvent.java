@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.MemorySegment;
 
 /**

@@ -1,9 +1,12 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.ServiceLoop;
+import dev.verbena.internal.Codes;
+import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.life.EventReader;
 import dev.verbena.raw.ibv_async_event;
+import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -31,12 +34,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class AsyncEvents {
   private final Context context;
-  private final EventFile<AsyncEvent> events;
+  private final EventReader<AsyncEvent> events;
   private final UnhandledEvents unhandled;
 
   AsyncEvents(Context context, int descriptor) {
     this.context = context;
-    this.events = new EventFile<>(context, descriptor, this::read);
+    this.events = new EventReader<>(context.core, descriptor, this::read);
     this.unhandled = new UnhandledEvents(context, events);
   }
 
@@ -88,8 +91,11 @@ public final class AsyncEvents {
     return new Listening(this, Objects.requireNonNull(listener, "listener"));
   }
 
-  /** Logs fatal events until a program reads an event or listens. */
-  void logUnhandled() {
+  /**
+   * Logs fatal events until a program reads an event or listens, as for each context that {@link
+   * Device#open} returns. Not for a borrowed context whose events C code reads.
+   */
+  public void logUnhandled() {
     unhandled.log();
   }
 
@@ -158,7 +164,7 @@ public final class AsyncEvents {
 
   private <R extends Resource> @Nullable AsyncEvent about(
       Class<R> type, MemorySegment object, Function<R, AsyncEvent> event) {
-    R resource = context.find(type, object.address());
+    R resource = context.core.find(type, object.address());
     return resource == null ? null : event.apply(resource);
   }
 

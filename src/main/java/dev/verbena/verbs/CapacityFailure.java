@@ -2,7 +2,10 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.DeviceAttributes;
 import dev.verbena.internal.Explanation;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.util.StringJoiner;
 
 /**

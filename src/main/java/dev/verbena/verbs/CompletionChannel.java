@@ -2,8 +2,10 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.EventReader;
 import dev.verbena.raw.ibv_comp_channel;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -44,23 +46,24 @@ public final class CompletionChannel extends Resource {
 
   private final Context context;
   private final int descriptor;
-  private final EventFile<CompletionQueue> events;
+  private final EventReader<CompletionQueue> events;
   private final MemorySegment event = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2);
   private volatile CompletionEvents[] queues = {};
 
-  private CompletionChannel(Context context, long address, Runnable release) {
-    super(address, release);
-    this.descriptor = ibv_comp_channel.fd(Memory.at(address, ibv_comp_channel.sizeof()));
+  private CompletionChannel(Context context, Core core) {
+    super(core);
+    this.descriptor = ibv_comp_channel.fd(Memory.at(core.address(), ibv_comp_channel.sizeof()));
     this.context = context;
-    this.events = new EventFile<>(this, descriptor, this::read);
+    this.events = new EventReader<>(core, descriptor, this::read);
+    core.beforeClose(this::beforeClose);
   }
 
   static CompletionChannel create(Context context) {
-    return make(
+    return Core.make(
         List.of(context),
         () -> context.verbs().ibv_create_comp_channel(context.address()),
         channel -> destroy(context, channel),
-        (address, release) -> new CompletionChannel(context, address, release));
+        core -> new CompletionChannel(context, core));
   }
 
   private static void destroy(Context context, long channel) {
@@ -96,7 +99,7 @@ public final class CompletionChannel extends Resource {
   /** Returns a channel that C code creates and destroys, by a segment of any length. */
   static CompletionChannel of(Context context, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_comp_channel");
-    return make(List.of(context), () -> new CompletionChannel(context, address, () -> {}));
+    return Core.borrow(List.of(context), address, core -> new CompletionChannel(context, core));
   }
 
   /**
@@ -142,7 +145,7 @@ public final class CompletionChannel extends Resource {
   CompletionQueue poll(CompletionQueue queue, long nanos) throws InterruptedException {
     CompletionQueue ready = events.poll();
     if (ready == null) {
-      events.awaitReadable(queue, nanos);
+      events.awaitReadable(queue.core, nanos);
       ready = events.poll();
     }
     return ready;
@@ -195,7 +198,7 @@ public final class CompletionChannel extends Resource {
    * @throws IllegalStateException if the channel is closed
    */
   public int descriptor() {
-    requireOpen();
+    core.requireOpen();
     return descriptor;
   }
 
@@ -208,8 +211,7 @@ public final class CompletionChannel extends Resource {
     return context;
   }
 
-  @Override
-  void beforeClose() {
+  private void beforeClose() {
     events.stop();
   }
 

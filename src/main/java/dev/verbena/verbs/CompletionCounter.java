@@ -1,7 +1,10 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeConstant;
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_comp_cntr_init_attr;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.raw.rdma_h;
@@ -23,8 +26,8 @@ public final class CompletionCounter extends Resource {
   private final Context context;
   private final Type type;
 
-  private CompletionCounter(Context context, Type type, long address, Runnable release) {
-    super(address, release);
+  private CompletionCounter(Context context, Type type, Core core) {
+    super(core);
     this.context = context;
     this.type = type;
   }
@@ -79,11 +82,11 @@ public final class CompletionCounter extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_comp_cntr_init_attr.allocate(arena);
       ibv_comp_cntr_init_attr.type(attr, type.code());
-      return make(
+      return Core.make(
           List.of(context),
           () -> context.verbs().ibv_create_comp_cntr(context.address(), attr.address()),
           context.verbs()::ibv_destroy_comp_cntr,
-          (address, release) -> new CompletionCounter(context, type, address, release));
+          core -> new CompletionCounter(context, type, core));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? Explanation.add(
@@ -101,16 +104,16 @@ public final class CompletionCounter extends Resource {
    * @param more further operations to count
    */
   public void attach(QueuePair queuePair, Operation first, Operation... more) {
-    context.requireOwn(queuePair, queuePair.domain().context());
+    Core.requireSame(context, queuePair, queuePair.domain().context());
     Set<Operation> operations = EnumSet.of(first, more);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_attach_comp_cntr_attr.allocate(arena);
-      ibv_qp_attach_comp_cntr_attr.op_mask(attr, (int) Flags.mask(operations));
-      whileOpen(
+      ibv_qp_attach_comp_cntr_attr.op_mask(attr, (int) NativeFlag.mask(operations));
+      core.whileOpen(
           List.of(queuePair, this),
           () -> {
             context.verbs().ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address());
-            queuePair.addParent(this); // C destroys no counter that is attached.
+            queuePair.core.addParent(this); // C destroys no counter that is attached.
           });
     } catch (VerbsException e) {
       throw Explanation.add(
@@ -131,7 +134,7 @@ public final class CompletionCounter extends Resource {
   public long value() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment value = arena.allocate(ValueLayout.JAVA_LONG);
-      whileOpen(() -> context.verbs().ibv_read_comp_cntr(address(), value.address()));
+      core.whileOpen(() -> context.verbs().ibv_read_comp_cntr(address(), value.address()));
       return value.get(ValueLayout.JAVA_LONG, 0);
     }
   }
@@ -144,7 +147,7 @@ public final class CompletionCounter extends Resource {
   public long errors() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment value = arena.allocate(ValueLayout.JAVA_LONG);
-      whileOpen(() -> context.verbs().ibv_read_err_comp_cntr(address(), value.address()));
+      core.whileOpen(() -> context.verbs().ibv_read_err_comp_cntr(address(), value.address()));
       return value.get(ValueLayout.JAVA_LONG, 0);
     }
   }
@@ -156,7 +159,7 @@ public final class CompletionCounter extends Resource {
    * @param value the new value
    */
   public void value(long value) {
-    whileOpen(() -> context.verbs().ibv_set_comp_cntr(address(), value));
+    core.whileOpen(() -> context.verbs().ibv_set_comp_cntr(address(), value));
   }
 
   /**
@@ -166,7 +169,7 @@ public final class CompletionCounter extends Resource {
    * @param value the new value
    */
   public void errors(long value) {
-    whileOpen(() -> context.verbs().ibv_set_err_comp_cntr(address(), value));
+    core.whileOpen(() -> context.verbs().ibv_set_err_comp_cntr(address(), value));
   }
 
   /**
@@ -175,7 +178,7 @@ public final class CompletionCounter extends Resource {
    * @param amount the value to add
    */
   public void add(long amount) {
-    whileOpen(() -> context.verbs().ibv_inc_comp_cntr(address(), amount));
+    core.whileOpen(() -> context.verbs().ibv_inc_comp_cntr(address(), amount));
   }
 
   /**
@@ -184,7 +187,7 @@ public final class CompletionCounter extends Resource {
    * @param amount the value to add
    */
   public void addErrors(long amount) {
-    whileOpen(() -> context.verbs().ibv_inc_err_comp_cntr(address(), amount));
+    core.whileOpen(() -> context.verbs().ibv_inc_err_comp_cntr(address(), amount));
   }
 
   /**

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.FlagSet;
+import dev.verbena.internal.AttributeText;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -2,11 +2,16 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.ExtendedCompletionQueueCalls;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.calls.ExtendedCompletionQueueCalls;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.OpenSection;
 import dev.verbena.raw.ibv_poll_cq_attr;
 import dev.verbena.raw.ibv_wc_tm_info;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionOpcode;
+import dev.verbena.values.CompletionStatus;
 
 /**
  * A cursor over the completions of an extended completion queue: {@code ibv_start_poll}, {@code
@@ -55,7 +60,7 @@ public final class CompletionCursor implements AutoCloseable {
   CompletionCursor(
       ExtendedCompletionQueue queue, ExtendedCompletionQueueCalls calls, boolean restarts) {
     this.queue = queue;
-    this.section = new OpenSection("cursor", queue, this::close);
+    this.section = new OpenSection("cursor", queue.core, this::close);
     this.calls = calls;
     this.restarts = restarts;
     queue.context().criticalCalls().end();
@@ -77,8 +82,14 @@ public final class CompletionCursor implements AutoCloseable {
     return calls;
   }
 
-  /** Throws unless this thread has the cursor open, and it is at a completion of this queue. */
-  void requireAtCompletion(ExtendedCompletionQueue of) {
+  /**
+   * Checks that this thread has the cursor open, and that it is at a completion of a queue. A
+   * function of a provider library, which reads a field of its own, requires that.
+   *
+   * @param of the queue
+   * @throws IllegalStateException if it is not
+   */
+  public void requireAtCompletion(ExtendedCompletionQueue of) {
     section.requireOpenHere();
     if (BoundsChecks.ON && (place != Place.AT || !of.equals(queue))) {
       throw new IllegalStateException(
@@ -102,7 +113,7 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   private boolean start(Place ifThereIsNone) {
-    queue.requireOpen();
+    queue.core.requireOpen();
     int result = calls.ibv_start_poll(attr.address(0));
     attr.keep();
     return arrived("ibv_start_poll", result, ifThereIsNone);

@@ -14,15 +14,12 @@ final class CompletionEvents {
 
   private final Verbs verbs;
   private final long address;
-  private volatile CompletionQueue queue;
+  private final CompletionQueue queue;
   private int unacknowledged;
 
-  CompletionEvents(Verbs verbs, long address) {
+  CompletionEvents(Verbs verbs, long address, CompletionQueue queue) {
     this.verbs = verbs;
     this.address = address;
-  }
-
-  void of(CompletionQueue queue) {
     this.queue = queue;
   }
 

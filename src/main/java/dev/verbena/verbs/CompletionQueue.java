@@ -1,17 +1,25 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.CompletionQueueCalls;
+import dev.verbena.internal.BatchFailure;
+import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.NativeCompletionQueueCalls;
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.calls.NativeCompletionQueueCalls;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.DataPathEntry;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_cq_init_attr_ex;
 import dev.verbena.raw.ibv_moderate_cq;
 import dev.verbena.raw.ibv_modify_cq_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.CompletionField;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -25,8 +33,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
-import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A completion queue: {@code struct ibv_cq}.
@@ -79,64 +87,40 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     DIRECT
   }
 
-  @SuppressWarnings("this-escape") // The channel only stores the reference.
-  CompletionQueue(Made made) {
-    super(made.address(), made::release);
-    this.context = made.context();
-    this.channel = made.channel();
-    this.warns = new AtomicBoolean(made.warns());
-    this.requested = made.requested();
-    this.struct = Memory.at(made.address(), ibv_cq.sizeof());
-    this.calls = new NativeCompletionQueueCalls(made.address(), context.criticalCalls());
-    this.path = Path.PROVIDER;
-    made.events().of(this);
-    if (channel != null) {
-      channel.add(made.events());
-    }
-  }
-
   /**
-   * A queue that was created by a C function, and how it is destroyed.
+   * Creates the owner of a queue that was created by a C function.
    *
-   * @param destruction destroys the queue
+   * @param warns whether a warning is logged if its queue pairs can overrun it
    * @param requested the number of entries it was created for; 0 if another owner created it
    */
-  record Made(
+  @SuppressWarnings("this-escape") // The channel only stores the reference.
+  CompletionQueue(
       Context context,
-      CompletionChannel channel,
-      long address,
-      Runnable destruction,
+      @Nullable CompletionChannel channel,
+      Core core,
       boolean warns,
-      int requested,
-      CompletionEvents events) {
-
-    Made(
-        Context context,
-        CompletionChannel channel,
-        long address,
-        Runnable destruction,
-        boolean warns,
-        int requested) {
-      this(
-          context,
-          channel,
-          address,
-          destruction,
-          warns,
-          requested,
-          new CompletionEvents(context.verbs(), address));
-    }
-
-    void release() {
-      events.acknowledge();
-      destruction.run();
-      forget();
-    }
-
-    void forget() {
-      if (channel != null) {
-        channel.remove(events);
-      }
+      int requested) {
+    super(core);
+    long address = core.address();
+    this.context = context;
+    this.channel = channel;
+    this.warns = new AtomicBoolean(warns);
+    this.requested = requested;
+    this.struct = Memory.at(address, ibv_cq.sizeof());
+    this.calls = new NativeCompletionQueueCalls(address, context.criticalCalls());
+    this.path = Path.PROVIDER;
+    CompletionEvents events = new CompletionEvents(context.verbs(), address, this);
+    core.beforeClose(this::beforeClose);
+    core.wrapDestruction(
+        destroy -> {
+          events.acknowledge();
+          destroy.run();
+          if (channel != null) {
+            channel.remove(events);
+          }
+        });
+    if (channel != null) {
+      channel.add(events);
     }
   }
 
@@ -178,7 +162,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return this
      */
     public Builder channel(CompletionChannel channel) {
-      context.requireOwn(channel, channel.context());
+      Core.requireSame(context, channel, channel.context());
       this.channel = channel;
       return this;
     }
@@ -190,7 +174,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return this
      */
     public Builder parentDomain(ProtectionDomain domain) {
-      context.requireOwn(domain, domain.context());
+      Core.requireSame(context, domain, domain.context());
       this.domain = domain;
       return this;
     }
@@ -263,13 +247,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     public CompletionQueue create() {
       boolean plain = flags == 0 && domain == null;
       return create(
-          () ->
-              plain
-                  ? createPlain()
-                  : createExtended(
-                      0, attr -> context.verbs().ibv_create_cq_ex(context.address(), attr)),
-          made -> {
-            CompletionQueue queue = new CompletionQueue(made);
+          () -> plain ? createPlain() : createExtended(0, maker()),
+          core -> {
+            CompletionQueue queue = new CompletionQueue(context, channel, core, warns(), entries);
             if (isDirect || DirectPath.isAutomatic()) {
               queue.path = Path.UNDECIDED;
             }
@@ -287,41 +267,38 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return the queue, to be closed
      */
     public ExtendedCompletionQueue createExtended(CompletionField... fields) {
-      return createExtended(
-          attr -> context.verbs().ibv_create_cq_ex(context.address(), attr), fields);
+      return createExtended(maker(), fields);
     }
 
     /**
      * Creates an extended completion queue with another function than {@code ibv_create_cq_ex}.
      *
-     * @param creation creates it from the address of a {@code struct ibv_cq_init_attr_ex}
+     * @param maker creates it from the address of a {@code struct ibv_cq_init_attr_ex}
+     * @param fields the fields of its completions
+     * @return the queue
+     * @hidden
      */
-    ExtendedCompletionQueue createExtended(LongUnaryOperator creation, CompletionField... fields) {
+    @SuppressWarnings("exports") // Programs cannot call it.
+    public ExtendedCompletionQueue createExtended(QueueMaker maker, CompletionField... fields) {
       if (isDirect) {
         throw new IllegalStateException("an extended completion queue cannot be direct()");
       }
       Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
       wanted.addAll(List.of(fields));
       return create(
-          () -> createExtended(Flags.mask(wanted), creation),
-          made -> new ExtendedCompletionQueue(made, wanted));
+          () -> createExtended(NativeFlag.mask(wanted), maker),
+          core -> new ExtendedCompletionQueue(context, channel, core, warns(), entries, wanted));
+    }
+
+    private QueueMaker maker() {
+      return new QueueMaker(
+          attr -> context.verbs().ibv_create_cq_ex(context.address(), attr),
+          context.verbs()::ibv_destroy_cq);
     }
 
     private <Q extends CompletionQueue> Q create(
-        LongSupplier creation, Function<Made, Q> constructor) {
-      return make(
-          parents(),
-          creation,
-          context.verbs()::ibv_destroy_cq,
-          (address, release) -> {
-            Made made = made(address, release);
-            try {
-              return constructor.apply(made);
-            } catch (Throwable t) {
-              made.forget();
-              throw t;
-            }
-          });
+        LongSupplier creation, Function<Core, Q> constructor) {
+      return Core.make(parents(), creation, context.verbs()::ibv_destroy_cq, constructor);
     }
 
     private List<Resource> parents() {
@@ -337,7 +314,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       }
     }
 
-    private long createExtended(long fields, LongUnaryOperator creation) {
+    private long createExtended(long fields, QueueMaker maker) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = ibv_cq_init_attr_ex.allocate(arena);
         ibv_cq_init_attr_ex.cqe(attr, entries);
@@ -356,15 +333,14 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
           ibv_cq_init_attr_ex.parent_domain(attr, domain.segment());
         }
         ibv_cq_init_attr_ex.comp_mask(attr, mask);
-        return creation.applyAsLong(attr.address());
+        return maker.creation().applyAsLong(attr.address());
       } catch (VerbsException e) {
         throw explained(e);
       }
     }
 
-    private Made made(long address, Runnable release) {
-      boolean overrunIsSaid = (flags & rdma_h.IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN()) == 0;
-      return new Made(context, channel, address, release, warns && overrunIsSaid, entries);
+    private boolean warns() {
+      return warns && (flags & rdma_h.IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN()) == 0;
     }
 
     private VerbsException explained(VerbsException e) {
@@ -395,9 +371,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    */
   public static CompletionQueue borrow(Context context, MemorySegment segment) {
     long address = Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
-    return make(
-        List.of(context),
-        () -> new CompletionQueue(new Made(context, null, address, () -> {}, false, 0)));
+    return Core.borrow(
+        List.of(context), address, core -> new CompletionQueue(context, null, core, false, 0));
   }
 
   /**
@@ -422,9 +397,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       throw new IllegalArgumentException("the completion queue does not use " + channel);
     }
     Context context = channel.context();
-    return make(
+    return Core.borrow(
         List.of(context, channel),
-        () -> new CompletionQueue(new Made(context, channel, address, () -> {}, false, 0)));
+        address,
+        core -> new CompletionQueue(context, channel, core, false, 0));
   }
 
   /**
@@ -458,7 +434,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return at least the number that was requested
    */
   public int capacity() {
-    requireOpen();
+    core.requireOpen();
     return ibv_cq.cqe(struct);
   }
 
@@ -523,7 +499,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
     requireNotDirect();
     try {
-      whileOpen(
+      core.whileOpen(
           () -> {
             context.verbs().ibv_resize_cq(address(), entries);
             requested = entries;
@@ -573,7 +549,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       MemorySegment moderate = ibv_modify_cq_attr.moderate(attr);
       ibv_moderate_cq.cq_count(moderate, (short) completions);
       ibv_moderate_cq.cq_period(moderate, (short) (period.toNanos() / MICROSECOND));
-      whileOpen(() -> context.verbs().ibv_modify_cq(address(), attr.address()));
+      core.whileOpen(() -> context.verbs().ibv_modify_cq(address(), attr.address()));
     }
   }
 
@@ -600,7 +576,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   void requestNotification(int solicitedOnly) {
-    hold();
+    core.hold();
     try {
       if (ibv_cq.channel(struct).address() == 0) {
         throw new IllegalStateException(this + " was created without a completion channel");
@@ -610,7 +586,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
         throw new VerbsException("ibv_req_notify_cq", errno, "on " + this);
       }
     } finally {
-      endHold();
+      core.endHold();
     }
   }
 
@@ -641,10 +617,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @return the number of completions; 0 if the queue is empty
    */
   public int poll(Completions completions, int limit) {
-    DataPathEntry entry = completions.enter();
+    DataPathEntry entry = completions.user.enter();
     try {
       if (BoundsChecks.ON) {
-        if (!completions.isCheckedFor(this)) {
+        if (!completions.user.isCheckedFor(core)) {
           completions.check(this);
         }
         if (limit < 0 || limit > completions.capacity()) {
@@ -715,7 +691,6 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    */
   void requireNoCursor(String action) {}
 
-  @Override
   void beforeClose() {
     if (channel != null) {
       channel.endWaits();

@@ -1,12 +1,19 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.FlagSet;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.DataPathUser;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionOpcode;
+import dev.verbena.values.CompletionStatus;
 
 /**
  * The work completions that a poll returned: an array of {@code struct ibv_wc}, read in place by
@@ -27,7 +34,7 @@ import dev.verbena.raw.rdma_h;
  * #vendorError} are valid. Used by one thread at a time; there is nothing to close. See {@code
  * ibv_poll_cq(3)}.
  */
-public final class Completions extends DataPathUser {
+public final class Completions {
   private static final long SIZE = ibv_wc.sizeof();
   private static final long ID = ibv_wc.wr_id$offset();
   private static final long STATUS = ibv_wc.status$offset();
@@ -46,6 +53,9 @@ public final class Completions extends DataPathUser {
 
   private static final int SUCCESS = rdma_h.IBV_WC_SUCCESS();
   private static final int RECEIVE = rdma_h.IBV_WC_RECV();
+
+  /** Allows one thread at a time to use the array. */
+  final DataPathUser user = new DataPathUser(this);
 
   private final Block memory;
   private final long address;
@@ -88,9 +98,9 @@ public final class Completions extends DataPathUser {
    * Checks that a queue is open, for this poll and the following ones until an object is closed.
    */
   void check(Resource queue) {
-    int closings = Resource.closingsBefore();
-    use(queue);
-    checked(queue, closings);
+    int closings = Core.closingsBefore();
+    user.use(queue.core);
+    user.checked(queue.core, closings);
   }
 
   /** Returns the address of the array. */

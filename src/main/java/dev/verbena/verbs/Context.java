@@ -2,21 +2,32 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.CriticalCalls;
+import dev.verbena.address.GidEntry;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.DeviceClock;
+import dev.verbena.attributes.Statistics;
+import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.FileDescriptors;
 import dev.verbena.internal.LeakReport;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.calls.CriticalCalls;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.host.Linking;
+import dev.verbena.internal.host.SystemFiles;
+import dev.verbena.internal.io.FileDescriptors;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.DeviceLoss;
+import dev.verbena.internal.life.OpenDevice;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.raw.ibv_values_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.timespec;
+import dev.verbena.values.XrcDomainFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -56,40 +67,39 @@ public final class Context extends Resource {
   private final MemorySegment struct;
   private final DeviceLoss loss = new DeviceLoss(this::toString, this::answersEio);
   private final AsyncEvents asyncEvents;
-  private volatile boolean closesWhenUnused;
 
   /** Returns a context that Verbena opens, and closes. */
   static Context open(Provider provider, LongSupplier opening, LongFunction<Device> device) {
-    return owned(
+    return Core.make(
+        List.of(),
         opening,
         provider.verbs()::ibv_close_device,
-        (address, release) -> {
-          Device opened = device.apply(address);
+        core -> {
+          Device opened = device.apply(core.address());
           LeakReport leak = new LeakReport("context of " + opened);
-          Context context =
-              new Context(
-                  provider,
-                  opened,
-                  address,
-                  () -> {
-                    release.run();
-                    leak.closed();
-                  });
+          Context context = new Context(provider, opened, core);
+          core.wrapDestruction(
+              close -> {
+                close.run();
+                leak.closed();
+              });
           context.asyncEvents.logUnhandled();
           return leak.watch(context);
         });
   }
 
   @SuppressWarnings("this-escape") // The events only keep the reference.
-  private Context(Provider provider, Device device, long address, Runnable release) {
-    super(address, release);
+  private Context(Provider provider, Device device, Core core) {
+    super(core);
     this.provider = provider;
     this.device = device;
     this.linking = Linking.of(device.sysfsPath());
     this.criticalCalls = new CriticalCalls(linking.isCritical());
-    this.directPath = new DirectPath(provider, address);
-    this.struct = Memory.at(address, ibv_context.sizeof());
+    this.directPath = new DirectPath(provider, core.address());
+    this.struct = Memory.at(core.address(), ibv_context.sizeof());
     this.asyncEvents = new AsyncEvents(this, ibv_context.async_fd(struct));
+    core.device(new OpenDevice(provider, ibv_context.device(struct).address(), loss));
+    core.beforeClose(this::beforeClose);
   }
 
   /**
@@ -113,30 +123,10 @@ public final class Context extends Resource {
   }
 
   static Context borrow(Provider provider, MemorySegment segment) {
-    return borrow(provider, segment, () -> {});
-  }
-
-  /**
-   * Returns the context of a device that C code opened and closes.
-   *
-   * @param closed is called when the context was closed
-   */
-  static Context borrow(Provider provider, MemorySegment segment, Runnable closed) {
-    long address = Segments.object(segment, "ibv_context");
-    return new Context(provider, deviceOf(provider, address), address, closed);
-  }
-
-  /** Closes the context as soon as no object of it is open, if it is not closed before. */
-  void closeWhenUnused() {
-    closesWhenUnused = true;
-    childClosed();
-  }
-
-  @Override
-  void childClosed() {
-    if (closesWhenUnused && isOpen() && !isUsed()) {
-      close();
-    }
+    return Core.borrow(
+        List.of(),
+        Segments.object(segment, "ibv_context"),
+        core -> new Context(provider, deviceOf(provider, core.address()), core));
   }
 
   static Context imported(Provider provider, int descriptor) {
@@ -167,7 +157,7 @@ public final class Context extends Resource {
    * @return the reason, or empty if they can
    */
   public Optional<String> directObstacle() {
-    requireOpen();
+    core.requireOpen();
     return directPath.obstacle();
   }
 
@@ -183,7 +173,7 @@ public final class Context extends Resource {
    * @return the name; empty for software devices in Java, and where it cannot be found
    */
   public Optional<String> providerLibrary() {
-    requireOpen();
+    core.requireOpen();
     return provider.providerLibrary(address());
   }
 
@@ -193,7 +183,7 @@ public final class Context extends Resource {
    * @return at least 1
    */
   public int completionVectors() {
-    requireOpen();
+    core.requireOpen();
     return ibv_context.num_comp_vectors(struct);
   }
 
@@ -205,7 +195,7 @@ public final class Context extends Resource {
    */
   public DeviceAttributes deviceAttributes() {
     MemorySegment attributes = ibv_device_attr_ex.allocate(Arena.ofAuto());
-    whileOpen(() -> verbs().ibv_query_device_ex(address(), 0, attributes.address()));
+    core.whileOpen(() -> verbs().ibv_query_device_ex(address(), 0, attributes.address()));
     return new DeviceAttributes(attributes);
   }
 
@@ -220,7 +210,7 @@ public final class Context extends Resource {
    * @throws IllegalStateException if this context is closed
    */
   public boolean isLost() {
-    return whileOpen(loss::isKnown);
+    return core.whileOpen(loss::isKnown);
   }
 
   private boolean answersEio() {
@@ -233,7 +223,6 @@ public final class Context extends Resource {
     }
   }
 
-  @Override
   DeviceLoss loss() {
     return loss;
   }
@@ -248,7 +237,7 @@ public final class Context extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = ibv_values_ex.allocate(arena);
       ibv_values_ex.comp_mask(values, rdma_h.IBV_VALUES_MASK_RAW_CLOCK());
-      whileOpen(() -> verbs().ibv_query_rt_values_ex(address(), values.address()));
+      core.whileOpen(() -> verbs().ibv_query_rt_values_ex(address(), values.address()));
       if (ibv_values_ex.comp_mask(values) == 0) { // The provider marks what it has queried.
         throw new VerbsException("ibv_query_rt_values_ex", Errno.EOPNOTSUPP);
       }
@@ -320,7 +309,7 @@ public final class Context extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment entries = ibv_gid_entry.allocateArray(Math.max(max, 1), arena);
       long count =
-          whileOpen(() -> verbs().ibv_query_gid_table(address(), entries.address(), max, 0));
+          core.whileOpen(() -> verbs().ibv_query_gid_table(address(), entries.address(), max, 0));
       return LongStream.range(0, count)
           .mapToObj(i -> GidEntry.readFrom(ibv_gid_entry.asSlice(entries, i)))
           .toList();
@@ -345,11 +334,11 @@ public final class Context extends Resource {
    * @return the domain, to be closed
    */
   public ProtectionDomain allocateProtectionDomain() {
-    return make(
+    return Core.make(
         List.of(this),
         () -> verbs().ibv_alloc_pd(address()),
         verbs()::ibv_dealloc_pd,
-        (address, release) -> new ProtectionDomain(this, address, release));
+        core -> new ProtectionDomain(this, core));
   }
 
   /**
@@ -403,7 +392,7 @@ public final class Context extends Resource {
    * @return the builder
    */
   public CompletionQueue.Builder completionQueue(int entries) {
-    requireOpen();
+    core.requireOpen();
     return new CompletionQueue.Builder(this, entries);
   }
 
@@ -415,7 +404,7 @@ public final class Context extends Resource {
    *     mounted
    */
   public Statistics statistics() {
-    requireOpen();
+    core.requireOpen();
     return device.sysfsPath().isEmpty()
         ? new Statistics(Map.of(), List.of())
         : new SystemFiles(device.sysfsPath()).statistics();
@@ -501,7 +490,7 @@ public final class Context extends Resource {
    * @return the builder
    */
   public DmaHandle.Builder dmaHandle() {
-    requireOpen();
+    core.requireOpen();
     return new DmaHandle.Builder(this);
   }
 
@@ -514,25 +503,6 @@ public final class Context extends Resource {
    */
   public ReceiveIndirectionTable createReceiveIndirectionTable(List<WorkQueue> queues) {
     return ReceiveIndirectionTable.create(this, queues);
-  }
-
-  /**
-   * Creates counters for the packets of flow rules: {@code ibv_create_counters}.
-   *
-   * @return the counters, not yet attached to a rule; to be closed
-   */
-  public FlowCounters createFlowCounters() {
-    return FlowCounters.create(this);
-  }
-
-  /**
-   * Creates an ESP flow action: {@code ibv_create_flow_action_esp}.
-   *
-   * @param esp the transformation, with a security association and a key
-   * @return the action, to be closed
-   */
-  public FlowAction createFlowAction(EspTransform esp) {
-    return FlowAction.create(this, esp);
   }
 
   /**
@@ -562,7 +532,7 @@ public final class Context extends Resource {
    * @return the descriptor, owned by this context
    */
   public int commandDescriptor() {
-    requireOpen();
+    core.requireOpen();
     return ibv_context.cmd_fd(struct);
   }
 
@@ -595,23 +565,9 @@ public final class Context extends Resource {
     return criticalCalls;
   }
 
-  @Override
-  void beforeClose() {
+  private void beforeClose() {
     asyncEvents.beforeClose();
-    children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
-  }
-
-  /**
-   * Throws if an object belongs to another context: C functions do not check this, and use the
-   * memory of the object as if it were of the same provider.
-   *
-   * @param object an object that is used together with one of this context
-   * @param its the context of the object
-   */
-  void requireOwn(Object object, Context its) {
-    if (!equals(its)) {
-      throw new IllegalArgumentException(object + " does not belong to " + this);
-    }
+    core.children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 
   @Override

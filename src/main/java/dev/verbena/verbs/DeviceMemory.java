@@ -1,12 +1,17 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.foreign.KeptMemory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_alloc_dm_attr;
 import dev.verbena.raw.ibv_dm;
+import dev.verbena.values.AccessFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
@@ -31,8 +36,8 @@ public final class DeviceMemory extends Resource {
   private final Context context;
   private final long length;
 
-  private DeviceMemory(Context context, long address, Runnable release, long length) {
-    super(address, release);
+  private DeviceMemory(Context context, Core core, long length) {
+    super(core);
     this.context = context;
     this.length = length;
   }
@@ -48,11 +53,11 @@ public final class DeviceMemory extends Resource {
       MemorySegment attr = ibv_alloc_dm_attr.allocate(arena);
       ibv_alloc_dm_attr.length(attr, length);
       ibv_alloc_dm_attr.log_align_req(attr, Long.numberOfTrailingZeros(alignment));
-      return make(
+      return Core.make(
           List.of(context),
           () -> context.verbs().ibv_alloc_dm(context.address(), attr.address()),
           context.verbs()::ibv_free_dm,
-          (address, release) -> new DeviceMemory(context, address, release, length));
+          core -> new DeviceMemory(context, core, length));
     } catch (VerbsException e) {
       if (e.isUnsupported()) {
         throw Explanation.add(e, context.device() + " has no device memory");
@@ -68,11 +73,11 @@ public final class DeviceMemory extends Resource {
     if (length < 1) {
       throw new IllegalArgumentException("length must be positive: " + length);
     }
-    return make(
+    return Core.make(
         List.of(context),
         () -> context.verbs().ibv_import_dm(context.address(), handle),
         context.verbs()::ibv_unimport_dm,
-        (address, release) -> new DeviceMemory(context, address, release, length));
+        core -> new DeviceMemory(context, core, length));
   }
 
   /**
@@ -85,11 +90,11 @@ public final class DeviceMemory extends Resource {
     Objects.checkFromIndexSize(offset, source.byteSize(), length);
     long from = Segments.readable(source, source.byteSize());
     if (source.byteSize() == 0) { // It may be NULL, which C does not take.
-      requireOpen();
+      core.requireOpen();
       return;
     }
     int errno =
-        whileOpen(
+        core.whileOpen(
             () -> context.verbs().ibv_memcpy_to_dm(address(), offset, from, source.byteSize()));
     if (errno != 0) {
       throw new VerbsException("ibv_memcpy_to_dm", errno, copy(offset, source));
@@ -106,11 +111,11 @@ public final class DeviceMemory extends Resource {
     Objects.checkFromIndexSize(offset, target.byteSize(), length);
     long to = Segments.writable(target, target.byteSize());
     if (target.byteSize() == 0) { // It may be NULL, which C does not take.
-      requireOpen();
+      core.requireOpen();
       return;
     }
     int errno =
-        whileOpen(
+        core.whileOpen(
             () -> context.verbs().ibv_memcpy_from_dm(to, address(), offset, target.byteSize()));
     if (errno != 0) {
       throw new VerbsException("ibv_memcpy_from_dm", errno, copy(offset, target));
@@ -133,7 +138,7 @@ public final class DeviceMemory extends Resource {
    */
   public MemoryRegion register(
       ProtectionDomain domain, long offset, long size, AccessFlag... access) {
-    context.requireOwn(domain, domain.context());
+    Core.requireSame(context, domain, domain.context());
     Objects.checkFromIndexSize(offset, size, length);
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ZERO_BASED, access);
     AccessRules.check(flags);
@@ -143,7 +148,8 @@ public final class DeviceMemory extends Resource {
         () ->
             context
                 .verbs()
-                .ibv_reg_dm_mr(domain.address(), address(), offset, size, (int) Flags.mask(flags)),
+                .ibv_reg_dm_mr(
+                    domain.address(), address(), offset, size, (int) NativeFlag.mask(flags)),
         KeptMemory.none(),
         0,
         size,
@@ -156,7 +162,7 @@ public final class DeviceMemory extends Resource {
    * @return the DMA buffer, to be closed
    */
   public DmaBuf exportDmaBuf() {
-    return DmaBuf.of(whileOpen(() -> context.verbs().ibv_dm_export_dmabuf_fd(address())));
+    return DmaBuf.of(core.whileOpen(() -> context.verbs().ibv_dm_export_dmabuf_fd(address())));
   }
 
   /**

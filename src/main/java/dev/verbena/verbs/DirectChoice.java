@@ -1,9 +1,10 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.DirectQueues;
-import dev.verbena.internal.NativeQueuePairCalls;
-import dev.verbena.internal.QueuePairCalls;
+import dev.verbena.internal.DirectPath;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.NativeQueuePairCalls;
+import dev.verbena.internal.calls.QueuePairCalls;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 

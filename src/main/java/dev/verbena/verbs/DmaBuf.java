@@ -1,6 +1,6 @@
 package dev.verbena.verbs;
 
-import dev.verbena.internal.FileDescriptors;
+import dev.verbena.internal.io.FileDescriptors;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntToLongFunction;
 

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeConstant;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_dmah_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -16,8 +18,8 @@ import java.util.Objects;
 public final class DmaHandle extends Resource {
   private final Context context;
 
-  private DmaHandle(Context context, long address, Runnable release) {
-    super(address, release);
+  private DmaHandle(Context context, Core core) {
+    super(core);
     this.context = context;
   }
 
@@ -108,11 +110,11 @@ public final class DmaHandle extends Resource {
         ibv_dmah_init_attr.cpu_id(attr, cpu);
         ibv_dmah_init_attr.ph(attr, (byte) hint);
         ibv_dmah_init_attr.tph_mem_type(attr, (byte) type.code());
-        return make(
+        return Core.make(
             List.of(context),
             () -> context.verbs().ibv_alloc_dmah(context.address(), attr.address()),
             context.verbs()::ibv_dealloc_dmah,
-            (address, release) -> new DmaHandle(context, address, release));
+            core -> new DmaHandle(context, core));
       }
     }
   }

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -31,7 +33,7 @@ final class Drain {
   Drain(QueuePair queuePair, ObjIntConsumer<Completions> completed) {
     this.queuePair = queuePair;
     this.completed = completed;
-    this.queues = queuePair.parents(CompletionQueue.class);
+    this.queues = queuePair.core.parents(CompletionQueue.class);
     if (queuePair.type() != QueuePairType.RC && queuePair.type() != QueuePairType.UC) {
       throw new IllegalStateException(
           queuePair
@@ -57,7 +59,7 @@ final class Drain {
     send.send(0).id(id).signaled();
     pollUntil(() -> queuePair.post(send) == 1, limit, start);
     outstanding++;
-    if (queuePair.parents(SharedReceiveQueue.class).isEmpty()) {
+    if (queuePair.core.parents(SharedReceiveQueue.class).isEmpty()) {
       ReceiveList receive = new ReceiveList(1, 1);
       receive.id(0, id);
       pollUntil(() -> queuePair.post(receive) == 1, limit, start);
@@ -75,7 +77,7 @@ final class Drain {
         polled += poll(queue);
       }
       if (polled == 0) {
-        queuePair.requireOpen(); // A thread that closes it discards what is waited for.
+        queuePair.core.requireOpen(); // A thread that closes it discards what is waited for.
         if (System.nanoTime() - start > TimeUnit.NANOSECONDS.convert(limit)) {
           throw new RdmaTimeoutException("draining " + queuePair, limit);
         }

@@ -1,8 +1,12 @@
 package dev.verbena.verbs;
 
-import dev.verbena.internal.ExtendedCompletionQueueCalls;
+import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.calls.ExtendedCompletionQueueCalls;
+import dev.verbena.internal.life.Core;
+import dev.verbena.values.CompletionField;
 import java.util.Collections;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An extended completion queue, whose completions have a selectable set of fields: {@code struct
@@ -21,14 +25,20 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
   private final Set<CompletionField> fields;
   private final CompletionCursor cursor;
 
-  ExtendedCompletionQueue(Made made, Set<CompletionField> fields) {
-    super(made);
+  ExtendedCompletionQueue(
+      Context context,
+      @Nullable CompletionChannel channel,
+      Core core,
+      boolean warns,
+      int requested,
+      Set<CompletionField> fields) {
+    super(context, channel, core, warns, requested);
     this.fields = Collections.unmodifiableSet(fields);
     this.cursor =
         new CompletionCursor(
             this,
-            new ExtendedCompletionQueueCalls(made.address(), made.context().linking().isCritical()),
-            made.context().mayHaveLibrxeBefore(55)); // Its ibv_next_poll takes one too many.
+            new ExtendedCompletionQueueCalls(core.address(), context.linking().isCritical()),
+            context.mayHaveLibrxeBefore(55)); // Its ibv_next_poll takes one too many.
   }
 
   /**
@@ -47,7 +57,7 @@ public final class ExtendedCompletionQueue extends CompletionQueue {
    * @throws IllegalStateException if it is open already
    */
   public CompletionCursor startPolling() {
-    requireOpen();
+    core.requireOpen();
     return cursor.start();
   }
 

@@ -1,7 +1,9 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.NativeConstant;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Codes;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;

@@ -1,5 +1,10 @@
 package dev.verbena.verbs;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
+import dev.verbena.address.GidType;
+import dev.verbena.attributes.LinkLayer;
+import dev.verbena.attributes.PortAttributes;
 import java.net.InetAddress;
 import java.util.Comparator;
 import java.util.List;

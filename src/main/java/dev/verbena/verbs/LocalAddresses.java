@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

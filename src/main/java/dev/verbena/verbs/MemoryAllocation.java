@@ -1,7 +1,10 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.MappedMemory;
+import dev.verbena.internal.foreign.MappedMemory;
+import dev.verbena.internal.foreign.OwnMemory;
+import dev.verbena.internal.rules.AccessRules;
+import dev.verbena.values.AccessFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -30,7 +33,7 @@ public final class MemoryAllocation {
   private Set<AccessFlag> access = Set.of();
 
   MemoryAllocation(ProtectionDomain domain, long size) {
-    domain.requireOpen();
+    domain.core.requireOpen();
     if (size < 1) {
       throw new IllegalArgumentException("the size of a memory region must be positive: " + size);
     }
@@ -144,7 +147,7 @@ public final class MemoryAllocation {
       throw new IllegalArgumentException(
           "an alignment of " + alignment + " bytes is larger than a huge page: " + hugePage);
     }
-    domain.requireOpen();
+    domain.core.requireOpen();
     OwnMemory own = new OwnMemory(this::map);
     try {
       return MemoryRegistration.ofOwn(domain, own).access(access).register();

@@ -1,22 +1,28 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.ReregistrationFailure;
-import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.KeptMemory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.MemoryAdvice;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,15 +63,19 @@ public final class MemoryRegion extends Resource {
 
   private MemoryRegion(
       ProtectionDomain domain,
-      long address,
-      Runnable release,
+      Core core,
       KeptMemory kept,
       long start,
       long length,
       Set<AccessFlag> access) {
-    super(address, release);
+    super(core);
     this.kept = kept;
-    this.struct = Memory.at(address, ibv_mr.sizeof());
+    core.wrapDestruction(
+        deregister -> {
+          deregister.run();
+          kept.release();
+        });
+    this.struct = Memory.at(core.address(), ibv_mr.sizeof());
     this.domain = domain;
     this.memory = kept.segment();
     this.start = start;
@@ -89,31 +99,19 @@ public final class MemoryRegion extends Resource {
       long start,
       long length,
       Set<AccessFlag> access) {
-    LongConsumer deregistration =
-        mr -> DeviceLoss.destroy(domain.loss(), () -> deregister(domain.verbs(), mr));
-    return create(parents, domain, registration, deregistration, kept, start, length, access);
+    return keeping(
+        kept,
+        () ->
+            Core.make(
+                parents,
+                registration,
+                mr -> deregister(domain.verbs(), mr),
+                core -> new MemoryRegion(domain, core, kept, start, length, access)));
   }
 
-  private static MemoryRegion create(
-      List<? extends Resource> parents,
-      ProtectionDomain domain,
-      LongSupplier registration,
-      LongConsumer deregistration,
-      KeptMemory kept,
-      long start,
-      long length,
-      Set<AccessFlag> access) {
+  private static MemoryRegion keeping(KeptMemory kept, Supplier<MemoryRegion> maker) {
     try {
-      MemoryRegion region =
-          make(
-              parents,
-              registration,
-              mr -> {
-                deregistration.accept(mr);
-                kept.release();
-              },
-              (address, release) ->
-                  new MemoryRegion(domain, address, release, kept, start, length, access));
+      MemoryRegion region = maker.get();
       region.closeWithArena();
       return region;
     } catch (Throwable t) {
@@ -176,7 +174,7 @@ public final class MemoryRegion extends Resource {
   }
 
   private void requireUsable() {
-    requireOpen();
+    core.requireOpen();
     if (unusable) {
       throw new IllegalStateException(
           this + " cannot be used, since ibv_rereg_mr failed; it must be closed");
@@ -195,18 +193,17 @@ public final class MemoryRegion extends Resource {
 
   static MemoryRegion imported(
       ProtectionDomain domain, int handle, long start, Set<AccessFlag> access) {
-    return make(
+    return Core.make(
         List.of(domain),
         () -> domain.verbs().ibv_import_mr(domain.address(), handle),
         domain.verbs()::ibv_unimport_mr,
-        (address, release) ->
+        core ->
             new MemoryRegion(
                 domain,
-                address,
-                release,
+                core,
                 KeptMemory.none(),
                 start,
-                ibv_mr.length(Memory.at(address, ibv_mr.sizeof())),
+                ibv_mr.length(Memory.at(core.address(), ibv_mr.sizeof())),
                 access));
   }
 
@@ -228,15 +225,21 @@ public final class MemoryRegion extends Resource {
       Set<AccessFlag> access) {
     AccessRules.checkRegistrable(memory, access);
     long address = Segments.struct(segment, "ibv_mr", ibv_mr.sizeof());
-    return create(
-        List.of(domain),
-        domain,
-        () -> address,
-        mr -> {},
-        KeptMemory.of(memory),
-        memory.address(),
-        memory.byteSize(),
-        Set.copyOf(access));
+    KeptMemory kept = KeptMemory.of(memory);
+    return keeping(
+        kept,
+        () ->
+            Core.borrow(
+                List.of(domain),
+                address,
+                core ->
+                    new MemoryRegion(
+                        domain,
+                        core,
+                        kept,
+                        memory.address(),
+                        memory.byteSize(),
+                        Set.copyOf(access))));
   }
 
   /**
@@ -246,7 +249,7 @@ public final class MemoryRegion extends Resource {
    * @throws IllegalStateException if the region is closed
    */
   public MemorySegment memory() {
-    requireOpen();
+    core.requireOpen();
     return memory;
   }
 
@@ -302,7 +305,7 @@ public final class MemoryRegion extends Resource {
    * @return the handle
    */
   public int handle() {
-    requireOpen();
+    core.requireOpen();
     return ibv_mr.handle(struct);
   }
 
@@ -341,7 +344,7 @@ public final class MemoryRegion extends Resource {
         throw new IllegalStateException("the arena of the memory is closed");
       }
       ProtectionDomain next = newDomain == null ? old : newDomain;
-      whileOpen(
+      Core.whileOpen(
           List.of(next, this),
           () -> {
             try {
@@ -353,9 +356,9 @@ public final class MemoryRegion extends Resource {
           });
     } finally {
       replacement.release(); // Unless the region has it.
-      revalidateAll();
+      Core.revalidateAll();
       if (!domain.equals(old)) {
-        replaceParent(old, domain);
+        core.replaceParent(old, domain);
       }
     }
   }
@@ -378,7 +381,7 @@ public final class MemoryRegion extends Resource {
             (newDomain == null ? domain : newDomain).address(),
             range.address(),
             range.byteSize(),
-            newAccess == null ? 0 : (int) Flags.mask(newAccess));
+            newAccess == null ? 0 : (int) NativeFlag.mask(newAccess));
   }
 
   private RuntimeException failed(
@@ -472,7 +475,7 @@ public final class MemoryRegion extends Resource {
       ibv_sge.length(range, (int) size);
       ibv_sge.lkey(range, lkey);
       // The region keeps its domain open.
-      whileOpen(
+      core.whileOpen(
           () ->
               domain
                   .verbs()

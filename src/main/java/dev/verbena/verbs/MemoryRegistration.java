@@ -1,10 +1,16 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.KeptMemory;
+import dev.verbena.internal.foreign.OwnMemory;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.AccessFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -44,7 +50,7 @@ public final class MemoryRegistration {
       @Nullable DmaBuf dmaBuf,
       long offset,
       long length) {
-    domain.requireOpen();
+    domain.core.requireOpen();
     this.domain = domain;
     this.memory = memory;
     this.dmaBuf = dmaBuf;
@@ -122,7 +128,7 @@ public final class MemoryRegistration {
    * @return this
    */
   public MemoryRegistration dmaHandle(DmaHandle handle) {
-    domain.context().requireOwn(handle, handle.context());
+    Core.requireSame(domain.context(), handle, handle.context());
     this.dmaHandle = handle;
     return extended();
   }
@@ -187,7 +193,7 @@ public final class MemoryRegistration {
 
   private long call() {
     Verbs verbs = domain.verbs();
-    int flags = (int) Flags.mask(access);
+    int flags = (int) NativeFlag.mask(access);
     if (dmaBuf != null) {
       return dmaBuf.whileOpen(
           fd ->

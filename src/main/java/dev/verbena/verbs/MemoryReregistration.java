@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.rules.AccessRules;
+import dev.verbena.values.AccessFlag;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.Objects;
@@ -45,7 +48,7 @@ public final class MemoryReregistration {
    * @return this
    */
   public MemoryReregistration domain(ProtectionDomain domain) {
-    region.domain().context().requireOwn(domain, domain.context());
+    Core.requireSame(region.domain().context(), domain, domain.context());
     this.domain = domain;
     return this;
   }

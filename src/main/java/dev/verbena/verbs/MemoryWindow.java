@@ -2,11 +2,13 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.MemoryWindowType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -34,21 +36,20 @@ public final class MemoryWindow extends Resource {
   /** The region that a window of type 1 is bound to. */
   private MemoryRegion region;
 
-  private MemoryWindow(
-      ProtectionDomain domain, MemoryWindowType type, long address, Runnable release) {
-    super(address, release);
+  private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, Core core) {
+    super(core);
     this.domain = domain;
     this.type = type;
-    this.struct = Memory.at(address, ibv_mw.sizeof());
+    this.struct = Memory.at(core.address(), ibv_mw.sizeof());
   }
 
   static MemoryWindow allocate(ProtectionDomain domain, MemoryWindowType type) {
     try {
-      return make(
+      return Core.make(
           List.of(domain),
           () -> domain.verbs().ibv_alloc_mw(domain.address(), type.code()),
           domain.verbs()::ibv_dealloc_mw,
-          (address, release) -> new MemoryWindow(domain, type, address, release));
+          core -> new MemoryWindow(domain, type, core));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? Explanation.add(
@@ -64,7 +65,7 @@ public final class MemoryWindow extends Resource {
    * @return the rkey
    */
   public int rkey() {
-    requireOpen();
+    core.requireOpen();
     return ibv_mw.rkey(struct);
   }
 
@@ -92,9 +93,9 @@ public final class MemoryWindow extends Resource {
     requireType(MemoryWindowType.TYPE_2);
     requireSameDomain(queuePair, queuePair.domain());
     requireSameDomain(region, region.domain());
-    whileOpen(
+    core.whileOpen(
         () -> {
-          moveTo(domain, region, queuePair);
+          core.moveTo(domain, region, queuePair);
           ibv_mw.rkey(struct, rkey);
         });
   }
@@ -105,7 +106,7 @@ public final class MemoryWindow extends Resource {
    */
   public void invalidated() {
     requireType(MemoryWindowType.TYPE_2);
-    moveTo(domain);
+    core.moveTo(domain);
   }
 
   /**
@@ -123,7 +124,7 @@ public final class MemoryWindow extends Resource {
     requireSameDomain(binding.region(), binding.region().domain());
     post(queuePair, id, binding);
     region = binding.region();
-    moveTo(domain, region);
+    core.moveTo(domain, region);
   }
 
   /**
@@ -142,7 +143,7 @@ public final class MemoryWindow extends Resource {
     // libibverbs also accepts a binding without a region, but librxe dereferences its NULL pointer.
     post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()));
     region = null;
-    moveTo(domain);
+    core.moveTo(domain);
   }
 
   private void post(QueuePair queuePair, long id, WindowBinding binding) {
@@ -154,7 +155,7 @@ public final class MemoryWindow extends Resource {
       ibv_mw_bind.wr_id(bind, id);
       ibv_mw_bind.send_flags(bind, rdma_h.IBV_SEND_SIGNALED());
       binding.writeTo(ibv_mw_bind.bind_info(bind));
-      whileOpen(List.of(queuePair, this, binding.region()), () -> queuePair.bind(this, bind));
+      Core.whileOpen(List.of(queuePair, this, binding.region()), () -> queuePair.bind(this, bind));
     }
   }
 

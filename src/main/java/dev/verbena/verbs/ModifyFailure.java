@@ -2,7 +2,16 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.LinkLayer;
+import dev.verbena.attributes.PortAttributes;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.rules.StateTable;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairState;
 import java.util.Optional;
 import java.util.StringJoiner;
 

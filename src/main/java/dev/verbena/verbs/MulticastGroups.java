@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.address.Gid;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_gid;
 import java.lang.foreign.Arena;

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -25,9 +26,8 @@ public final class ParentDomain extends ProtectionDomain {
   private final ProtectionDomain base;
   private final ThreadDomain threadDomain;
 
-  private ParentDomain(
-      ProtectionDomain base, ThreadDomain threadDomain, long address, Runnable release) {
-    super(base.context(), address, release);
+  private ParentDomain(ProtectionDomain base, ThreadDomain threadDomain, Core core) {
+    super(base.context(), core, base.root());
     this.base = base;
     this.threadDomain = threadDomain;
   }
@@ -40,7 +40,7 @@ public final class ParentDomain extends ProtectionDomain {
     private int mask;
 
     Builder(ProtectionDomain base) {
-      base.requireOpen();
+      base.core.requireOpen();
       this.base = base;
     }
 
@@ -52,7 +52,7 @@ public final class ParentDomain extends ProtectionDomain {
      * @return this
      */
     public Builder threadDomain(ThreadDomain domain) {
-      base.context().requireOwn(domain, domain.context());
+      Core.requireSame(base.context(), domain, domain.context());
       this.threadDomain = domain;
       return this;
     }
@@ -88,14 +88,18 @@ public final class ParentDomain extends ProtectionDomain {
     public ParentDomain create() {
       Arena upcalls = Arena.ofShared();
       try {
-        return make(
+        return Core.make(
             Stream.<Resource>of(base, threadDomain).filter(Objects::nonNull).toList(),
             () -> allocate(upcalls),
-            pd -> {
-              DeviceLoss.destroy(base.loss(), () -> base.verbs().ibv_dealloc_pd(pd));
-              upcalls.close();
-            },
-            (address, release) -> new ParentDomain(base, threadDomain, address, release));
+            base.verbs()::ibv_dealloc_pd,
+            core -> {
+              core.wrapDestruction(
+                  deallocate -> {
+                    deallocate.run();
+                    upcalls.close();
+                  });
+              return new ParentDomain(base, threadDomain, core);
+            });
       } catch (Throwable t) {
         if (upcalls.scope().isAlive()) {
           upcalls.close();
@@ -215,11 +219,6 @@ public final class ParentDomain extends ProtectionDomain {
    */
   public Optional<ThreadDomain> threadDomain() {
     return Optional.ofNullable(threadDomain);
-  }
-
-  @Override
-  ProtectionDomain root() {
-    return base.root();
   }
 
   @Override

@@ -2,12 +2,20 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.EthernetAddress;
+import dev.verbena.address.EthernetDestination;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
+import dev.verbena.attributes.PortAttributes;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.Verbs;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.raw.ibv_port_attr;
+import dev.verbena.values.CompletionFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -68,7 +76,7 @@ public final class Port {
    */
   public PortAttributes attributes() {
     MemorySegment attributes = ibv_port_attr.allocate(Arena.ofAuto());
-    context.whileOpen(
+    context.core.whileOpen(
         () -> verbs().___ibv_query_port(context.address(), (byte) number, attributes.address()));
     return new PortAttributes(attributes);
   }
@@ -82,7 +90,7 @@ public final class Port {
   public Gid gid(int index) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment gid = ibv_gid.allocate(arena);
-      context.whileOpen(
+      context.core.whileOpen(
           () ->
               verbs()
                   .ibv_query_gid(
@@ -104,7 +112,7 @@ public final class Port {
   public GidEntry gidEntry(int index) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment entry = ibv_gid_entry.allocate(arena);
-      context.whileOpen(
+      context.core.whileOpen(
           () ->
               verbs()
                   .ibv_query_gid_ex(
@@ -192,7 +200,7 @@ public final class Port {
   public AddressVector pathToSender(Completions completions, int index, MemorySegment buffer) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment path = ibv_ah_attr.allocate(arena);
-      context.whileOpen(
+      context.core.whileOpen(
           () ->
               verbs()
                   .ibv_init_ah_from_wc(
@@ -220,7 +228,7 @@ public final class Port {
       path.writeTo(attributes);
       MemorySegment mac = arena.allocate(EthernetAddress.SIZE);
       MemorySegment vlan = arena.allocate(ValueLayout.JAVA_SHORT);
-      context.whileOpen(
+      context.core.whileOpen(
           () ->
               verbs()
                   .ibv_resolve_eth_l2_from_gid(
@@ -239,7 +247,7 @@ public final class Port {
   public int pkey(int index) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pkey = arena.allocate(ValueLayout.JAVA_SHORT);
-      context.whileOpen(
+      context.core.whileOpen(
           () ->
               verbs()
                   .ibv_query_pkey(
@@ -260,7 +268,7 @@ public final class Port {
    */
   public int pkeyIndex(int pkey) {
     short wanted = (short) Ranges.bits(pkey, Short.SIZE, "a P_Key");
-    return context.whileOpen(
+    return context.core.whileOpen(
         () ->
             verbs()
                 .ibv_get_pkey_index(context.address(), (byte) number, Short.reverseBytes(wanted)));
@@ -275,7 +283,7 @@ public final class Port {
   public OptionalLong megabitsPerSecond() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment speed = arena.allocate(ValueLayout.JAVA_LONG);
-      context.whileOpen(
+      context.core.whileOpen(
           () -> verbs().ibv_query_port_speed(context.address(), number, speed.address()));
       return OptionalLong.of(speed.get(ValueLayout.JAVA_LONG, 0) * 100);
     } catch (VerbsException e) {

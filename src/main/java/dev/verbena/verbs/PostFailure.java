@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.life.Core;
 
 /** Interprets the result of a function that posts a list of requests, if it is not 0. */
 final class PostFailure {
@@ -17,7 +18,7 @@ final class PostFailure {
    * @throws VerbsException if the post failed for another reason
    */
   static int posted(
-      String function, int result, Resource queue, RequestList list, int from, int count) {
+      String function, int result, Core queue, RequestList list, int from, int count) {
     int errno = Math.abs(result); // Some providers return a negative value.
     int bad = list.badRequest();
     if (bad < 0) {

@@ -1,12 +1,18 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DcTargetCalls;
-import dev.verbena.internal.ExtendedQueuePairCalls;
-import dev.verbena.internal.PostingStart;
+import dev.verbena.internal.calls.ExtendedQueuePairCalls;
+import dev.verbena.internal.calls.PostingStart;
+import dev.verbena.internal.life.OpenSection;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.FlushPlacement;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.SendOperation;
+import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -52,8 +58,8 @@ public final class Posting implements AutoCloseable {
       @Nullable PostingStart start) {
     this.queuePair = queuePair;
     this.start = start;
-    this.section = new OpenSection("posting", queuePair, this::close);
-    this.calls = new ExtendedQueuePairCalls(qpEx, Flags.mask(operations));
+    this.section = new OpenSection("posting", queuePair.core, this::close);
+    this.calls = new ExtendedQueuePairCalls(qpEx, NativeFlag.mask(operations));
     this.request = new PostingRequest(this, queuePair, limits, operations, calls, targets);
     queuePair.context().criticalCalls().end();
   }

@@ -1,15 +1,25 @@
 package dev.verbena.verbs;
 
-import dev.verbena.internal.Block;
+import dev.verbena.NativeFlag;
+import dev.verbena.internal.BoundsChecks;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DcTargetCalls;
-import dev.verbena.internal.ExtendedQueuePairCalls;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.Ranges;
+import dev.verbena.internal.calls.ExtendedQueuePairCalls;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.life.DataPathEntry;
+import dev.verbena.internal.life.DataPathUser;
 import dev.verbena.raw.ibv_data_buf;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.FlushPlacement;
+import dev.verbena.values.MemoryWindowType;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
+import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
@@ -25,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * operation or by {@link Posting#complete}, or by {@link #inline}, after which only the destination
  * can be set.
  */
-public final class PostingRequest extends DataPathUser {
+public final class PostingRequest {
   private static final long SGE = ibv_sge.sizeof();
   private static final long BIND_INFO = 0;
   private static final long ATOMIC_VALUE = BIND_INFO + ibv_mw_bind_info.sizeof();
@@ -37,6 +47,7 @@ public final class PostingRequest extends DataPathUser {
   private final Set<SendOperation> operations;
   private final Set<WorkRequestOpcode> opcodes = EnumSet.noneOf(WorkRequestOpcode.class);
   private final ExtendedQueuePairCalls calls;
+  private final DataPathUser user = new DataPathUser(this);
   private final Block memory;
 
   /** Null but for a DC initiator. */
@@ -158,7 +169,7 @@ public final class PostingRequest extends DataPathUser {
 
   PostingRequest flush(
       int rkey, long remote, long length, Set<FlushPlacement> placements, int level) {
-    long types = Flags.mask(placements);
+    long types = NativeFlag.mask(placements);
     return begin(WorkRequestOpcode.FLUSH, rkey, remote, length, types << Byte.SIZE | level);
   }
 
@@ -167,8 +178,8 @@ public final class PostingRequest extends DataPathUser {
     requireSameDomain(window, window.domain());
     requireSameDomain(binding.region(), binding.region().domain());
     requirePossible(WorkRequestOpcode.BIND_MW);
-    window.requireNotClosing();
-    binding.region().requireNotClosing();
+    window.core.requireNotClosing();
+    binding.region().core.requireNotClosing();
     end();
     binding.writeTo(memory.slice(BIND_INFO, ibv_mw_bind_info.sizeof()));
     begin(WorkRequestOpcode.BIND_MW, rkey, 0);
@@ -195,14 +206,14 @@ public final class PostingRequest extends DataPathUser {
     if (handle == null && window == null) {
       pass();
     } else {
-      DataPathEntry entry = enter();
+      DataPathEntry entry = user.enter();
       try {
         if (handle != null) {
-          use(handle);
+          user.use(handle.core);
         }
         if (window != null) {
-          use(window);
-          use(bound);
+          user.use(window.core);
+          user.use(bound.core);
         }
         pass();
       } finally {
@@ -318,7 +329,7 @@ public final class PostingRequest extends DataPathUser {
   }
 
   private void requireSameDomain(Resource named, ProtectionDomain domain) {
-    if (BoundsChecks.ON && !domain.isOneWith(limits.domain())) {
+    if (BoundsChecks.ON && domain.root() != limits.domain()) {
       throw new IllegalArgumentException(
           named + " belongs to another protection domain than " + queuePair);
     }
@@ -590,7 +601,7 @@ public final class PostingRequest extends DataPathUser {
 
   private PostingRequest target(@Nullable AddressHandle handle, int number, long key) {
     if (handle != null) {
-      handle.requireNotClosing();
+      handle.core.requireNotClosing();
     }
     this.handle = handle;
     this.number = number;

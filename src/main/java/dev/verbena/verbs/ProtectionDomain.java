@@ -1,11 +1,20 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
+import dev.verbena.address.AddressVector;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.Segments;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.KeptMemory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_pd;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.MemoryWindowType;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.List;
@@ -28,19 +37,25 @@ import java.util.function.LongSupplier;
  */
 public sealed class ProtectionDomain extends Resource permits ParentDomain {
   private final Context context;
+  private final long root;
 
-  /** A domain that is released by another function. */
-  ProtectionDomain(Context context, long address, Runnable release) {
-    super(address, release);
+  ProtectionDomain(Context context, Core core) {
+    this(context, core, core.address());
+  }
+
+  ProtectionDomain(Context context, Core core, long root) {
+    super(core);
+    this.root = root;
     this.context = context;
+    core.beforeClose(this::closeWindows);
   }
 
   static ProtectionDomain imported(Context context, int handle) {
-    return make(
+    return Core.make(
         List.of(context),
         () -> context.verbs().ibv_import_pd(context.address(), handle),
         context.verbs()::ibv_unimport_pd,
-        (address, release) -> new ProtectionDomain(context, address, release));
+        core -> new ProtectionDomain(context, core));
   }
 
   /**
@@ -65,7 +80,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    */
   static ProtectionDomain of(Context context, Resource owner, MemorySegment segment) {
     long address = Segments.object(segment, "ibv_pd");
-    return make(List.of(context, owner), () -> new ProtectionDomain(context, address, () -> {}));
+    return Core.borrow(
+        List.of(context, owner), address, core -> new ProtectionDomain(context, core));
   }
 
   /**
@@ -158,7 +174,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     AccessRules.check(flags);
     try {
       return withoutMemory(
-          flags, () -> verbs().__ibv_reg_mr(address(), 0, -1, (int) Flags.mask(flags)));
+          flags, () -> verbs().__ibv_reg_mr(address(), 0, -1, (int) NativeFlag.mask(flags)));
     } catch (VerbsException e) {
       throw context.deviceAttributes().onDemandPaging().implicit()
           ? AccessRules.explained(e, -1, flags, toString())
@@ -255,7 +271,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @return the builder
    */
   public QueuePairBuilder queuePair(QueuePairType type) {
-    requireOpen();
+    core.requireOpen();
     return new QueuePairBuilder(this, Objects.requireNonNull(type, "type"));
   }
 
@@ -277,7 +293,7 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * @return the builder
    */
   public SharedReceiveQueue.Builder sharedReceiveQueue(int requests) {
-    requireOpen();
+    core.requireOpen();
     return new SharedReceiveQueue.Builder(this, requests);
   }
 
@@ -327,22 +343,23 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Returns the domain that the kernel knows. Objects of all domains with the same root can be used
-   * together.
+   * Returns the address of the {@code struct ibv_pd} that the kernel knows. Objects of all domains
+   * with the same root can be used together.
    */
-  ProtectionDomain root() {
-    return this;
+  final long root() {
+    return root;
   }
 
   /**
    * Returns whether objects of both domains can be used together. They can for a parent domain and
    * its base, and for the domains of librdmacm: it uses one {@code ibv_pd} for all identifiers of a
    * device, and each identifier has its own object for it.
+   *
+   * @param other another domain
+   * @return true if they can
    */
-  final boolean isOneWith(ProtectionDomain other) {
-    ProtectionDomain mine = root();
-    ProtectionDomain theirs = other.root();
-    return mine == theirs || mine.address() == theirs.address();
+  public final boolean isOneWith(ProtectionDomain other) {
+    return root == other.root;
   }
 
   /**
@@ -351,13 +368,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    * {@link MemoryWindow#bound} was called.
    */
   final void closeWindows() {
-    children(MemoryWindow.class).forEach(MemoryWindow::close);
-    children(ParentDomain.class).forEach(ProtectionDomain::closeWindows);
-  }
-
-  @Override
-  final void beforeClose() {
-    closeWindows();
+    core.children(MemoryWindow.class).forEach(MemoryWindow::close);
+    core.children(ParentDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 
   final Verbs verbs() {

@@ -1,6 +1,11 @@
 package dev.verbena.verbs;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.NativeFlag;
+import dev.verbena.internal.foreign.KeptMemory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.rules.AccessRules;
+import dev.verbena.values.AccessFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -19,9 +24,8 @@ public final class ProviderBuffer extends Resource {
   private final ProtectionDomain domain;
   private final MemorySegment memory;
 
-  private ProviderBuffer(
-      ProtectionDomain domain, long address, Runnable release, MemorySegment memory) {
-    super(address, release);
+  private ProviderBuffer(ProtectionDomain domain, Core core, MemorySegment memory) {
+    super(core);
     this.domain = domain;
     this.memory = memory;
   }
@@ -34,7 +38,7 @@ public final class ProviderBuffer extends Resource {
       MemorySegment buffer = arena.allocate(ValueLayout.JAVA_LONG);
       Arena lifetime = Arena.ofShared();
       long[] memory = new long[1];
-      return make(
+      return Core.make(
           List.of(domain),
           () -> {
             memory[0] = domain.verbs().ibv_alloc_buf(domain.address(), size, buffer.address());
@@ -44,8 +48,7 @@ public final class ProviderBuffer extends Resource {
             lifetime.close();
             domain.verbs().ibv_free_buf(address);
           },
-          (address, release) ->
-              new ProviderBuffer(domain, address, release, Memory.at(memory[0], size, lifetime)));
+          core -> new ProviderBuffer(domain, core, Memory.at(memory[0], size, lifetime)));
     }
   }
 
@@ -55,7 +58,7 @@ public final class ProviderBuffer extends Resource {
    * @return a segment that is accessible until the buffer is closed
    */
   public MemorySegment memory() {
-    requireOpen();
+    core.requireOpen();
     return memory;
   }
 
@@ -90,7 +93,11 @@ public final class ProviderBuffer extends Resource {
             domain
                 .verbs()
                 .ibv_reg_buf_mr(
-                    domain.address(), address(), part.address(), size, (int) Flags.mask(flags)),
+                    domain.address(),
+                    address(),
+                    part.address(),
+                    size,
+                    (int) NativeFlag.mask(flags)),
         KeptMemory.notKept(part),
         start,
         size,
@@ -120,7 +127,7 @@ public final class ProviderBuffer extends Resource {
    * @throws dev.verbena.VerbsException ENODATA if the buffer is ordinary memory
    */
   public DmaBuf exportDmaBuf() {
-    return DmaBuf.of(whileOpen(() -> domain.verbs().ibv_export_buf_dmabuf_fd(address())));
+    return DmaBuf.of(core.whileOpen(() -> domain.verbs().ibv_export_buf_dmabuf_fd(address())));
   }
 
   /**

@@ -1,26 +1,49 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
+import dev.verbena.FlagSet;
+import dev.verbena.NativeFlag;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.address.Gid;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.internal.BoundsChecks;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.Codes;
 import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.Ece;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.ListedSendCalls;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
-import dev.verbena.internal.NativeQueuePairCalls;
-import dev.verbena.internal.PostingStart;
-import dev.verbena.internal.QueuePairCalls;
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.Ranges;
+import dev.verbena.internal.calls.NativeQueuePairCalls;
+import dev.verbena.internal.calls.PostingStart;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.host.Linking;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.DataPathEntry;
+import dev.verbena.internal.rules.StateTable;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_qp_open_attr;
 import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.DataInOrder;
+import dev.verbena.values.EnhancedConnectionEstablishment;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.RateLimit;
+import dev.verbena.values.SendOperation;
+import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
@@ -94,62 +117,80 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /**
    * Returns a queue pair that C code created, for example librdmacm, and that another function
-   * destroys.
+   * destroys, also if this fails.
    *
    * @param domain the protection domain of the queue pair
-   * @param segment the {@code struct ibv_qp}
    * @param capacity the capacity of its queues
-   * @param release destroys the queue pair; throws an exception if that fails
+   * @param maker returns the {@code struct ibv_qp}, and destroys it
    * @param parents the objects that must be closed after the queue pair
    * @return the queue pair, to be closed
+   * @hidden
    */
-  static QueuePair adopt(
+  @SuppressWarnings("exports") // Programs cannot call it.
+  public static QueuePair adopt(
       ProtectionDomain domain,
-      MemorySegment segment,
       QueuePairCapacity capacity,
-      Runnable release,
-      Resource... parents) {
-    long address = Segments.object(segment, "ibv_qp");
-    boolean[] isAdopted = {false};
-    try {
-      return make(
-          List.of(parents),
-          () -> {
-            isAdopted[0] = true;
-            return address;
-          },
-          qp -> release.run(),
-          (qp, destruction) ->
-              new QueuePair(new Made(domain.context(), domain, qp, capacity, destruction)));
-    } catch (Throwable t) {
-      if (!isAdopted[0]) { // For example, a parent is closed already.
-        release.run();
-      }
-      throw t;
-    }
+      QueueMaker maker,
+      List<Resource> parents) {
+    return Core.adopt(
+        parents,
+        maker.creation().applyAsLong(0),
+        maker.destruction(),
+        core -> new QueuePair(core, domain.context(), domain, capacity));
   }
 
-  QueuePair(Made made) {
-    super(made.address(), made::release);
-    MemorySegment qp = Memory.at(made.address(), ibv_qp.sizeof());
-    this.context = made.context();
-    this.domain = made.domain();
+  /** A queue pair that C code created, without a send queue of {@code ibv_wr_*}. */
+  private QueuePair(
+      Core core, Context context, @Nullable ProtectionDomain domain, QueuePairCapacity capacity) {
+    this(
+        core,
+        context,
+        domain,
+        QueuePairType.DRIVER,
+        capacity,
+        Set.of(),
+        false,
+        new NativeQueuePairCalls(core.address(), context.criticalCalls()));
+  }
+
+  /**
+   * Creates the owner of a queue pair that was created by a C function.
+   *
+   * @param driverType the type if that of the C struct is DRIVER
+   * @param spreads whether it distributes packets over work queues and has no queues itself
+   */
+  QueuePair(
+      Core core,
+      Context context,
+      @Nullable ProtectionDomain domain,
+      QueuePairType driverType,
+      QueuePairCapacity capacity,
+      Set<SendOperation> sendOperations,
+      boolean spreads,
+      QueuePairCalls calls) {
+    super(core);
+    long address = core.address();
+    MemorySegment qp = Memory.at(address, ibv_qp.sizeof());
+    this.context = context;
+    this.domain = domain;
     int code = ibv_qp.qp_type(qp);
     this.type =
         code == QueuePairType.DRIVER.code()
-            ? made.driverType()
+            ? driverType
             : Codes.of(QueuePairType.class, code, QueuePairType.DRIVER);
-    this.capacity = made.capacity();
-    this.sendOperations = made.sendOperations();
-    this.groups = made.groups();
+    this.capacity = capacity;
+    this.sendOperations = sendOperations;
+    this.groups = new MulticastGroups(context.verbs(), address);
     this.number = ibv_qp.qp_num(qp);
-    this.calls = made.calls();
-    ProtectionDomain root = domain == null ? null : domain.root();
-    this.sends = new QueueLimits(this, root, type, capacity.sendSges(), capacity.maxInlineData());
+    this.calls = calls;
+    core.wrapDestruction(destroy -> groups.leaveAndThen(() -> calls.destroy(destroy)));
+    core.beforeClose(this::beforeClose);
+    long root = domain == null ? 0 : domain.root();
+    this.sends = new QueueLimits(core, root, type, capacity.sendSges(), capacity.maxInlineData());
     this.sendsItself =
-        !made.spreads() && ibv_qp.send_cq(qp).address() != 0 && type != QueuePairType.DC_TARGET;
+        !spreads && ibv_qp.send_cq(qp).address() != 0 && type != QueuePairType.DC_TARGET;
     boolean receivesItself =
-        !made.spreads()
+        !spreads
             && ibv_qp.recv_cq(qp).address() != 0
             && ibv_qp.srq(qp).address() == 0
             && type != QueuePairType.XRC_SEND
@@ -158,7 +199,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.receives =
         receivesItself
             ? new ReceivePosts(
-                new QueueLimits(this, root, null, capacity.receiveSges(), 0),
+                new QueueLimits(core, root, null, capacity.receiveSges(), 0),
                 "ibv_post_recv",
                 calls::ibv_post_recv,
                 (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
@@ -167,86 +208,17 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       this.posting = null;
       this.listed = null;
     } else {
-      long qpEx = context.verbs().ibv_qp_to_qp_ex(made.address());
-      PostingStart start = context.provider().postingStart(made.address(), qpEx);
-      this.posting = new Posting(this, qpEx, sends, sendOperations, made.targets(), start);
+      long qpEx = context.verbs().ibv_qp_to_qp_ex(address);
+      PostingStart start = context.provider().postingStart(address, qpEx);
+      DcTargetCalls targets =
+          driverType == QueuePairType.DC_INITIATOR
+              ? new DcTargetCalls(context.provider().library(Mlx5dv.class), qpEx)
+              : null;
+      this.posting = new Posting(this, qpEx, sends, sendOperations, targets, start);
       this.listed =
           type.isPostedByBuilders()
-              ? new ListedSendCalls(qpEx, made.targets(), start, context.linking().isCritical())
+              ? new ListedSendCalls(qpEx, targets, start, context.linking().isCritical())
               : null;
-    }
-  }
-
-  /**
-   * A queue pair that was created by a C function: its capacity, and how it is destroyed.
-   *
-   * @param driverType the type if that of the C struct is DRIVER
-   * @param spreads whether it distributes packets over work queues and has no queues itself
-   */
-  record Made(
-      Context context,
-      ProtectionDomain domain,
-      long address,
-      QueuePairType driverType,
-      QueuePairCapacity capacity,
-      Set<SendOperation> sendOperations,
-      boolean spreads,
-      Runnable destroy,
-      MulticastGroups groups,
-      QueuePairCalls calls) {
-
-    Made(
-        Context context,
-        ProtectionDomain domain,
-        long address,
-        QueuePairType driverType,
-        QueuePairCapacity capacity,
-        Set<SendOperation> sendOperations,
-        boolean spreads,
-        Runnable destroy,
-        QueuePairCalls calls) {
-      this(
-          context,
-          domain,
-          address,
-          driverType,
-          capacity,
-          sendOperations,
-          spreads,
-          destroy,
-          new MulticastGroups(context.verbs(), address),
-          calls);
-    }
-
-    /** A queue pair without a send queue of {@code ibv_wr_*}, whose owner is C code. */
-    Made(
-        Context context,
-        @Nullable ProtectionDomain domain,
-        long address,
-        QueuePairCapacity capacity,
-        Runnable destroy) {
-      this(
-          context,
-          domain,
-          address,
-          QueuePairType.DRIVER,
-          capacity,
-          Set.of(),
-          false,
-          destroy,
-          new NativeQueuePairCalls(address, context.criticalCalls()));
-    }
-
-    /** Returns what sets the DC target of a request; null if the queue pair has none. */
-    @Nullable DcTargetCalls targets() {
-      return driverType == QueuePairType.DC_INITIATOR
-          ? new DcTargetCalls(
-              context.provider().library(Mlx5dv.class), context.verbs().ibv_qp_to_qp_ex(address))
-          : null;
-    }
-
-    void release() {
-      groups.leaveAndThen(() -> calls.destroy(destroy));
     }
   }
 
@@ -263,12 +235,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       ibv_qp_open_attr.qp_num(attr, Ranges.bits(number, 24, "a QPN"));
       ibv_qp_open_attr.xrcd(attr, xrcDomain.segment());
       ibv_qp_open_attr.qp_type(attr, QueuePairType.XRC_RECV.code());
-      return make(
+      return Core.make(
           List.of(xrcDomain),
           () -> context.verbs().ibv_open_qp(context.address(), attr.address()),
           context.verbs()::ibv_destroy_qp,
-          (address, release) ->
-              new QueuePair(new Made(context, null, address, QueuePairCapacity.NONE, release)));
+          core -> new QueuePair(core, context, null, QueuePairCapacity.NONE));
     }
   }
 
@@ -307,10 +278,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   @CheckReturnValue
   public int post(SendList list, int from, int count) {
-    DataPathEntry entry = list.enter();
+    DataPathEntry entry = list.user.enter();
     try {
       if (BoundsChecks.ON) {
-        if (!list.isValidated(this, from, count)) {
+        if (!list.isValidated(core, from, count)) {
           requireSendQueue();
           list.validate(sends, from, count);
           if (listed != null) {
@@ -375,7 +346,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     without {@link QueuePairBuilder#sendOperations}
    */
   public Posting startPosting() {
-    requireOpen();
+    core.requireOpen();
     requireSendQueue();
     if (posting == null) {
       throw new IllegalStateException(
@@ -404,7 +375,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   @CheckReturnValue
   public int post(ReceiveList list, int from, int count) {
     if (receives == null) {
-      requireOpen();
+      core.requireOpen();
       throw new IllegalStateException(this + " has no receive queue of its own");
     }
     return receives.post(list, from, count);
@@ -520,7 +491,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return a builder with the attributes of this transition
    */
   public ToInit toInit() {
-    requireOpen();
+    core.requireOpen();
     return new ToInit(this);
   }
 
@@ -530,7 +501,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return a builder with the attributes of this transition
    */
   public ToReadyToReceive toReadyToReceive() {
-    requireOpen();
+    core.requireOpen();
     return new ToReadyToReceive(this);
   }
 
@@ -540,7 +511,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return a builder with the attributes of this transition
    */
   public ToReadyToSend toReadyToSend() {
-    requireOpen();
+    core.requireOpen();
     return new ToReadyToSend(this);
   }
 
@@ -671,15 +642,20 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     Object begun = to == null ? null : FlightEvents.beginTransition();
     QueuePairState from = begun == null ? null : storedState();
     try {
-      whileOpen(
+      core.whileOpen(
           () -> {
-            context.verbs().ibv_modify_qp(address(), attributes.address(), attributes.maskBits());
+            context
+                .verbs()
+                .ibv_modify_qp(
+                    address(),
+                    attributes.segment().address(),
+                    (int) NativeFlag.mask(attributes.mask()));
             if (to == QueuePairState.RESET) {
               calls.wasReset();
             }
           });
       if (type == QueuePairType.DC_TARGET) {
-        number = whileOpen(() -> ibv_qp.qp_num(Memory.at(address(), ibv_qp.sizeof())));
+        number = core.whileOpen(() -> ibv_qp.qp_num(Memory.at(address(), ibv_qp.sizeof())));
       }
     } catch (VerbsException e) {
       failure = e;
@@ -701,7 +677,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public QueuePairState state() {
     if (type == QueuePairType.DC_TARGET) {
-      return whileOpen(this::storedState);
+      return core.whileOpen(this::storedState);
     }
     return query(QueuePairAttribute.STATE).state();
   }
@@ -716,8 +692,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @throws IllegalStateException if it is not a UD queue pair
    */
   public void attachMulticast(Gid group, int lid) {
-    requireOpen();
-    whileOpen(() -> groups.attach(multicast(group), multicastLid(lid)));
+    core.requireOpen();
+    core.whileOpen(() -> groups.attach(multicast(group), multicastLid(lid)));
   }
 
   /**
@@ -728,8 +704,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @throws IllegalStateException if it is not a UD queue pair
    */
   public void detachMulticast(Gid group, int lid) {
-    requireOpen();
-    whileOpen(() -> groups.detach(multicast(group), multicastLid(lid)));
+    core.requireOpen();
+    core.whileOpen(() -> groups.detach(multicast(group), multicastLid(lid)));
   }
 
   private Gid multicast(Gid group) {
@@ -755,7 +731,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public EnhancedConnectionEstablishment enhancedConnection() {
     return Ece.get(
-        ece -> whileOpen(() -> context.verbs().ibv_query_ece(address(), ece)),
+        ece -> core.whileOpen(() -> context.verbs().ibv_query_ece(address(), ece)),
         EnhancedConnectionEstablishment::new);
   }
 
@@ -769,7 +745,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     Ece.set(
         options.vendor(),
         options.options(),
-        ece -> whileOpen(() -> context.verbs().ibv_set_ece(address(), ece)));
+        ece -> core.whileOpen(() -> context.verbs().ibv_set_ece(address(), ece)));
   }
 
   /**
@@ -785,7 +761,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     // Before rdma-core 46 libmlx5 returns 0 for any flag, and without flags whether all is in
     // order.
     return caps == 0 && dataInOrder(opcode, 0) != 0
-        ? FlagSet.of(DataInOrder.class, Flags.mask(DataInOrder.values()))
+        ? FlagSet.of(DataInOrder.class, NativeFlag.mask(DataInOrder.values()))
         : FlagSet.of(DataInOrder.class, caps);
   }
 
@@ -807,7 +783,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   private int dataInOrder(WorkRequestOpcode opcode, int flags) {
-    return whileOpen(
+    return core.whileOpen(
         () -> context.verbs().ibv_query_qp_data_in_order(address(), opcode.code(), flags));
   }
 
@@ -820,7 +796,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_rate_limit_attr.allocate(arena);
       limit.writeTo(attr);
-      whileOpen(() -> context.verbs().ibv_modify_qp_rate_limit(address(), attr.address()));
+      core.whileOpen(() -> context.verbs().ibv_modify_qp_rate_limit(address(), attr.address()));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? Explanation.add(e, context.device() + " does not support packet pacing")
@@ -865,24 +841,17 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment initAttr = ibv_qp_init_attr.allocate(arena);
-      whileOpen(
+      core.whileOpen(
           () ->
               context
                   .verbs()
                   .ibv_query_qp(
-                      address(), attr.address(), (int) Flags.mask(wanted), initAttr.address()));
+                      address(),
+                      attr.address(),
+                      (int) NativeFlag.mask(wanted),
+                      initAttr.address()));
     }
     return new QueuePairAttributes(attr, wanted);
-  }
-
-  /**
-   * Returns a builder of a flow rule whose packets this queue pair receives.
-   *
-   * @param port the port that the packets arrive at
-   * @return the builder
-   */
-  public FlowRule.Builder flowRule(int port) {
-    return new FlowRule.Builder(this, port);
   }
 
   /**
@@ -916,7 +885,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private int posted(int result, SendList list, int from, int count) {
     list.readBadRequest(from, count);
     requireReached(QueuePairState.RTS, "ibv_post_send", Math.abs(result));
-    return PostFailure.posted("ibv_post_send", result, this, list, from, count);
+    return PostFailure.posted("ibv_post_send", result, core, list, from, count);
   }
 
   /**
@@ -959,11 +928,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /** Destroying or resetting a queue pair takes the locks of its completion queues. */
   private void requireNoCursor(String action) {
-    parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor(action));
+    core.parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor(action));
   }
 
-  @Override
-  void beforeClose() {
+  private void beforeClose() {
     if (posting != null) {
       posting.section().requireEnded();
     }

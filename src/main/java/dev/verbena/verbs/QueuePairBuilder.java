@@ -1,12 +1,19 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.DirectQueues;
-import dev.verbena.internal.QueuePairCalls;
-import dev.verbena.internal.Segments;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.Ranges;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairFlag;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.ReceiveHash;
+import dev.verbena.values.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -15,7 +22,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
-import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -39,7 +45,7 @@ public final class QueuePairBuilder {
   private final @Nullable ProtectionDomain domain;
   private final @Nullable XrcDomain xrcDomain;
   private final QueuePairType type;
-  private final LongUnaryOperator creation;
+  private QueueMaker maker;
   private @Nullable CompletionQueue sendCompletions;
   private @Nullable CompletionQueue receiveCompletions;
   private @Nullable SharedReceiveQueue sharedReceiveQueue;
@@ -53,7 +59,7 @@ public final class QueuePairBuilder {
   private @Nullable ReceiveHash hash;
 
   QueuePairBuilder(ProtectionDomain domain, QueuePairType type) {
-    this(domain, null, type, null);
+    this(domain, null, type);
     if (type == QueuePairType.XRC_RECV) {
       throw new IllegalArgumentException(
           "XRC_RECV queue pairs are created on an XRC domain: XrcDomain.createQueuePair()");
@@ -69,29 +75,32 @@ public final class QueuePairBuilder {
   }
 
   QueuePairBuilder(XrcDomain domain) {
-    this(null, domain, QueuePairType.XRC_RECV, null);
+    this(null, domain, QueuePairType.XRC_RECV);
   }
 
-  /**
-   * A builder of a queue pair that another function than {@code ibv_create_qp_ex} creates.
-   *
-   * @param creation creates it from the address of a {@code struct ibv_qp_init_attr_ex}; returns
-   *     the {@code struct ibv_qp}, which {@code ibv_destroy_qp} destroys; null: {@code
-   *     ibv_create_qp_ex}
-   */
-  QueuePairBuilder(
-      @Nullable ProtectionDomain domain,
-      @Nullable XrcDomain xrcDomain,
-      QueuePairType type,
-      @Nullable LongUnaryOperator creation) {
+  private QueuePairBuilder(
+      @Nullable ProtectionDomain domain, @Nullable XrcDomain xrcDomain, QueuePairType type) {
     this.context = domain == null ? xrcDomain.context() : domain.context();
     this.domain = domain;
     this.xrcDomain = xrcDomain;
     this.type = type;
-    this.creation =
-        creation == null
-            ? attr -> context.verbs().ibv_create_qp_ex(context.address(), attr)
-            : creation;
+    this.maker =
+        new QueueMaker(
+            attr -> context.verbs().ibv_create_qp_ex(context.address(), attr),
+            context.verbs()::ibv_destroy_qp);
+  }
+
+  /**
+   * Sets what creates the queue pair instead of {@code ibv_create_qp_ex}.
+   *
+   * @param provider a function of a provider library
+   * @return this
+   * @hidden
+   */
+  @SuppressWarnings("exports") // Programs cannot call it.
+  public QueuePairBuilder maker(QueueMaker provider) {
+    this.maker = provider;
+    return this;
   }
 
   /**
@@ -127,7 +136,7 @@ public final class QueuePairBuilder {
   }
 
   private CompletionQueue ofSameContext(CompletionQueue queue) {
-    context.requireOwn(queue, queue.context());
+    Core.requireSame(context, queue, queue.context());
     return queue;
   }
 
@@ -142,7 +151,7 @@ public final class QueuePairBuilder {
     if (type == QueuePairType.DC_INITIATOR) {
       throw new IllegalArgumentException("a DC initiator receives no messages, a DC target does");
     }
-    context.requireOwn(queue, queue.context());
+    Core.requireSame(context, queue, queue.context());
     this.sharedReceiveQueue = queue;
     return this;
   }
@@ -200,7 +209,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder receiveSideScaling(ReceiveIndirectionTable table, ReceiveHash hash) {
-    context.requireOwn(table, table.context());
+    Core.requireSame(context, table, table.context());
     this.table = table;
     this.hash = Objects.requireNonNull(hash, "hash");
     return this;
@@ -249,14 +258,8 @@ public final class QueuePairBuilder {
    */
   public QueuePair create() {
     requireCompletionQueues();
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
-      writeTo(attr, arena);
-      return Resource.make(
-          parents(),
-          () -> creation.applyAsLong(attr.address()),
-          context.verbs()::ibv_destroy_qp,
-          (address, release) -> made(attr, address, release));
+    try {
+      return create(parents(), maker);
     } catch (VerbsException e) {
       throw CapacityFailure.explain(e, context, type, requested());
     }
@@ -271,47 +274,51 @@ public final class QueuePairBuilder {
    * @param maker creates and destroys the queue pair
    * @return a queue pair, to be closed
    * @throws IllegalStateException if a completion queue is missing
+   * @hidden
    */
-  QueuePair create(Context on, Resource owner, VerbsAccess.Maker maker) {
-    on.requireOwn("a builder of a queue pair of " + context, context);
+  @SuppressWarnings("exports") // Programs cannot call it.
+  public QueuePair create(Context on, Resource owner, QueueMaker maker) {
+    Core.requireSame(context, "a builder of a queue pair of " + context, on);
     requireCompletionQueues();
+    List<Resource> owners = new ArrayList<>(parents());
+    owners.add(owner);
+    return create(owners, maker);
+  }
+
+  private QueuePair create(List<Resource> owners, QueueMaker by) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
       writeTo(attr, arena);
-      List<Resource> owners = new ArrayList<>(parents());
-      owners.add(owner);
-      return Resource.make(
+      return Core.make(
           owners,
-          () -> Segments.object(maker.create(attr), "ibv_qp"),
-          qp -> maker.destroy(),
-          (address, release) -> made(attr, address, release));
+          () -> by.creation().applyAsLong(attr.address()),
+          by.destruction(),
+          core -> made(attr, core));
     }
   }
 
-  private QueuePair made(MemorySegment attr, long address, Runnable release) {
+  private QueuePair made(MemorySegment attr, Core core) {
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
     CompletionQueue ofSends = sendQueue();
     CompletionQueue ofReceives = sharedReceiveQueue == null ? receiveQueue() : null;
     int sends = requested().sendRequests();
     int receives = requested().receiveRequests();
-    Runnable releaseAndForget =
-        () -> {
-          release.run();
-          expect(ofSends, null, -sends);
-          expect(ofReceives, null, -receives);
-        };
     QueuePair queuePair =
         new QueuePair(
-            new QueuePair.Made(
-                context,
-                domain,
-                address,
-                type,
-                real,
-                sendOperations,
-                table != null,
-                releaseAndForget,
-                calls(address, real)));
+            core,
+            context,
+            domain,
+            type,
+            real,
+            sendOperations,
+            table != null,
+            calls(core.address(), real));
+    core.wrapDestruction(
+        destroy -> {
+          destroy.run();
+          expect(ofSends, null, -sends);
+          expect(ofReceives, null, -receives);
+        });
     expect(ofSends, queuePair, sends);
     expect(ofReceives, queuePair, receives);
     return queuePair;
@@ -405,9 +412,9 @@ public final class QueuePairBuilder {
     }
     if (!sendOperations.isEmpty()) {
       mask |= rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS();
-      ibv_qp_init_attr_ex.send_ops_flags(attr, Flags.mask(sendOperations));
+      ibv_qp_init_attr_ex.send_ops_flags(attr, NativeFlag.mask(sendOperations));
     }
-    int createFlags = (int) Flags.mask(flags);
+    int createFlags = (int) NativeFlag.mask(flags);
     if (sourceNumber.isPresent()) {
       createFlags |= rdma_h.IBV_QP_CREATE_SOURCE_QPN();
       ibv_qp_init_attr_ex.source_qpn(attr, sourceNumber.getAsInt());

@@ -1,5 +1,25 @@
 package dev.verbena.verbs;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.attributes.AtomicScope;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.PortState;
+import dev.verbena.internal.Ranges;
+import dev.verbena.internal.rules.InitialPsn;
+import dev.verbena.internal.rules.StateTable;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.AckTimeout;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.RnrTimer;
 import java.net.InetAddress;
 import java.util.EnumSet;
 import java.util.HashSet;

@@ -2,9 +2,11 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_rwq_ind_table;
 import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
+import dev.verbena.values.ReceiveHash;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,9 +23,8 @@ public final class ReceiveIndirectionTable extends Resource {
   private final Context context;
   private final List<WorkQueue> queues;
 
-  private ReceiveIndirectionTable(
-      Context context, List<WorkQueue> queues, long address, Runnable release) {
-    super(address, release);
+  private ReceiveIndirectionTable(Context context, List<WorkQueue> queues, Core core) {
+    super(core);
     this.context = context;
     this.queues = queues;
   }
@@ -34,7 +35,7 @@ public final class ReceiveIndirectionTable extends Resource {
           "number of work queues must be a power of two: " + queues.size());
     }
     for (WorkQueue queue : queues) {
-      context.requireOwn(queue, queue.domain().context());
+      Core.requireSame(context, queue, queue.domain().context());
     }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment entries = arena.allocate(ValueLayout.ADDRESS, queues.size());
@@ -45,12 +46,11 @@ public final class ReceiveIndirectionTable extends Resource {
       ibv_rwq_ind_table_init_attr.log_ind_tbl_size(
           attr, Integer.numberOfTrailingZeros(queues.size()));
       ibv_rwq_ind_table_init_attr.ind_tbl(attr, entries);
-      return make(
+      return Core.make(
           queues.stream().distinct().toList(),
           () -> context.verbs().ibv_create_rwq_ind_table(context.address(), attr.address()),
           context.verbs()::ibv_destroy_rwq_ind_table,
-          (address, release) ->
-              new ReceiveIndirectionTable(context, List.copyOf(queues), address, release));
+          core -> new ReceiveIndirectionTable(context, List.copyOf(queues), core));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? Explanation.add(e, context.device() + " does not support receive side scaling (RSS)")

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.life.DataPathEntry;
 
 /**
  * Posts lists of receive requests to one queue: what queue pairs, shared receive queues and work
@@ -55,7 +57,7 @@ final class ReceivePosts {
    * @throws VerbsException if the post failed for another reason
    */
   int post(ReceiveList list, int from, int count) {
-    DataPathEntry entry = list.enter();
+    DataPathEntry entry = list.user.enter();
     try {
       if (BoundsChecks.ON && !list.isValidated(limits.queue(), from, count)) {
         list.validate(limits, from, count);

@@ -1,6 +1,6 @@
 package dev.verbena.verbs;
 
-import dev.verbena.internal.Segments;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_grh;
 import dev.verbena.raw.ibv_wc;
 import java.lang.foreign.Arena;

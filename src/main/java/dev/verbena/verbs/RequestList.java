@@ -1,7 +1,10 @@
 package dev.verbena.verbs;
 
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.DataPathUser;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
 import java.nio.ByteOrder;
@@ -15,7 +18,7 @@ import java.util.Objects;
  * microseconds longer. It may be posted to any queue that its requests suit. Its memory is freed by
  * the garbage collector; once a request was posted, the list can be changed.
  */
-public abstract sealed class RequestList extends DataPathUser permits SendList, ReceiveList {
+public abstract sealed class RequestList permits SendList, ReceiveList {
   // Requests of both kinds begin with the same fields.
   static final long ID = ibv_recv_wr.wr_id$offset();
   static final long NEXT = ibv_recv_wr.next$offset();
@@ -55,10 +58,13 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private int validatedFrom;
 
   private int validatedTo;
-  private ProtectionDomain validatedDomain;
+  private long validatedDomain;
   private int validatedInlineData;
 
   private int badRequest = -1;
+
+  /** Allows one thread at a time to use the list. */
+  final DataPathUser user = new DataPathUser(this);
 
   RequestList(int requests, int maxSges, long requestSize, long extra, int others) {
     if (requests < 1) {
@@ -160,7 +166,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
    */
   public final void local(int request, int sge, MemoryRegion region, long offset, long length) {
     int index = sge(request, sge);
-    region.requireOpen();
+    region.core.requireOpen();
     if (named[index] != region) {
       region.requireMemory();
       rename(request, index, region);
@@ -268,7 +274,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
 
   final void setSgeCount(int request, int count) {
     putInt(at(request) + SGE_COUNT, count);
-    forgetCheck();
+    user.forgetCheck();
   }
 
   final void put(int sge, long address, int length, int lkey) {
@@ -294,7 +300,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   final void putInlineLength(int request, int length) {
     putInt(sgeAt(request * maxSges) + SGE_LENGTH, length);
     if (length > validatedInlineData) {
-      forgetCheck();
+      user.forgetCheck();
     }
   }
 
@@ -302,13 +308,13 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   private void rename(int request, int index, MemoryRegion region) {
     named[index] = region;
     if (region != null && !isValidFor(request, region)) {
-      forgetCheck();
+      user.forgetCheck();
     }
   }
 
   /** Returns whether a validated request remains valid with another region. */
   private boolean isValidFor(int request, MemoryRegion region) {
-    return region.domain() == validatedDomain
+    return region.domain().root() == validatedDomain
         && (region.isLocallyWritable() || !isWritten(request));
   }
 
@@ -318,7 +324,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     int index = used.length * maxSges + request * others + other;
     if (named[index] != resource) {
       named[index] = resource;
-      forgetCheck();
+      user.forgetCheck();
     }
   }
 
@@ -385,8 +391,8 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   }
 
   /** Returns whether a range is validated for a queue, and still valid. */
-  final boolean isValidated(Resource queue, int from, int count) {
-    return isCheckedFor(queue)
+  final boolean isValidated(Core queue, int from, int count) {
+    return user.isCheckedFor(queue)
         && from >= validatedFrom
         && count >= 0
         && count <= validatedTo - from;
@@ -395,14 +401,14 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
   /** Validates each request of a range, and records that all are valid. */
   final void validate(QueueLimits limits, int from, int count) {
     Objects.checkFromIndexSize(from, count, used.length);
-    final int closings = Resource.closingsBefore();
-    use(limits.queue());
+    final int closings = Core.closingsBefore();
+    user.use(limits.queue());
     boolean adjoins =
         isValidated(limits.queue(), validatedFrom, 0)
             && from <= validatedTo
             && from + count >= validatedFrom;
     if (!adjoins) {
-      forgetCheck();
+      user.forgetCheck();
     }
     for (int i = from; i < from + count; i++) {
       validate(limits, i);
@@ -411,7 +417,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     validatedTo = adjoins ? Math.max(validatedTo, from + count) : from + count;
     validatedDomain = limits.domain();
     validatedInlineData = limits.inlineData();
-    checked(limits.queue(), closings);
+    user.checked(limits.queue(), closings);
   }
 
   private void validate(QueueLimits limits, int request) {
@@ -445,7 +451,7 @@ public abstract sealed class RequestList extends DataPathUser permits SendList, 
     if (!named.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + named + ", which is closed");
     }
-    if (!domain.isOneWith(limits.domain())) {
+    if (domain.root() != limits.domain()) {
       throw new IllegalArgumentException(
           describe(request)
               + " names "

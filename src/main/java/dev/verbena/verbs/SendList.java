@@ -1,30 +1,35 @@
 package dev.verbena.verbs;
 
-import static dev.verbena.internal.SendWorkRequest.ATOMIC_KEY;
-import static dev.verbena.internal.SendWorkRequest.BIND_INFO;
-import static dev.verbena.internal.SendWorkRequest.BIND_KEY;
-import static dev.verbena.internal.SendWorkRequest.BIND_WINDOW;
-import static dev.verbena.internal.SendWorkRequest.COMPARE_ADD;
-import static dev.verbena.internal.SendWorkRequest.FLAGS;
-import static dev.verbena.internal.SendWorkRequest.IMMEDIATE;
-import static dev.verbena.internal.SendWorkRequest.INVALIDATED_KEY;
-import static dev.verbena.internal.SendWorkRequest.OPCODE;
-import static dev.verbena.internal.SendWorkRequest.RDMA_ADDRESS;
-import static dev.verbena.internal.SendWorkRequest.RDMA_KEY;
-import static dev.verbena.internal.SendWorkRequest.SIZE;
-import static dev.verbena.internal.SendWorkRequest.SWAP;
-import static dev.verbena.internal.SendWorkRequest.TSO_HEADER;
-import static dev.verbena.internal.SendWorkRequest.TSO_HEADER_SIZE;
-import static dev.verbena.internal.SendWorkRequest.TSO_SEGMENT_SIZE;
-import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
-import static dev.verbena.internal.SendWorkRequest.UD_KEY;
-import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
-import static dev.verbena.internal.SendWorkRequest.XRC_NUMBER;
+import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_KEY;
+import static dev.verbena.internal.calls.SendWorkRequest.BIND_INFO;
+import static dev.verbena.internal.calls.SendWorkRequest.BIND_KEY;
+import static dev.verbena.internal.calls.SendWorkRequest.BIND_WINDOW;
+import static dev.verbena.internal.calls.SendWorkRequest.COMPARE_ADD;
+import static dev.verbena.internal.calls.SendWorkRequest.FLAGS;
+import static dev.verbena.internal.calls.SendWorkRequest.IMMEDIATE;
+import static dev.verbena.internal.calls.SendWorkRequest.INVALIDATED_KEY;
+import static dev.verbena.internal.calls.SendWorkRequest.OPCODE;
+import static dev.verbena.internal.calls.SendWorkRequest.RDMA_ADDRESS;
+import static dev.verbena.internal.calls.SendWorkRequest.RDMA_KEY;
+import static dev.verbena.internal.calls.SendWorkRequest.SIZE;
+import static dev.verbena.internal.calls.SendWorkRequest.SWAP;
+import static dev.verbena.internal.calls.SendWorkRequest.TSO_HEADER;
+import static dev.verbena.internal.calls.SendWorkRequest.TSO_HEADER_SIZE;
+import static dev.verbena.internal.calls.SendWorkRequest.TSO_SEGMENT_SIZE;
+import static dev.verbena.internal.calls.SendWorkRequest.UD_HANDLE;
+import static dev.verbena.internal.calls.SendWorkRequest.UD_KEY;
+import static dev.verbena.internal.calls.SendWorkRequest.UD_NUMBER;
+import static dev.verbena.internal.calls.SendWorkRequest.XRC_NUMBER;
 
 import dev.verbena.internal.ListedSendCalls;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.Ranges;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.MemoryWindowType;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
+import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.Set;
@@ -639,7 +644,7 @@ public final class SendList extends RequestList {
         case MemoryRegion region -> validate(limits, request, region, region.domain());
         default -> throw new AssertionError(named);
       }
-      use(named); // C dereferences the pointer in the request.
+      user.use(named.core); // C dereferences the pointer in the request.
     }
   }
 

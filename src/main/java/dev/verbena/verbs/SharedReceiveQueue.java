@@ -2,17 +2,21 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.DeviceAttributes;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.NativeSharedReceiveQueueCalls;
-import dev.verbena.internal.Segments;
-import dev.verbena.internal.SharedReceiveQueueCalls;
+import dev.verbena.internal.QueueMaker;
 import dev.verbena.internal.Verbs;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.calls.NativeSharedReceiveQueueCalls;
+import dev.verbena.internal.calls.SharedReceiveQueueCalls;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_tm_cap;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.SharedReceiveQueueAttributes;
+import dev.verbena.values.SharedReceiveQueueType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -55,14 +59,14 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       SharedReceiveQueueType type,
       int maxSges,
       boolean isDirect,
-      long address,
-      Runnable release) {
-    super(address, release);
+      Core core) {
+    super(core);
+    core.beforeClose(this::beforeClose);
     this.domain = domain;
     this.type = type;
     this.maxSges = maxSges;
-    this.limits = new QueueLimits(this, domain.root(), null, maxSges, 0);
-    this.calls = new NativeSharedReceiveQueueCalls(address, context().criticalCalls());
+    this.limits = new QueueLimits(core, domain.root(), null, maxSges, 0);
+    this.calls = new NativeSharedReceiveQueueCalls(core.address(), context().criticalCalls());
     if (isDirect) {
       becomeDirect();
     } else {
@@ -120,7 +124,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder xrc(XrcDomain domain, CompletionQueue completions) {
-      this.domain.context().requireOwn(domain, domain.context());
+      Core.requireSame(this.domain.context(), domain, domain.context());
       this.type = SharedReceiveQueueType.XRC;
       this.xrcDomain = domain;
       this.completions = ofSameContext(completions);
@@ -177,7 +181,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
 
     private CompletionQueue ofSameContext(CompletionQueue queue) {
-      domain.context().requireOwn(queue, queue.context());
+      Core.requireSame(domain.context(), queue, queue.context());
       return queue;
     }
 
@@ -191,20 +195,14 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      */
     public SharedReceiveQueue create() {
       Context context = domain.context();
-      requireBasicIfDirect();
       if (completions != null) {
         completions.settleForProvider();
       }
-      try (Arena arena = Arena.ofConfined()) {
-        MemorySegment init = attributes(arena);
-        return make(
-            parents(null),
-            () -> context.verbs().ibv_create_srq_ex(context.address(), init.address()),
-            context.verbs()::ibv_destroy_srq,
-            (address, release) -> made(init, address, release));
-      } catch (VerbsException e) {
-        throw explained(e);
-      }
+      return create(
+          null,
+          new QueueMaker(
+              attr -> context.verbs().ibv_create_srq_ex(context.address(), attr),
+              context.verbs()::ibv_destroy_srq));
     }
 
     /**
@@ -214,17 +212,23 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @param owner an object that must be closed after the queue, besides its domain
      * @param maker creates and destroys the queue
      * @return a queue, to be closed
+     * @hidden
      */
-    SharedReceiveQueue create(Context on, Resource owner, VerbsAccess.Maker maker) {
-      on.requireOwn("a builder of a queue of " + domain.context(), domain.context());
+    @SuppressWarnings("exports") // Programs cannot call it.
+    public SharedReceiveQueue create(Context on, Resource owner, QueueMaker maker) {
+      Core.requireSame(on, "a builder of a queue of " + domain.context(), domain.context());
+      return create(owner, maker);
+    }
+
+    private SharedReceiveQueue create(@Nullable Resource owner, QueueMaker maker) {
       requireBasicIfDirect();
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment init = attributes(arena);
-        return make(
+        return Core.make(
             parents(owner),
-            () -> Segments.object(maker.create(init), "ibv_srq"),
-            srq -> maker.destroy(),
-            (address, release) -> made(init, address, release));
+            () -> maker.creation().applyAsLong(init.address()),
+            maker.destruction(),
+            core -> made(init, core));
       } catch (VerbsException e) {
         throw explained(e);
       }
@@ -237,9 +241,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       }
     }
 
-    private SharedReceiveQueue made(MemorySegment init, long srq, Runnable release) {
+    private SharedReceiveQueue made(MemorySegment init, Core core) {
       int madeFor = ibv_srq_attr.max_sge(ibv_srq_init_attr_ex.attr(init));
-      return new SharedReceiveQueue(domain, type, madeFor, isDirect, srq, release);
+      return new SharedReceiveQueue(domain, type, madeFor, isDirect, core);
     }
 
     /**
@@ -308,7 +312,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   public SharedReceiveQueueAttributes query() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_srq_attr.allocate(arena);
-      whileOpen(() -> verbs().ibv_query_srq(address(), attr.address()));
+      core.whileOpen(() -> verbs().ibv_query_srq(address(), attr.address()));
       return SharedReceiveQueueAttributes.readFrom(attr);
     }
   }
@@ -343,7 +347,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_srq_attr.allocate(arena);
       wanted.writeTo(attr);
-      whileOpen(() -> verbs().ibv_modify_srq(address(), attr.address(), mask));
+      core.whileOpen(() -> verbs().ibv_modify_srq(address(), attr.address(), mask));
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
           ? Explanation.add(e, "%s has %s".formatted(this, query()))
@@ -360,7 +364,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   public int number() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment number = arena.allocate(ValueLayout.JAVA_INT);
-      whileOpen(() -> verbs().ibv_get_srq_num(address(), number.address()));
+      core.whileOpen(() -> verbs().ibv_get_srq_num(address(), number.address()));
       return number.get(ValueLayout.JAVA_INT, 0);
     }
   }
@@ -474,7 +478,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    */
   @CheckReturnValue
   public int post(TagOperations operations) {
-    hold();
+    core.hold();
     try {
       if (type != SharedReceiveQueueType.TM) {
         throw new IllegalStateException(
@@ -486,7 +490,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       operations.memory.keep();
       return errno == 0 ? operations.size() : operations.posted(errno, this);
     } finally {
-      endHold();
+      core.endHold();
     }
   }
 
@@ -503,9 +507,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     return domain.verbs();
   }
 
-  @Override
-  void beforeClose() {
-    parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor("closing " + this));
+  private void beforeClose() {
+    core.parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor("closing " + this));
   }
 
   @Override

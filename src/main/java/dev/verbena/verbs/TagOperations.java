@@ -2,8 +2,8 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ops_wr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;

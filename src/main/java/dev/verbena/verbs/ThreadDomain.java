@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_td_init_attr;
 import java.lang.foreign.Arena;
 import java.util.List;
@@ -16,19 +17,19 @@ import java.util.List;
 public final class ThreadDomain extends Resource {
   private final Context context;
 
-  private ThreadDomain(Context context, long address, Runnable release) {
-    super(address, release);
+  private ThreadDomain(Context context, Core core) {
+    super(core);
     this.context = context;
   }
 
   static ThreadDomain allocate(Context context) {
     try (Arena arena = Arena.ofConfined()) {
       long attr = ibv_td_init_attr.allocate(arena).address();
-      return make(
+      return Core.make(
           List.of(context),
           () -> context.verbs().ibv_alloc_td(context.address(), attr),
           context.verbs()::ibv_dealloc_td,
-          (address, release) -> new ThreadDomain(context, address, release));
+          core -> new ThreadDomain(context, core));
     } catch (VerbsException e) {
       throw e.isUnsupported()
           ? Explanation.add(e, context.device() + " does not support thread domains")

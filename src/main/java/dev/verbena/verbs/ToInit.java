@@ -1,5 +1,9 @@
 package dev.verbena.verbs;
 
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairState;
 import java.util.Set;
 
 /**

@@ -1,5 +1,13 @@
 package dev.verbena.verbs;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Mtu;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.AlternatePath;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.RnrTimer;
 import java.util.Set;
 
 /**

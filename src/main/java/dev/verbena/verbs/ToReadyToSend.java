@@ -1,5 +1,14 @@
 package dev.verbena.verbs;
 
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.AckTimeout;
+import dev.verbena.values.AlternatePath;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.MigrationState;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.RnrTimer;
 import java.util.Set;
 
 /**

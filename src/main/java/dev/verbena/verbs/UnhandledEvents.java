@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.life.EventReader;
+import dev.verbena.values.AsyncEventType;
 import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -36,14 +38,14 @@ final class UnhandledEvents {
           AsyncEventType.DEVICE_FATAL);
 
   private final Context context;
-  private final EventFile<AsyncEvent> events;
+  private final EventReader<AsyncEvent> events;
   private final ReentrantLock lock = new ReentrantLock();
   private final Deque<AsyncEvent> kept = new ArrayDeque<>();
 
   /** Whether the program reads the events. */
   private boolean handled;
 
-  UnhandledEvents(Context context, EventFile<AsyncEvent> events) {
+  UnhandledEvents(Context context, EventReader<AsyncEvent> events) {
     this.context = context;
     this.events = events;
   }
@@ -143,7 +145,7 @@ final class UnhandledEvents {
    * @return the first event that was kept and whose object is not closed; null if there is none
    */
   AsyncEvent next() {
-    context.requireOpen();
+    context.core.requireOpen();
     lock.lock();
     try {
       handled = true;

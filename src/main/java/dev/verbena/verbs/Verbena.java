@@ -4,13 +4,12 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.NoDevice;
-import dev.verbena.internal.Platform;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
-import dev.verbena.internal.access.VerbsAccess;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Platform;
 import dev.verbena.verbs.Unsupported.Reason;
 import java.io.IOException;
 import java.io.InputStream;
@@ -24,10 +23,6 @@ import java.util.function.Supplier;
  * <p>No library is loaded before one of these methods is called.
  */
 public final class Verbena {
-  static {
-    VerbsAccess.set(new Access());
-  }
-
   private Verbena() {}
 
   /**

@@ -1,6 +1,8 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.raw.ibv_mw_bind_info;
+import dev.verbena.values.AccessFlag;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 
@@ -60,6 +62,6 @@ public record WindowBinding(MemoryRegion region, long offset, long length, Set<A
   }
 
   int accessMask() {
-    return (int) Flags.mask(access);
+    return (int) NativeFlag.mask(access);
   }
 }

@@ -1,14 +1,19 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
+import dev.verbena.internal.Codes;
 import dev.verbena.internal.Explanation;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.WorkQueueCalls;
+import dev.verbena.internal.calls.WorkQueueCalls;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.WorkQueueFlag;
+import dev.verbena.values.WorkQueueState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -28,27 +33,26 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   private final int maxRequests;
   private final int maxSges;
 
-  @SuppressWarnings("this-escape") // The limits only store the reference.
   private WorkQueue(
       ProtectionDomain domain,
       CompletionQueue completions,
-      long address,
-      Runnable release,
+      Core core,
       int maxRequests,
       int maxSges) {
-    super(address, release);
+    super(core);
     this.domain = domain;
     this.completions = completions;
-    this.struct = Memory.at(address, ibv_wq.sizeof());
-    WorkQueueCalls calls = new WorkQueueCalls(address, domain.context().criticalCalls());
+    this.struct = Memory.at(core.address(), ibv_wq.sizeof());
+    WorkQueueCalls calls = new WorkQueueCalls(core.address(), domain.context().criticalCalls());
     this.receives =
         new ReceivePosts(
-            new QueueLimits(this, domain.root(), null, maxSges, 0),
+            new QueueLimits(core, domain.root(), null, maxSges, 0),
             "ibv_post_wq_recv",
             calls::ibv_post_wq_recv,
             (function, errno) -> {});
     this.maxRequests = maxRequests;
     this.maxSges = maxSges;
+    core.beforeClose(this::beforeClose);
   }
 
   /** A builder of a work queue. */
@@ -60,7 +64,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     private Set<WorkQueueFlag> flags = Set.of();
 
     Builder(ProtectionDomain domain) {
-      domain.requireOpen();
+      domain.core.requireOpen();
       this.domain = domain;
     }
 
@@ -71,7 +75,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder completions(CompletionQueue queue) {
-      domain.context().requireOwn(queue, queue.context());
+      Core.requireSame(domain.context(), queue, queue.context());
       this.completions = queue;
       return this;
     }
@@ -135,19 +139,18 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
         ibv_wq_init_attr.cq(attr, completions.segment());
         if (!flags.isEmpty()) {
           ibv_wq_init_attr.comp_mask(attr, rdma_h.IBV_WQ_INIT_ATTR_FLAGS());
-          ibv_wq_init_attr.create_flags(attr, (int) Flags.mask(flags));
+          ibv_wq_init_attr.create_flags(attr, (int) NativeFlag.mask(flags));
         }
-        return make(
+        return Core.make(
             List.of(domain, completions),
             () -> domain.verbs().ibv_create_wq(domain.context().address(), attr.address()),
             domain.verbs()::ibv_destroy_wq,
-            (address, release) ->
+            core ->
                 // The provider writes the actual values back.
                 new WorkQueue(
                     domain,
                     completions,
-                    address,
-                    release,
+                    core,
                     ibv_wq_init_attr.max_wr(attr),
                     ibv_wq_init_attr.max_sge(attr)));
       } catch (VerbsException e) {
@@ -211,14 +214,14 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_wq_attr.allocate(arena);
       ibv_wq_attr.attr_mask(attr, rdma_h.IBV_WQ_ATTR_FLAGS());
-      ibv_wq_attr.flags(attr, (int) Flags.mask(set));
-      ibv_wq_attr.flags_mask(attr, (int) (Flags.mask(set) | Flags.mask(clear)));
+      ibv_wq_attr.flags(attr, (int) NativeFlag.mask(set));
+      ibv_wq_attr.flags_mask(attr, (int) (NativeFlag.mask(set) | NativeFlag.mask(clear)));
       modify(attr);
     }
   }
 
   private void modify(MemorySegment attr) {
-    whileOpen(() -> domain.verbs().ibv_modify_wq(address(), attr.address()));
+    core.whileOpen(() -> domain.verbs().ibv_modify_wq(address(), attr.address()));
   }
 
   /**
@@ -227,7 +230,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    * @return the last state that was set
    */
   public WorkQueueState state() {
-    requireOpen();
+    core.requireOpen();
     return Codes.of(WorkQueueState.class, ibv_wq.state(struct), WorkQueueState.UNKNOWN);
   }
 
@@ -237,7 +240,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
    * @return the number
    */
   public int number() {
-    requireOpen();
+    core.requireOpen();
     return ibv_wq.wq_num(struct);
   }
 
@@ -277,8 +280,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     return domain;
   }
 
-  @Override
-  void beforeClose() {
+  private void beforeClose() {
     completions.requireNoCursor("closing " + this);
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.RdmaException;
+import dev.verbena.values.CompletionStatus;
 import java.io.Serial;
 
 /**
@@ -57,7 +58,13 @@ public final class WorkRequestException extends RdmaException {
     this.description = completions.describe(index);
   }
 
-  private WorkRequestException(String doing, WorkRequestException cause) {
+  /**
+   * Creates the exception of another operation, which a failed work request prevents.
+   *
+   * @param doing the other operation
+   * @param cause the failure of the work request
+   */
+  public WorkRequestException(String doing, WorkRequestException cause) {
     super(doing + ": " + cause.description, cause);
     this.id = cause.id;
     this.queuePairNumber = cause.queuePairNumber;
@@ -65,14 +72,6 @@ public final class WorkRequestException extends RdmaException {
     this.statusCode = cause.statusCode;
     this.vendorError = cause.vendorError;
     this.description = cause.description;
-  }
-
-  /**
-   * Returns the same failure as the reason of another operation, which it prevents, with this one
-   * as its cause.
-   */
-  WorkRequestException during(String doing) {
-    return new WorkRequestException(doing, this);
   }
 
   /**

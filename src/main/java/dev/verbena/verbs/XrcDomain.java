@@ -1,9 +1,12 @@
 package dev.verbena.verbs;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.XrcDomainFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -19,8 +22,8 @@ import java.util.Set;
 public final class XrcDomain extends Resource {
   private final Context context;
 
-  private XrcDomain(Context context, long address, Runnable release) {
-    super(address, release);
+  private XrcDomain(Context context, Core core) {
+    super(core);
     this.context = context;
   }
 
@@ -30,12 +33,12 @@ public final class XrcDomain extends Resource {
       ibv_xrcd_init_attr.comp_mask(
           attr, rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS());
       ibv_xrcd_init_attr.fd(attr, descriptor);
-      ibv_xrcd_init_attr.oflags(attr, (int) Flags.mask(flags));
-      return make(
+      ibv_xrcd_init_attr.oflags(attr, (int) NativeFlag.mask(flags));
+      return Core.make(
           List.of(context),
           () -> context.verbs().ibv_open_xrcd(context.address(), attr.address()),
           context.verbs()::ibv_close_xrcd,
-          (address, release) -> new XrcDomain(context, address, release));
+          core -> new XrcDomain(context, core));
     } catch (VerbsException e) {
       throw e.isUnsupported() ? Explanation.add(e, context.device() + " does not support XRC") : e;
     }
@@ -48,7 +51,7 @@ public final class XrcDomain extends Resource {
    * @return a queue pair in state RESET, to be closed
    */
   public QueuePair createQueuePair() {
-    requireOpen();
+    core.requireOpen();
     return new QueuePairBuilder(this).create();
   }
 

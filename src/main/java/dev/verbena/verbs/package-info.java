@@ -10,21 +10,21 @@
  *   <li>Create and connect queue pairs: {@link dev.verbena.verbs.QueuePairBuilder}, {@link
  *       dev.verbena.verbs.QueuePair}, {@link dev.verbena.verbs.QueuePairSetup}.
  *   <li>Post work requests: {@link dev.verbena.verbs.SendList}, {@link
- *       dev.verbena.verbs.ReceiveList}, {@link dev.verbena.verbs.SendRing}, {@link
- *       dev.verbena.verbs.ReceiveRing}, {@link dev.verbena.verbs.Posting}.
+ *       dev.verbena.verbs.ReceiveList}, {@link dev.verbena.util.SendRing}, {@link
+ *       dev.verbena.util.ReceiveRing}, {@link dev.verbena.verbs.Posting}.
  *   <li>Poll and wait for completions: {@link dev.verbena.verbs.CompletionQueue}, {@link
  *       dev.verbena.verbs.Completions}, {@link dev.verbena.verbs.CompletionChannel}, {@link
  *       dev.verbena.verbs.CompletionWaiter}.
  *   <li>Address datagrams: {@link dev.verbena.verbs.AddressHandle}, {@link
- *       dev.verbena.verbs.AddressVector}; read their headers: {@link
- *       dev.verbena.verbs.GlobalRoutingHeader}.
+ *       dev.verbena.address.AddressVector}; read their headers: {@link
+ *       dev.verbena.address.GlobalRoutingHeader}.
  *   <li>Handle asynchronous events: {@link dev.verbena.verbs.AsyncEvents}.
- *   <li>Steer flows to queue pairs: {@link dev.verbena.verbs.FlowRule}, {@link
+ *   <li>Steer flows to queue pairs: {@link dev.verbena.flow.FlowRule}, {@link
  *       dev.verbena.verbs.ReceiveIndirectionTable}.
  * </ul>
  *
  * <p>Capabilities and attributes that mirror a C struct which libibverbs cannot extend are records,
- * as are values that a specification defines, such as {@link dev.verbena.verbs.Gid}. What may get
+ * as are values that a specification defines, such as {@link dev.verbena.address.Gid}. What may get
  * further components is a class.
  */
 @NullMarked

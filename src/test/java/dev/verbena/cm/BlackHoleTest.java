@@ -10,7 +10,7 @@ import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.WorkRequestException;
 import java.net.InetSocketAddress;
 import java.time.Duration;

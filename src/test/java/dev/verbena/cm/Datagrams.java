@@ -3,10 +3,10 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.time.Duration;

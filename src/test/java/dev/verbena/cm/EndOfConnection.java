@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Ends.Place;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.time.Duration;

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.verbs.AckTimeout;
+import dev.verbena.values.AckTimeout;
 import java.time.Duration;
 
 /**

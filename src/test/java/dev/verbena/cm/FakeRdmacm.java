@@ -2,9 +2,9 @@ package dev.verbena.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Abi;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;

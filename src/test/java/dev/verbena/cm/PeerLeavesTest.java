@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairState;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairState;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;

@@ -2,10 +2,10 @@ package dev.verbena.cm;
 
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.QueuePairCapacity;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

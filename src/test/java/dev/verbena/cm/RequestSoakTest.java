@@ -4,7 +4,7 @@ import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Netem;
 import dev.verbena.testing.Rig;
-import dev.verbena.verbs.AckTimeout;
+import dev.verbena.values.AckTimeout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import org.junit.jupiter.api.Test;

@@ -10,7 +10,7 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;
 import java.net.InetAddress;

@@ -3,10 +3,9 @@ package dev.verbena.docs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.ExportedPackages;
 import dev.verbena.verbs.Resource;
 import java.io.StringWriter;
-import java.lang.module.ModuleDescriptor;
-import java.lang.module.ModuleFinder;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.GenericArrayType;
@@ -19,11 +18,11 @@ import java.lang.reflect.WildcardType;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
@@ -36,21 +35,17 @@ import org.junit.jupiter.api.io.TempDir;
 /** Members that exist only for other packages of this library are not public. */
 @Tag("host")
 class ClosedDoorsTest {
-  @Test
-  void resourceHasNoConstructorForOtherPackages() {
-    assertTrue(
-        Stream.of(Resource.class.getDeclaredConstructors())
-            .noneMatch(c -> (c.getModifiers() & (Modifier.PUBLIC | Modifier.PROTECTED)) != 0));
-  }
+  private static final Set<String> EXPORTED = ExportedPackages.all();
 
   @Test
-  void aSubclassOfResourceInAnotherPackageDoesNotCompile(@TempDir Path classes) throws Exception {
+  void aSubclassOfResourceInAModuleDoesNotCompile(@TempDir Path classes) throws Exception {
     assertEquals("", compile(classes, "class User { dev.verbena.verbs.Resource resource; }"));
     String errors =
         compile(
             classes,
-            "class Mine extends dev.verbena.verbs.Resource { Mine() { super(0, () -> {}); } }");
-    assertTrue(errors.contains("Resource(long,Runnable) is not public"), errors);
+            "class Mine extends dev.verbena.verbs.Resource {"
+                + " Mine(dev.verbena.internal.life.Core core) { super(core); } }");
+    assertTrue(errors.contains("dev.verbena.internal.life"), errors);
   }
 
   private static String compile(Path classes, String source) throws Exception {
@@ -66,7 +61,14 @@ class ClosedDoorsTest {
         Path.of(Resource.class.getProtectionDomain().getCodeSource().getLocation().toURI());
     StringWriter errors = new StringWriter();
     List<String> options =
-        List.of("-proc:none", "-cp", library.toString(), "-d", classes.toString());
+        List.of(
+            "-proc:none",
+            "--module-path",
+            library.toString(),
+            "--add-modules",
+            "dev.verbena",
+            "-d",
+            classes.toString());
     compiler.getTask(errors, null, null, options, null, List.of(file)).call();
     return errors.toString();
   }
@@ -94,31 +96,63 @@ class ClosedDoorsTest {
     assertEquals(List.of(), constructors);
   }
 
+  /** Other packages of the library call these; a program cannot make an argument for them. */
+  @Test
+  void membersWithATypeThatIsNotExportedAreHidden() throws Exception {
+    Set<String> visible = new TreeSet<>();
+    int hidden = 0;
+    for (Class<?> type : reachable()) {
+      List<Member> inner =
+          members(type)
+              .filter(member -> !typesOf(member).allMatch(ClosedDoorsTest::isReachable))
+              .toList();
+      hidden += inner.size();
+      String tags = type.getEnclosingClass() == null ? "" : "  ";
+      String source =
+          Files.readString(
+              Path.of(
+                  "src/main/java",
+                  type.getName().replaceFirst("\\$.*", "").replace('.', '/') + ".java"));
+      if (source.lines().filter((tags + "   * @hidden")::equals).count() != inner.size()) {
+        inner.forEach(member -> visible.add(type.getName() + "." + member.getName()));
+      }
+    }
+    assertEquals(Set.of(), visible);
+    assertTrue(hidden < 10, "members for other packages of the library: " + hidden);
+  }
+
   @Test
   void everyTypeOfThePublicApiIsPublic() throws Exception {
-    Path classes =
-        Path.of(Resource.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-    Set<String> exported =
-        ModuleFinder.of(classes).findAll().iterator().next().descriptor().exports().stream()
-            .map(ModuleDescriptor.Exports::source)
-            .collect(Collectors.toSet());
     Set<String> hidden = new TreeSet<>();
-    int types = 0;
-    for (String name : exported) {
+    for (Class<?> type : reachable()) {
+      Stream.of(
+              bounds(type),
+              Stream.ofNullable(type.getGenericSuperclass()),
+              Stream.of(type.getGenericInterfaces()))
+          .flatMap(types -> types)
+          .flatMap(ClosedDoorsTest::classes)
+          .filter(used -> !isReachable(used))
+          .forEach(used -> hidden.add(type.getName() + " names " + used.getName()));
+    }
+    assertEquals(Set.of(), hidden);
+  }
+
+  /** The types that a program can name. */
+  private static List<Class<?>> reachable() throws Exception {
+    Path classes = ExportedPackages.classes();
+    List<Class<?>> types = new ArrayList<>();
+    for (String name : EXPORTED) {
       for (String file : classes.resolve(name.replace('.', '/')).toFile().list()) {
         if (file.endsWith(".class") && !file.equals("package-info.class")) {
           Class<?> type = Class.forName(name + "." + file.replace(".class", ""), false, loader());
-          if (isReachable(type, exported)) {
-            types++;
-            typesOf(type)
-                .filter(used -> !isReachable(used, exported))
-                .forEach(used -> hidden.add(type.getName() + " names " + used.getName()));
+          if (isReachable(type)) {
+            types.add(type);
           }
         }
       }
     }
-    assertTrue(types > 400, "types: " + types);
-    assertEquals(Set.of(), hidden);
+    assertTrue(types.size() > 400, "types: " + types.size());
+    return types;
   }
 
   private static ClassLoader loader() {
@@ -126,7 +160,7 @@ class ClosedDoorsTest {
   }
 
   /** Whether a program can name a type: one of the JDK, or an exported one that is public. */
-  private static boolean isReachable(Class<?> type, Set<String> exported) {
+  private static boolean isReachable(Class<?> type) {
     if (type.isPrimitive() || type.getName().startsWith("java.")) {
       return true;
     }
@@ -135,33 +169,34 @@ class ClosedDoorsTest {
         return false;
       }
     }
-    return exported.contains(type.getPackageName());
+    return EXPORTED.contains(type.getPackageName());
   }
 
-  /** The types in the declaration of a type, and in those of its public and protected members. */
-  private static Stream<Class<?>> typesOf(Class<?> type) {
-    Stream<Type> inherited =
-        Stream.concat(
-            Stream.ofNullable(type.getGenericSuperclass()), Stream.of(type.getGenericInterfaces()));
-    Stream<Type> fields =
-        Stream.of(type.getDeclaredFields())
-            .filter(ClosedDoorsTest::isVisible)
-            .map(Field::getGenericType);
-    Stream<Type> calls =
-        Stream.<Executable>concat(
-                Stream.of(type.getDeclaredMethods()), Stream.of(type.getDeclaredConstructors()))
-            .filter(ClosedDoorsTest::isVisible)
-            .flatMap(
-                call ->
-                    Stream.of(
-                            bounds(call),
-                            Stream.of(call.getGenericParameterTypes()),
-                            Stream.of(call.getGenericExceptionTypes()),
-                            Stream.of(call.getAnnotatedReturnType().getType()))
-                        .flatMap(types -> types));
-    return Stream.of(bounds(type), inherited, fields, calls)
-        .flatMap(types -> types)
-        .flatMap(ClosedDoorsTest::classes);
+  /** The public and protected members of a type. */
+  private static Stream<Member> members(Class<?> type) {
+    return Stream.<Stream<? extends Member>>of(
+            Stream.of(type.getDeclaredFields()),
+            Stream.of(type.getDeclaredMethods()),
+            Stream.of(type.getDeclaredConstructors()))
+        .<Member>flatMap(some -> some)
+        .filter(ClosedDoorsTest::isVisible);
+  }
+
+  /** The types in the declaration of a member. */
+  private static Stream<Class<?>> typesOf(Member member) {
+    Stream<Type> types =
+        switch (member) {
+          case Field field -> Stream.of(field.getGenericType());
+          case Executable call ->
+              Stream.of(
+                      bounds(call),
+                      Stream.of(call.getGenericParameterTypes()),
+                      Stream.of(call.getGenericExceptionTypes()),
+                      Stream.of(call.getAnnotatedReturnType().getType()))
+                  .flatMap(some -> some);
+          default -> throw new AssertionError(member);
+        };
+    return types.flatMap(ClosedDoorsTest::classes);
   }
 
   private static boolean isVisible(Member member) {

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.attributes.Counter;
+import dev.verbena.attributes.Statistics;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.ConnectionSettings;
@@ -13,8 +15,6 @@ import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
-import dev.verbena.verbs.Counter;
-import dev.verbena.verbs.Statistics;
 import dev.verbena.verbs.Verbena;
 import java.io.ByteArrayOutputStream;
 import java.io.File;

@@ -2,8 +2,8 @@ package dev.verbena.efa;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.EfaCompletionCalls;
 import dev.verbena.internal.Libefa;
+import dev.verbena.internal.calls.EfaCompletionCalls;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.io.IOException;

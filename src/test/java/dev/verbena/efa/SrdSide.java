@@ -2,21 +2,21 @@ package dev.verbena.efa;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Rig;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.AddressHandle;
-import dev.verbena.verbs.AddressVector;
-import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAddress;
-import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.ReceiveList;
 
 /** One of two devices, with an SRD queue pair in state RTS, memory and a completion queue. */

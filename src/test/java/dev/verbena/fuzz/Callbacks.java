@@ -1,8 +1,8 @@
 package dev.verbena.fuzz;
 
+import dev.verbena.util.ReceiveHandler;
 import dev.verbena.verbs.CompletionHandler;
 import dev.verbena.verbs.ProviderAllocator;
-import dev.verbena.verbs.ReceiveHandler;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 

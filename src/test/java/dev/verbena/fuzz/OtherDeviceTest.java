@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoute;
 import dev.verbena.cm.AddressInfo;
 import dev.verbena.cm.AddressQuery;
 import dev.verbena.cm.Connection;
@@ -19,12 +22,25 @@ import dev.verbena.cm.RequestServer;
 import dev.verbena.cm.SynchronousMode;
 import dev.verbena.cm.Transfers;
 import dev.verbena.fake.FakeProvider;
-import dev.verbena.internal.Memory;
+import dev.verbena.flow.EspTransform;
+import dev.verbena.flow.FlowAction;
+import dev.verbena.flow.FlowCounters;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.soft.SoftHosts;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.util.SendRing;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.MemoryWindowType;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.ReceiveHash;
+import dev.verbena.values.ReceiveHashField;
+import dev.verbena.values.ReceiveHashFunction;
+import dev.verbena.values.SendOperation;
 import dev.verbena.verbs.AddressHandle;
-import dev.verbena.verbs.AddressVector;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionCounter;
 import dev.verbena.verbs.CompletionQueue;
@@ -32,34 +48,18 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.DeviceMemory;
 import dev.verbena.verbs.DmaHandle;
-import dev.verbena.verbs.EspTransform;
 import dev.verbena.verbs.FakeDevices;
-import dev.verbena.verbs.FlowAction;
-import dev.verbena.verbs.FlowCounters;
-import dev.verbena.verbs.FlowMatch;
-import dev.verbena.verbs.FlowRule;
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.GlobalRoute;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindow;
-import dev.verbena.verbs.MemoryWindowType;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.ReceiveHash;
-import dev.verbena.verbs.ReceiveHashField;
-import dev.verbena.verbs.ReceiveHashFunction;
 import dev.verbena.verbs.ReceiveIndirectionTable;
 import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendList;
-import dev.verbena.verbs.SendOperation;
-import dev.verbena.verbs.SendRing;
 import dev.verbena.verbs.SharedReceiveQueue;
 import dev.verbena.verbs.TagOperations;
 import dev.verbena.verbs.ThreadDomain;
@@ -239,8 +239,8 @@ class OtherDeviceTest {
       typeOne = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
       memory = context.allocateDeviceMemory(64);
       counter = context.createCompletionCounter(CompletionCounter.Type.WRS);
-      flowCounters = context.createFlowCounters();
-      rule = packets.flowRule(1).match(FlowMatch.ethernet().type(0x0800)).create();
+      flowCounters = FlowCounters.on(context);
+      rule = FlowRule.on(packets, 1).match(FlowMatch.ethernet().type(0x0800)).create();
       Gid gid = context.port(1).gid(1);
       handle = domain.createAddressHandle(AddressVector.global(1, new GlobalRoute(gid, 1)));
     }
@@ -329,7 +329,7 @@ class OtherDeviceTest {
         () -> own.flowCounters.attach(FlowCounters.Counted.BYTES, 0, other.rule));
     calls.put(
         "FlowRule.Builder.count(FlowCounters)",
-        () -> own.packets.flowRule(1).count(other.flowCounters));
+        () -> FlowRule.on(own.packets, 1).count(other.flowCounters));
     calls.put(
         "MemoryReregistration.domain(ProtectionDomain)",
         () -> own.region.reregister().domain(other.domain));
@@ -624,10 +624,11 @@ class OtherDeviceTest {
               new EspTransform()
                   .association(new EspTransform.Association(Set.of(), 1, 0, 0, 0))
                   .key(new EspTransform.AesGcm(new byte[16], 1, 2, 16));
-          FlowAction action = other.createFlowAction(esp);
+          FlowAction action = FlowAction.on(other, esp);
           ProtectionDomain domain = own.allocateProtectionDomain();
           CompletionQueue queue = own.createCompletionQueue(4);
-          domain.queuePair(QueuePairType.UD).completions(queue).create().flowRule(1).action(action);
+          FlowRule.on(domain.queuePair(QueuePairType.UD).completions(queue).create(), 1)
+              .action(action);
         });
     calls.put(
         "MemoryRegistration.dmaHandle(DmaHandle)",

@@ -1,7 +1,5 @@
 package dev.verbena.fuzz;
 
-import dev.verbena.cm.ConnectionId;
-import dev.verbena.cm.EventChannel;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.verbs.Context;
@@ -58,8 +56,6 @@ final class Pool {
   private static boolean isOpen(Object object) {
     return switch (object) {
       case Resource resource -> resource.isOpen();
-      case ConnectionId id -> id.isOpen();
-      case EventChannel channel -> channel.isOpen();
       case Channel channel -> channel.isOpen();
       case Selector selector -> selector.isOpen();
       default -> true;

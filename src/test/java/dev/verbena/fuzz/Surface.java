@@ -1,5 +1,6 @@
 package dev.verbena.fuzz;
 
+import dev.verbena.testing.ExportedPackages;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -32,16 +33,6 @@ import java.util.stream.Stream;
 
 /** The public classes of the API, and which of their methods and constructors the fuzzer calls. */
 final class Surface {
-  private static final List<String> PACKAGES =
-      List.of(
-          "dev/verbena/verbs",
-          "dev/verbena/cm",
-          "dev/verbena/efa",
-          "dev/verbena/mlx5",
-          "dev/verbena/packet",
-          "dev/verbena/sockets",
-          "dev/verbena/soft");
-
   /** Classes of the JDK that sockets extend: of these, methods of objects. */
   private static final List<Class<?>> OF_SOCKETS =
       List.of(
@@ -152,6 +143,10 @@ final class Surface {
   }
 
   private boolean isExcluded(Class<?> type, Executable executable) {
+    if (Arrays.stream(executable.getParameterTypes())
+        .anyMatch(parameter -> parameter.getName().startsWith("dev.verbena.internal."))) {
+      return true; // For other packages of the library.
+    }
     String name = name(type) + "." + executable.getName();
     String typed =
         name
@@ -188,12 +183,12 @@ final class Surface {
 
   private static List<Class<?>> find(Path root) {
     Map<String, Class<?>> found = new TreeMap<>();
-    for (String name : PACKAGES) {
-      try (Stream<Path> files = Files.list(root.resolve(name))) {
+    for (String name : ExportedPackages.byHand()) {
+      try (Stream<Path> files = Files.list(root.resolve(name.replace('.', '/')))) {
         files
             .map(file -> file.getFileName().toString())
             .filter(file -> file.endsWith(".class") && !file.equals("package-info.class"))
-            .map(file -> load(name.replace('/', '.') + "." + file.substring(0, file.length() - 6)))
+            .map(file -> load(name + "." + file.substring(0, file.length() - 6)))
             .filter(Surface::isPublic)
             .forEach(type -> found.put(type.getName(), type));
       } catch (IOException e) {

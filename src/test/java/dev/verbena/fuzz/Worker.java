@@ -1,23 +1,23 @@
 package dev.verbena.fuzz;
 
 import dev.verbena.cm.AddressQuery;
+import dev.verbena.flow.EspTransform;
+import dev.verbena.flow.FlowMatch;
 import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.util.SendRing;
 import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
-import dev.verbena.verbs.EspTransform;
-import dev.verbena.verbs.FlowMatch;
 import dev.verbena.verbs.MemoryRegistration;
 import dev.verbena.verbs.MemoryReregistration;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.QueuePairSetup;
-import dev.verbena.verbs.ReceiveRing;
 import dev.verbena.verbs.RequestList;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendRequest;
-import dev.verbena.verbs.SendRing;
 import dev.verbena.verbs.TagOperations;
 import dev.verbena.verbs.ToInit;
 import dev.verbena.verbs.ToReadyToReceive;

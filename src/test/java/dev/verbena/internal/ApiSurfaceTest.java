@@ -7,6 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.cm.Transfers;
+import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.calls.ExtendedCompletionQueueCalls;
+import dev.verbena.internal.calls.ExtendedQueuePairCalls;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.calls.SharedReceiveQueueCalls;
 import dev.verbena.raw.verbs_context;
 import dev.verbena.testing.CFunction;
 import dev.verbena.verbs.AddressHandle;

@@ -7,6 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.calls.CriticalCalls;
+import dev.verbena.internal.calls.ExtendedCompletionQueueCalls;
+import dev.verbena.internal.calls.ExtendedQueuePairCalls;
+import dev.verbena.internal.calls.NativeCompletionQueueCalls;
+import dev.verbena.internal.calls.NativeQueuePairCalls;
+import dev.verbena.internal.calls.NativeSharedReceiveQueueCalls;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Unsupported;

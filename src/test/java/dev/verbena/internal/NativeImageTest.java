@@ -3,6 +3,14 @@ package dev.verbena.internal;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.foreign.Call;
+import dev.verbena.internal.foreign.Downcall;
+import dev.verbena.internal.foreign.MappedMemory;
+import dev.verbena.internal.foreign.ProcessMemory;
+import dev.verbena.internal.foreign.ThreadErrno;
+import dev.verbena.internal.foreign.Upcalls;
+import dev.verbena.internal.io.EventFile;
+import dev.verbena.internal.io.UdpSocket;
 import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;

@@ -3,6 +3,7 @@ package dev.verbena.internal;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.verbena.internal.foreign.NativeAccess;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.URISyntaxException;

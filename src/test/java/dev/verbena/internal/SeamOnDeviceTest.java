@@ -4,6 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.calls.CriticalCalls;
+import dev.verbena.internal.calls.NativeCompletionQueueCalls;
+import dev.verbena.internal.calls.NativeQueuePairCalls;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_global_route;

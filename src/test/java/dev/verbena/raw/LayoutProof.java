@@ -1,6 +1,6 @@
 package dev.verbena.raw;
 
-import dev.verbena.internal.Abi;
+import dev.verbena.internal.foreign.Abi;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.PaddingLayout;

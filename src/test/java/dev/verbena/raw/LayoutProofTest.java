@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
-import dev.verbena.internal.Abi;
+import dev.verbena.internal.foreign.Abi;
 import java.util.List;
 import java.util.Optional;
 import java.util.TreeMap;

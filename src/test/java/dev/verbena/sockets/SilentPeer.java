@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
 import dev.verbena.verbs.ReceiveList;
 
 /** A peer by verbs that accepts the request of an rsocket, and sends nothing. */

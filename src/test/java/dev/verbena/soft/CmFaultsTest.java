@@ -16,7 +16,7 @@ import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RejectReason;
 import dev.verbena.soft.cm.CmTimers;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.values.QueuePairCapacity;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;

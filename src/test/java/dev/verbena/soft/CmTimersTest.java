@@ -8,7 +8,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.soft.cm.CmTimers;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.values.QueuePairCapacity;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetSocketAddress;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.Gid;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.ConnectionId;
@@ -15,22 +16,22 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.flow.FlowCounters;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.AsyncEventType;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.MemoryWindowType;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ExtendedCompletionQueue;
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.MemoryWindowType;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -78,7 +79,7 @@ class DeviceLossTest {
     var _ = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
     var _ = context.openXrcDomain();
     var _ = context.allocateDeviceMemory(64);
-    var _ = context.createFlowCounters();
+    var _ = FlowCounters.on(context);
     completions.requestNotification();
   }
 

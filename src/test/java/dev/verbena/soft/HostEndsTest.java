@@ -18,7 +18,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.SendList;
 import java.net.InetSocketAddress;
 import java.time.Duration;

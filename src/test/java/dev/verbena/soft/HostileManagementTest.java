@@ -15,7 +15,7 @@ import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.soft.cm.CmQuota;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.values.QueuePairCapacity;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

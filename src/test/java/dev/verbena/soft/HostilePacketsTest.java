@@ -3,13 +3,13 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.Gid;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.management.BufferPoolMXBean;

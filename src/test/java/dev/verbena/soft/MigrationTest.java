@@ -2,14 +2,14 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.verbs.AddressVector;
-import dev.verbena.verbs.AlternatePath;
-import dev.verbena.verbs.AsyncEventType;
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.GlobalRoute;
-import dev.verbena.verbs.MigrationState;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.values.AlternatePath;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.MigrationState;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairAttributes;
 import java.net.InetAddress;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -6,13 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;

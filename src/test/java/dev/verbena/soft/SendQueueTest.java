@@ -2,7 +2,7 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.SendList;
 import org.junit.jupiter.api.Test;
 

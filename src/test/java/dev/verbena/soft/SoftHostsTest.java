@@ -22,7 +22,7 @@ import dev.verbena.cm.Listener;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import java.net.InetSocketAddress;

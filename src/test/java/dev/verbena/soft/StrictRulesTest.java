@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ReceiveList;

@@ -3,12 +3,12 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Mtu;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.UdpWire;
-import dev.verbena.verbs.AckTimeout;
-import dev.verbena.verbs.CompletionStatus;
-import dev.verbena.verbs.Mtu;
+import dev.verbena.values.AckTimeout;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -3,7 +3,7 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.transport.SoftQueuePair;
@@ -14,7 +14,7 @@ import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.Psn;
 import dev.verbena.soft.wire.RoceCodec;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;
 import java.lang.foreign.Arena;

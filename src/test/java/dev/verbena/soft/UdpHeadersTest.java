@@ -3,8 +3,8 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.UdpSocket;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.UdpSocket;
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.Icrc;
 import dev.verbena.soft.wire.Opcode;

@@ -14,7 +14,7 @@ import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;

@@ -3,20 +3,20 @@ package dev.verbena.testing;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionCursor;
-import dev.verbena.verbs.CompletionField;
-import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ExtendedCompletionQueue;
-import dev.verbena.verbs.FlowRule;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
@@ -88,7 +88,7 @@ public final class RawEnd implements AutoCloseable {
 
   /** A rule for frames that arrive here. */
   public FlowRule.Builder rule() {
-    return queuePair.flowRule(1);
+    return FlowRule.on(queuePair, 1);
   }
 
   /** Posts receives, each into a slot of its own. */

@@ -48,7 +48,7 @@ public final class Upcalls implements AutoCloseable {
             .asType(MethodType.methodType(type.returnType(), Throwable.class));
     MethodHandle guarded = MethodHandles.catchException(function, Throwable.class, failed);
     return Linker.nativeLinker()
-        .upcallStub(guarded, dev.verbena.internal.Upcalls.descriptor(type), arena);
+        .upcallStub(guarded, dev.verbena.internal.foreign.Upcalls.descriptor(type), arena);
   }
 
   /** A pointer to a method of an object. */

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
-import dev.verbena.verbs.FlowType;
+import dev.verbena.flow.FlowType;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.OutputStream;

@@ -2,12 +2,12 @@ package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Program;
-import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.net.ConnectException;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
+import dev.verbena.address.Gid;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;

@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.Mtu;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
-import dev.verbena.verbs.Gid;
-import dev.verbena.verbs.Mtu;
-import dev.verbena.verbs.QueuePairAddress;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

@@ -3,7 +3,7 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.verbs.Gid;
+import dev.verbena.address.Gid;
 import java.util.HexFormat;
 import org.junit.jupiter.api.Test;
 

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

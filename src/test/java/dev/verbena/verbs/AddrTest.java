@@ -7,8 +7,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.EthernetAddress;
+import dev.verbena.address.EthernetDestination;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.GlobalRoutingHeader;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.OptionalInt;

@@ -4,6 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.util.ReceiveHandler;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.util.SendRing;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;

@@ -3,6 +3,8 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.Await;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.QueuePairType;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 

@@ -7,11 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.CriticalCalls;
-import dev.verbena.internal.NativeSharedReceiveQueueCalls;
+import dev.verbena.internal.Codes;
+import dev.verbena.internal.calls.CriticalCalls;
+import dev.verbena.internal.calls.NativeSharedReceiveQueueCalls;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.HashSet;

@@ -10,6 +10,9 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.MemorySegment;
 
 /** Buffers of the provider, where rdma-core is new enough for them. */

@@ -7,7 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.fake.SlowCalls;
+import dev.verbena.internal.life.DataPathEntry;
 import dev.verbena.testing.Await;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;
@@ -186,7 +190,7 @@ class CloseBesideTest {
   void twoThreadsCannotUseOneListAtTheSameTime() throws Exception {
     QueuePair posted = queuePair(QueuePairType.RC);
     ReceiveList list = new ReceiveList(1, 1);
-    DataPathEntry entry = list.enter();
+    DataPathEntry entry = list.user.enter();
     String refused = inAnotherThread(() -> posted.post(list));
     assertTrue(refused.contains("two threads use one ReceiveList"), refused);
     assertTrue(refused.contains(Thread.currentThread().getName()), refused);
@@ -244,7 +248,7 @@ class CloseBesideTest {
               int refused = 0;
               for (int i = 0; i < 5_000; i++) {
                 try {
-                  DataPathEntry entry = completions.enter();
+                  DataPathEntry entry = completions.user.enter();
                   try {
                     completions.check(polled);
                     assertEquals(1, inside.incrementAndGet(), "threads in C");
@@ -266,7 +270,7 @@ class CloseBesideTest {
           int _ = user.get();
         }
         assertEquals(0, polled.poll(completions));
-        polled.close(Duration.ofSeconds(60));
+        polled.core.close(Duration.ofSeconds(60));
       }
     }
     quick.close();
@@ -277,11 +281,12 @@ class CloseBesideTest {
     QueuePair posted = queuePair(QueuePairType.RC);
     ReceiveList list = new ReceiveList(1, 1);
     assertEquals(1, posted.post(list));
-    DataPathEntry entry = list.enter();
+    DataPathEntry entry = list.user.enter();
     FutureTask<String> closing =
         new FutureTask<>(
             () ->
-                assertThrows(IllegalStateException.class, () -> posted.close(Duration.ofMillis(10)))
+                assertThrows(
+                        IllegalStateException.class, () -> posted.core.close(Duration.ofMillis(10)))
                     .getMessage());
     Thread.ofPlatform().start(closing);
     assertEquals(
@@ -301,11 +306,11 @@ class CloseBesideTest {
     QueuePair posted = queuePair(QueuePairType.RC);
     ReceiveList list = new ReceiveList(1, 1);
     assertEquals(1, posted.post(list));
-    DataPathEntry _ = list.enter();
+    DataPathEntry _ = list.user.enter();
     assertEquals(1, posted.post(list));
-    Thread.ofPlatform().start(list::enter).join();
+    Thread.ofPlatform().start(list.user::enter).join();
     assertEquals(1, posted.post(list));
-    Thread.ofPlatform().start(list::enter).join();
-    posted.close(Duration.ofMillis(10));
+    Thread.ofPlatform().start(list.user::enter).join();
+    posted.core.close(Duration.ofMillis(10));
   }
 }

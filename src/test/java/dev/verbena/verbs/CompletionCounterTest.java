@@ -7,6 +7,8 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionCounter.Operation;
 
 /** Completion counters at both ends of a connection. */

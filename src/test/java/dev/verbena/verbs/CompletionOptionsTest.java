@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairType;
 import java.time.Duration;
 
 /** Completion queues with timestamps, and with fewer events than completions. */

@@ -3,9 +3,11 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.testing.LoggedMessages;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.logging.Level;

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.testing.Await;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;

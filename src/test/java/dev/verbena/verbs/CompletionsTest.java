@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionOpcode;
+import dev.verbena.values.CompletionStatus;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -46,7 +49,7 @@ class CompletionsTest {
     assertEquals(rdma_h.IBV_WC_REM_ACCESS_ERR(), failed.statusCode());
     assertEquals(0x81, failed.vendorError());
     assertEquals("writing: " + completions.describe(1), failed.getMessage());
-    WorkRequestException later = failed.during("sending");
+    WorkRequestException later = new WorkRequestException("sending", failed);
     assertEquals("sending: " + completions.describe(1), later.getMessage());
     assertEquals(failed, later.getCause());
     assertEquals(failed.id(), later.id());

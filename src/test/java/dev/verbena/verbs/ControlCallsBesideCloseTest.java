@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.values.QueuePairType;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;

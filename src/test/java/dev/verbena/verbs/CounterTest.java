@@ -5,7 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.flow.EspTransform;
+import dev.verbena.flow.FlowAction;
+import dev.verbena.flow.FlowCounters;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_comp_cntr;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_counter_attach_attr;
@@ -13,6 +18,8 @@ import dev.verbena.raw.ibv_counters;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.WorkQueueFlag;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Set;
@@ -90,7 +97,7 @@ class CounterTest extends FakeDeviceFixture {
 
   @Test
   void flowCountersAreAttachedAndRead() {
-    FlowCounters counters = context.createFlowCounters();
+    FlowCounters counters = FlowCounters.on(context);
     counters.attach(FlowCounters.Counted.BYTES, 1);
     assertEquals(1, ibv_counter_attach_attr.counter_desc(attr));
     assertEquals(1, ibv_counter_attach_attr.index(attr));
@@ -131,7 +138,7 @@ class CounterTest extends FakeDeviceFixture {
   @DeviceTest
   void softRoceHasNoCounters() {
     try (Context context = Rig.a().open()) {
-      Refusal.of(context::createFlowCounters, "does not support flow counters");
+      Refusal.of(() -> FlowCounters.on(context), "does not support flow counters");
       Refusal.of(
           () -> context.createCompletionCounter(CompletionCounter.Type.WRS),
           "does not support completion counters");
@@ -157,9 +164,9 @@ class CounterTest extends FakeDeviceFixture {
   @DeviceTest
   void softRoceHasNoFlowRules() {
     try (Loop loop = new Loop()) {
-      assertThrows(IllegalArgumentException.class, () -> loop.qp.flowRule(0));
+      assertThrows(IllegalArgumentException.class, () -> FlowRule.on(loop.qp, 0));
       Refusal.of(
-          () -> loop.qp.flowRule(1).match(FlowMatch.ethernet().type(0x0800)).create(),
+          () -> FlowRule.on(loop.qp, 1).match(FlowMatch.ethernet().type(0x0800)).create(),
           "does not support flow steering");
     }
   }
@@ -167,12 +174,12 @@ class CounterTest extends FakeDeviceFixture {
   @DeviceTest
   void softRoceHasNoFlowActions() {
     try (Context context = Rig.a().open()) {
-      assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
+      assertThrows(IllegalStateException.class, () -> FlowAction.on(context, new EspTransform()));
       EspTransform esp =
           new EspTransform()
               .association(new EspTransform.Association(Set.of(), 1, 0, 0, 0))
               .key(new EspTransform.AesGcm(new byte[16], 1, 2, 16));
-      Refusal.of(() -> context.createFlowAction(esp), "does not support ESP");
+      Refusal.of(() -> FlowAction.on(context, esp), "does not support ESP");
     }
   }
 }

@@ -2,10 +2,12 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.raw.ibv_cq_init_attr_ex;
 import dev.verbena.raw.ibv_moderate_cq;
 import dev.verbena.raw.ibv_modify_cq_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.CompletionField;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -38,7 +40,7 @@ class CqChoicesTest extends FakeDeviceFixture {
 
   @Test
   void everyFieldHasItsFlag() {
-    long all = Flags.mask(CompletionField.values());
+    long all = NativeFlag.mask(CompletionField.values());
     assertEquals(rdma_h.IBV_CREATE_CQ_SUP_WC_FLAGS(), all);
     assertEquals(CompletionField.values().length, Long.bitCount(all));
   }

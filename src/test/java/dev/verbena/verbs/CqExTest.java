@@ -7,9 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionOpcode;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import java.util.EnumSet;
 import java.util.Set;
 

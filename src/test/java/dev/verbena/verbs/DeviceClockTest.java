@@ -5,8 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.DeviceClock;
 import dev.verbena.fake.FakeProvider;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_values_ex;
 import dev.verbena.soft.SoftNetwork;
 import java.time.Duration;

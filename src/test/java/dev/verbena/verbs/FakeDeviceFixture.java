@@ -3,8 +3,8 @@ package dev.verbena.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.fake.FakeProvider;
-import dev.verbena.internal.Abi;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.GroupLayout;

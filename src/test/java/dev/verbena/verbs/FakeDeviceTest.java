@@ -6,8 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.testing.Await;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

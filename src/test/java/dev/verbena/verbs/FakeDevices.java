@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoute;
 import dev.verbena.fake.FakeProvider;
 import java.net.InetAddress;
 

@@ -6,8 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.EthernetAddress;
 import dev.verbena.fake.FakeProvider;
-import dev.verbena.internal.Memory;
+import dev.verbena.flow.EspTransform;
+import dev.verbena.flow.FlowAction;
+import dev.verbena.flow.FlowFlag;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.flow.FlowType;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ib_uverbs_flow_action_esp;
 import dev.verbena.raw.ib_uverbs_flow_action_esp_encap;
 import dev.verbena.raw.ib_uverbs_flow_action_esp_keymat_aes_gcm;
@@ -21,6 +28,7 @@ import dev.verbena.raw.ibv_flow_spec_action_tag;
 import dev.verbena.raw.ibv_flow_spec_eth;
 import dev.verbena.raw.ibv_flow_spec_ipv6;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -145,7 +153,7 @@ class FlowTest {
   }
 
   private void assertSpec(String expected, FlowMatch header) {
-    qp.flowRule(1).match(header).create().close();
+    FlowRule.on(qp, 1).match(header).create().close();
     assertEquals(expected.replaceAll("[ |]", ""), specs());
   }
 
@@ -160,7 +168,7 @@ class FlowTest {
   @Test
   void attributesAreWritten() {
     FlowRule rule =
-        qp.flowRule(2).type(FlowType.SNIFFER).priority(0x1234).flags(FlowFlag.EGRESS).create();
+        FlowRule.on(qp, 2).type(FlowType.SNIFFER).priority(0x1234).flags(FlowFlag.EGRESS).create();
     MemorySegment attr = ibv_flow_attr.allocate(arena);
     attr.copyFrom(MemorySegment.ofArray(recorded()));
     assertEquals(rdma_h.IBV_FLOW_ATTR_SNIFFER(), ibv_flow_attr.type(attr));
@@ -177,7 +185,7 @@ class FlowTest {
 
   @Test
   void tooLongRuleThrows() throws UnknownHostException {
-    FlowRule.Builder rule = qp.flowRule(1);
+    FlowRule.Builder rule = FlowRule.on(qp, 1);
     for (int i = 0; i < 255; i++) {
       rule.match(FlowMatch.ipv6().source(v6("::1")));
     }
@@ -334,15 +342,15 @@ class FlowTest {
 
   @Test
   void headersOfAWrappedPacketAreMarked() {
-    qp.flowRule(1).matchInner(FlowMatch.udp().source(1)).create();
+    FlowRule.on(qp, 1).matchInner(FlowMatch.udp().source(1)).create();
     assertTrue(specs().startsWith("41010000"), specs());
-    qp.flowRule(1).matchInner(FlowMatch.ipv4().source(1)).create();
+    FlowRule.on(qp, 1).matchInner(FlowMatch.ipv4().source(1)).create();
     assertTrue(specs().startsWith("30010000"), specs());
   }
 
   @Test
   void headersAndActionsFollowEachOther() {
-    qp.flowRule(1)
+    FlowRule.on(qp, 1)
         .match(FlowMatch.ethernet().type(0x0800))
         .match(FlowMatch.udp().destination(1))
         .tag(0x01020304)
@@ -367,14 +375,14 @@ class FlowTest {
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv4().protocol(256));
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv4().source(v4("10.0.0.1"), 33));
     assertThrows(IllegalArgumentException.class, () -> FlowMatch.ipv6().flowLabel(1 << 20));
-    assertThrows(IllegalArgumentException.class, () -> qp.flowRule(0));
-    assertThrows(IllegalArgumentException.class, () -> qp.flowRule(1).priority(1 << 16));
+    assertThrows(IllegalArgumentException.class, () -> FlowRule.on(qp, 0));
+    assertThrows(IllegalArgumentException.class, () -> FlowRule.on(qp, 1).priority(1 << 16));
   }
 
   @Test
   void aRuleClosesBeforeItsActionAndItsQueuePair() {
-    FlowAction action = context.createFlowAction(esp());
-    FlowRule first = qp.flowRule(1).action(action).create();
+    FlowAction action = FlowAction.on(context, esp());
+    FlowRule first = FlowRule.on(qp, 1).action(action).create();
     byte[] handle = recorded();
     assertEquals(
         action.segment().address(),
@@ -384,7 +392,7 @@ class FlowTest {
                 ibv_flow_attr.sizeof() + ibv_flow_spec_action_handle.action$offset()));
     action.close();
     assertFalse(first.isOpen());
-    FlowRule second = qp.flowRule(1).create();
+    FlowRule second = FlowRule.on(qp, 1).create();
     qp.close();
     assertFalse(second.isOpen());
   }
@@ -401,7 +409,8 @@ class FlowTest {
 
   @Test
   void anActionHasItsAssociationAndKey() {
-    context.createFlowAction(
+    FlowAction.on(
+        context,
         esp().replayWindow(64).extendedSequence(9).encapsulation(FlowMatch.udp().source(7)));
     MemorySegment attr = played.esp;
     MemorySegment association = ibv_flow_action_esp_attr.esp_attr(attr);
@@ -438,12 +447,12 @@ class FlowTest {
 
   @Test
   void modifyContainsOnlyTheChanges() {
-    FlowAction action = context.createFlowAction(esp());
+    FlowAction action = FlowAction.on(context, esp());
     action.modify(new EspTransform().extendedSequence(3));
     assertEquals(0, ibv_flow_action_esp_attr.esp_attr(played.esp).address());
     assertEquals(0, ibv_flow_action_esp_attr.keymat_ptr(played.esp).address());
     assertEquals(3, ibv_flow_action_esp_attr.esn(played.esp));
-    assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));
+    assertThrows(IllegalStateException.class, () -> FlowAction.on(context, new EspTransform()));
     assertThrows(
         IllegalArgumentException.class, () -> new EspTransform.AesGcm(new byte[15], 0, 0, 16));
     String text = new EspTransform.AesGcm(new byte[16], 0, 0, 16).toString();

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
+import dev.verbena.address.GidType;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;

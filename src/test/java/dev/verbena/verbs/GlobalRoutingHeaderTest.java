@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoutingHeader;
 import java.lang.foreign.MemorySegment;
 import java.util.HexFormat;
 import java.util.Random;

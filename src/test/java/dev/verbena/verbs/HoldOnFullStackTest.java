@@ -2,9 +2,11 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.ForkedJvm;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A full stack of a thread that calls C with an object: the object can be closed afterwards. */
@@ -36,20 +38,20 @@ class HoldOnFullStackTest {
   static final class Overflowing extends Resource {
     private static final int ROUNDS = 200;
 
-    private Overflowing() {
-      super(0, () -> {});
+    private Overflowing(Core core) {
+      super(core);
     }
 
     public static void main(String[] args) {
       for (int i = 0; i < ROUNDS; i++) {
-        Overflowing resource = new Overflowing();
+        Overflowing resource = Core.borrow(List.of(), 0, Overflowing::new);
         if (!resource.overflows(i)) {
           throw new AssertionError("no overflow");
         }
-        if (resource.isUsed()) {
+        if (resource.core.isUsed()) {
           throw new AssertionError("round " + i + ": a call that has ended prevents the close");
         }
-        resource.close(Duration.ZERO);
+        resource.core.close(Duration.ZERO);
       }
       System.out.println("closed");
     }
@@ -74,8 +76,8 @@ class HoldOnFullStackTest {
 
     @SuppressWarnings("InfiniteRecursion") // Until the stack is full.
     private void use() {
-      hold();
-      endHold();
+      core.hold();
+      core.endHold();
       use();
     }
   }

@@ -5,12 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_dm;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,7 +73,7 @@ class ImportTest extends FakeDeviceFixture {
   /** {@code verbs_uninit_context} of libibverbs closes the descriptor with the context. */
   @Test
   void aContextIsImportedByADuplicateOfItsDescriptor() throws IOException {
-    try (dev.verbena.internal.EventFile file = dev.verbena.internal.EventFile.open();
+    try (dev.verbena.internal.io.EventFile file = dev.verbena.internal.io.EventFile.open();
         Context imported = Device.importContext(provider, file.descriptor())) {
       assertNotEquals(file.descriptor(), arguments[0]);
       assertEquals(link(file.descriptor()), link(arguments[0]));

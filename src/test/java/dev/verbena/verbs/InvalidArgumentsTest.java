@@ -4,6 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
@@ -40,7 +45,7 @@ class InvalidArgumentsTest {
     assertThrows(NullPointerException.class, () -> new ReceiveRing(null, list));
     assertThrows(NullPointerException.class, () -> context.dmaHandle().memoryType(null));
     assertThrows(NullPointerException.class, () -> new GidChoice(null, 0, "none"));
-    FlowRule.Builder rule = packets().flowRule(1);
+    FlowRule.Builder rule = FlowRule.on(packets(), 1);
     assertThrows(NullPointerException.class, () -> rule.action(null));
     assertThrows(NullPointerException.class, () -> rule.count(null));
   }
@@ -49,7 +54,7 @@ class InvalidArgumentsTest {
   @Test
   void aRuleKeepsItsHeadersAsTheyWere() {
     FlowMatch.Ipv4 header = FlowMatch.ipv4().source(0x0a000001);
-    FlowRule.Builder rule = packets().flowRule(1).match(header);
+    FlowRule.Builder rule = FlowRule.on(packets(), 1).match(header);
     header.timeToLive(5);
     rule.create().close();
   }

@@ -1,6 +1,9 @@
 package dev.verbena.verbs;
 
 import dev.verbena.testing.Await;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 

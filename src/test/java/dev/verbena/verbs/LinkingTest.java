@@ -4,9 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -9,6 +9,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.flow.FlowRule;
+import dev.verbena.values.QueuePairType;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -20,8 +22,8 @@ class NullArgumentsTest extends FakeDeviceFixture {
         pd.queuePair(QueuePairType.RAW_PACKET)
             .completions(context.createCompletionQueue(4))
             .create();
-    assertNamed("action", () -> qp.flowRule(1).action(null));
-    assertNamed("counters", () -> qp.flowRule(1).count(null));
+    assertNamed("action", () -> FlowRule.on(qp, 1).action(null));
+    assertNamed("counters", () -> FlowRule.on(qp, 1).count(null));
     assertNamed("type", () -> pd.queuePair(null));
     assertNamed("type", () -> context.dmaHandle().memoryType(null));
     assertNamed("allocator", () -> pd.parentDomain().allocator(null));

@@ -2,8 +2,17 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.AckTimeout;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.function.UnaryOperator;

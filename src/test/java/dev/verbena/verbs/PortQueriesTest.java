@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
+import dev.verbena.address.Gid;
+import dev.verbena.address.GidEntry;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import java.util.List;

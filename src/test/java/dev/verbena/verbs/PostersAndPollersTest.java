@@ -2,11 +2,17 @@ package dev.verbena.verbs;
 
 import static dev.verbena.testing.CheckedTraffic.COMPLETIONS;
 
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.CheckedTraffic;
 import dev.verbena.testing.CheckedTraffic.Disturbance;
 import dev.verbena.testing.CheckedTraffic.Operation;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import java.lang.foreign.Arena;
 import java.util.EnumSet;
 import java.util.List;

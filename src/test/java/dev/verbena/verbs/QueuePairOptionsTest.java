@@ -6,6 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.EnhancedConnectionEstablishment;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.RateLimit;
 
 /** Queue pairs with choices that few devices have, and the messages that they carry. */
 class QueuePairOptionsTest {

@@ -8,10 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.flow.FlowCounters;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.flow.FlowType;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
 import dev.verbena.testing.RawEnd;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.QueuePairFlag;
 import java.lang.foreign.MemorySegment;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -84,7 +89,7 @@ class RawPacketTest extends RawEndsFixture {
 
   @DeviceTest
   void ruleOfHigherPriorityDropsAndCounts() {
-    FlowCounters counters = b.context.createFlowCounters();
+    FlowCounters counters = FlowCounters.on(b.context);
     counters.attach(FlowCounters.Counted.BYTES, 0);
     counters.attach(FlowCounters.Counted.PACKETS, 3);
     b.receive(4);
@@ -180,7 +185,7 @@ class RawPacketTest extends RawEndsFixture {
 
   @DeviceTest
   void rulesAreClosedBeforeTheirQueuePair() {
-    FlowCounters counters = b.context.createFlowCounters();
+    FlowCounters counters = FlowCounters.on(b.context);
     FlowRule plain = b.rule().create();
     FlowRule counted = b.rule().match(toPort(4000)).count(counters).create();
     b.queuePair.close();

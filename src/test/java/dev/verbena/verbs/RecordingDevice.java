@@ -1,11 +1,11 @@
 package dev.verbena.verbs;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Abi;
 import dev.verbena.internal.Librdmacm;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
@@ -27,6 +27,7 @@ import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.FunctionPointers;
 import dev.verbena.testing.Upcalls;
+import dev.verbena.values.QueuePairState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemorySegment;

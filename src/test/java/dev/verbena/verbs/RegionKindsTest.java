@@ -8,6 +8,9 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.ValueLayout;
 
 /** Regions without memory and regions that begin at address 0, with a sender and a receiver. */

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.internal.life.Core;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.FullHeap;
 import java.time.Duration;
@@ -38,8 +39,8 @@ class ResourceFullHeapTest {
   }
 
   private static final class Thing extends Resource {
-    Thing() {
-      super(0, () -> {});
+    Thing(Core core) {
+      super(core);
     }
   }
 
@@ -48,17 +49,17 @@ class ResourceFullHeapTest {
     private Filling() {}
 
     public static void main(String[] args) {
-      Thing first = new Thing();
-      Thing second = new Thing();
+      Thing first = Core.borrow(List.of(), 0, Thing::new);
+      Thing second = Core.borrow(List.of(), 0, Thing::new);
       List<Thing> both = List.of(first, second);
       switch (args[0]) {
-        case "call" -> attempt(() -> Resource.whileOpen(both, FullHeap::fill));
-        case "creation" -> attempt(() -> Resource.make(both, Filling::notMade));
+        case "call" -> attempt(() -> Core.whileOpen(both, FullHeap::fill));
+        case "creation" -> attempt(() -> Core.borrow(both, 0, core -> notMade()));
         default -> move(first, second);
       }
       FullHeap.free();
-      second.close(Duration.ZERO);
-      first.close(Duration.ZERO);
+      second.core.close(Duration.ZERO);
+      first.core.close(Duration.ZERO);
       System.out.println("closed");
     }
 
@@ -69,17 +70,17 @@ class ResourceFullHeapTest {
 
     /** With ever more memory until it succeeds, it has moved or not. */
     private static void move(Thing from, Thing to) {
-      Thing moved = Resource.make(List.of(from), Thing::new);
+      Thing moved = Core.borrow(List.of(from), 0, Thing::new);
       Object[] ballast = new Object[256];
       for (int i = 0; i < ballast.length; i++) {
         ballast[i] = new byte[16];
       }
-      Runnable move = () -> moved.moveTo(to);
+      Runnable move = () -> moved.core.moveTo(to);
       FullHeap.fill();
-      for (int i = 0; !to.isUsed(); i++) {
+      for (int i = 0; !to.core.isUsed(); i++) {
         ballast[i] = null;
         attempt(move);
-        if (from.isUsed() == to.isUsed()) {
+        if (from.core.isUsed() == to.core.isUsed()) {
           throw new AssertionError("a child of both");
         }
       }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.life.Core;
 import dev.verbena.testing.Await;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,8 +28,8 @@ class ResourceTest {
   private static final class Thing extends Resource {
     private final String name;
 
-    Thing(String name, Runnable release) {
-      super(name.hashCode(), release);
+    Thing(Core core, String name) {
+      super(core);
       this.name = name;
     }
 
@@ -43,7 +44,8 @@ class ResourceTest {
   }
 
   private static Thing thing(String name, Runnable release, Resource... parents) {
-    return Resource.make(List.of(parents), () -> new Thing(name, release));
+    return Core.make(
+        List.of(parents), name::hashCode, address -> release.run(), core -> new Thing(core, name));
   }
 
   @Test
@@ -118,12 +120,14 @@ class ResourceTest {
   }
 
   private Thing made(String name, Resource... parents) {
-    return Resource.make(
+    return Core.make(
         List.of(parents),
         () -> {
           released.add(name + " is made");
-          return new Thing(name, () -> released.add(name));
-        });
+          return 1;
+        },
+        address -> released.add(name),
+        core -> new Thing(core, name));
   }
 
   @Test
@@ -154,15 +158,15 @@ class ResourceTest {
     class Slow extends Resource {
       private final List<String> built;
 
-      Slow() {
-        super(17, () -> released.add("slow"));
+      Slow(Core core) {
+        super(core);
+        core.beforeClose(this::stopWaiting);
         begun.countDown();
         awaitQuietly(goOn);
         this.built = released;
       }
 
-      @Override
-      protected void beforeClose() {
+      private void stopWaiting() {
         built.add("stop waiting");
       }
     }
@@ -171,9 +175,17 @@ class ResourceTest {
     Thing domain = thing("domain", context);
     Thing queue = thing("queue", context);
     Thread maker =
-        Thread.ofPlatform().daemon().start(() -> Resource.make(List.of(domain, queue), Slow::new));
+        Thread.ofPlatform()
+            .daemon()
+            .start(
+                () ->
+                    Core.make(
+                        List.of(domain, queue),
+                        () -> 17,
+                        address -> released.add("slow"),
+                        Slow::new));
     begun.await();
-    assertNull(context.find(Slow.class, 17), "it is not complete");
+    assertNull(context.core.find(Slow.class, 17), "it is not complete");
     Thread closer = Thread.ofPlatform().daemon().start(context::close);
     Await.waits(closer);
     assertFalse(context.isOpen());
@@ -196,16 +208,18 @@ class ResourceTest {
             .name("maker")
             .start(
                 () ->
-                    Resource.make(
+                    Core.make(
                         List.of(context),
                         () -> {
                           begun.countDown();
                           awaitQuietly(goOn);
-                          return new Thing("slow", () -> released.add("slow"));
-                        }));
+                          return 1;
+                        },
+                        address -> released.add("slow"),
+                        core -> new Thing(core, "slow")));
     begun.await();
     var thrown =
-        assertThrows(IllegalStateException.class, () -> context.close(Duration.ofMillis(10)));
+        assertThrows(IllegalStateException.class, () -> context.core.close(Duration.ofMillis(10)));
     assertEquals(
         "context cannot be closed: thread maker does not return from a call with it, or from"
             + " creating an object on it",
@@ -232,7 +246,8 @@ class ResourceTest {
     Thread closer = Thread.ofPlatform().name("closer").start(slow::close);
     inside.await();
     Thread.currentThread().interrupt();
-    var thrown = assertThrows(IllegalStateException.class, () -> slow.close(Duration.ofMillis(10)));
+    var thrown =
+        assertThrows(IllegalStateException.class, () -> slow.core.close(Duration.ofMillis(10)));
     assertTrue(Thread.interrupted(), "the interrupt is kept");
     assertEquals("slow cannot be closed: thread closer is closing it", thrown.getMessage());
     goOn.countDown();
@@ -250,11 +265,13 @@ class ResourceTest {
         assertThrows(
             VerbsException.class,
             () ->
-                Resource.make(
+                Core.make(
                     List.of(context),
                     () -> {
                       throw failure;
-                    })));
+                    },
+                    address -> released.add("nothing"),
+                    core -> new Thing(core, "nothing"))));
     context.close();
     assertEquals(List.of("context"), released);
   }
@@ -270,7 +287,7 @@ class ResourceTest {
           assertThrows(
               OutOfMemoryError.class,
               () ->
-                  Resource.make(
+                  Core.make(
                       List.of(context),
                       () -> 17,
                       address -> {
@@ -279,7 +296,7 @@ class ResourceTest {
                           throw busy;
                         }
                       },
-                      (address, release) -> {
+                      core -> {
                         throw error;
                       })));
     }
@@ -301,11 +318,11 @@ class ResourceTest {
 
     void create() {
       Thing made =
-          Resource.make(
+          Core.make(
               List.of(context),
               created::incrementAndGet,
               address -> created.decrementAndGet(),
-              (address, release) -> new Thing("thing " + address, release));
+              core -> new Thing(core, "thing"));
       owned.add(made);
     }
 
@@ -385,18 +402,17 @@ class ResourceTest {
   void waitersReturnBeforeTheRelease() {
     List<String> order = new ArrayList<>();
     class Waited extends Resource {
-      Waited() {
-        super(1, () -> order.add("release"));
-      }
-
-      @Override
-      protected void beforeClose() {
-        assertFalse(isOpen());
-        order.add("stop waiting");
+      Waited(Core core) {
+        super(core);
+        core.beforeClose(
+            () -> {
+              assertFalse(isOpen());
+              order.add("stop waiting");
+            });
       }
     }
 
-    Waited waited = new Waited();
+    Waited waited = Core.make(List.of(), () -> 1, address -> order.add("release"), Waited::new);
     thing("child", () -> order.add("child"), waited);
     waited.close();
     assertEquals(List.of("stop waiting", "child", "release"), order);
@@ -407,11 +423,11 @@ class ResourceTest {
     Thing context = thing("context");
     Thing pd = thing("pd", context);
     Thing qp = thing("qp", pd);
-    assertSame(qp, context.find(Thing.class, "qp".hashCode()));
-    assertSame(pd, context.find(Thing.class, "pd".hashCode()));
-    assertEquals(null, context.find(QueuePair.class, "qp".hashCode()));
+    assertSame(qp, context.core.find(Thing.class, "qp".hashCode()));
+    assertSame(pd, context.core.find(Thing.class, "pd".hashCode()));
+    assertEquals(null, context.core.find(QueuePair.class, "qp".hashCode()));
     qp.close();
-    assertEquals(null, context.find(Thing.class, "qp".hashCode()));
+    assertEquals(null, context.core.find(Thing.class, "qp".hashCode()));
     context.close();
   }
 
@@ -420,7 +436,7 @@ class ResourceTest {
     Thing first = thing("first");
     Thing second = thing("second");
     Thing mr = thing("mr", first);
-    mr.replaceParent(first, second);
+    mr.core.replaceParent(first, second);
     first.close();
     assertTrue(mr.isOpen());
     second.close();
@@ -433,9 +449,9 @@ class ResourceTest {
     Thing second = thing("second");
     Thing mr = thing("mr", first);
     mr.close();
-    var thrown = assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
+    var thrown = assertThrows(IllegalStateException.class, () -> mr.core.moveTo(second));
     assertEquals("mr is closed", thrown.getMessage());
-    assertThrows(IllegalStateException.class, () -> mr.replaceParent(first, second));
+    assertThrows(IllegalStateException.class, () -> mr.core.replaceParent(first, second));
     second.close();
     first.close();
     assertEquals(List.of("mr", "second", "first"), released);
@@ -457,7 +473,7 @@ class ResourceTest {
             first);
     Thread closer = Thread.ofPlatform().start(mr::close);
     closing.await();
-    assertThrows(IllegalStateException.class, () -> mr.moveTo(second));
+    assertThrows(IllegalStateException.class, () -> mr.core.moveTo(second));
     goOn.countDown();
     closer.join();
     second.close();
@@ -471,7 +487,7 @@ class ResourceTest {
     Thing child = thing("child", first, second);
     Thread parentCloser;
     Thread childCloser;
-    synchronized (first) { // Keeps the child from leaving, when it is closed already.
+    synchronized (first.core) { // Keeps the child from leaving, when it is closed already.
       childCloser = Thread.ofPlatform().daemon().start(child::close);
       Thread blocked = childCloser;
       Await.until("the lock", () -> blocked.getState() == Thread.State.BLOCKED);
@@ -492,12 +508,14 @@ class ResourceTest {
           assertThrows(
               IllegalStateException.class,
               () ->
-                  Resource.make(
+                  Core.make(
                       List.of(domain),
                       () -> {
                         ancestor.close();
-                        return new Thing("child", () -> released.add("child"));
-                      }));
+                        return 1;
+                      },
+                      address -> released.add("child"),
+                      core -> new Thing(core, "child")));
       assertEquals(
           ancestor
               + " cannot be closed here: this thread is closing "
@@ -553,37 +571,6 @@ class ResourceTest {
     childCloser.join();
     assertEquals(1, refused.size());
     assertEquals(List.of("child", "context"), released);
-  }
-
-  @Test
-  void closingDoesNotSearch() {
-    AtomicInteger comparisons = new AtomicInteger();
-    class Counted extends Resource {
-      Counted() {
-        super(1, () -> {});
-      }
-
-      @Override
-      public boolean equals(Object other) {
-        comparisons.incrementAndGet();
-        return this == other;
-      }
-
-      @Override
-      public int hashCode() {
-        return System.identityHashCode(this);
-      }
-    }
-
-    Thing context = thing("context");
-    List<Resource> many = new ArrayList<>();
-    for (int i = 0; i < 1_000; i++) {
-      many.add(Resource.make(List.of(context), Counted::new));
-    }
-    many.subList(250, 750).forEach(Resource::close);
-    many.subList(0, 250).reversed().forEach(Resource::close);
-    context.close();
-    assertTrue(comparisons.get() < 1_000, comparisons + " comparisons for 1,000 objects");
   }
 
   private static void awaitQuietly(CountDownLatch latch) {

@@ -6,6 +6,10 @@ import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import java.util.concurrent.FutureTask;
 import org.opentest4j.TestAbortedException;
 

@@ -5,8 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mr;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -82,13 +85,6 @@ class SegmentsTest {
     return all;
   }
 
-  /** The methods that are given an object of C, by a segment of any length. */
-  private Map<String, Consumer<MemorySegment>> ofObjects() {
-    Map<String, Consumer<MemorySegment>> all = new TreeMap<>(ofStructs());
-    all.put("QueuePair.adopt", s -> QueuePair.adopt(domain, s, capacity, () -> {}, domain));
-    return all;
-  }
-
   /** A program without native access can make a segment of an address, but not of a length. */
   @TestFactory
   Stream<DynamicTest> addressesInPlaceOfStructsAreRejected() {
@@ -108,7 +104,7 @@ class SegmentsTest {
 
   @TestFactory
   Stream<DynamicTest> unusableMemoryThrows() {
-    return Stream.concat(ofMemory().entrySet().stream(), ofObjects().entrySet().stream())
+    return Stream.concat(ofMemory().entrySet().stream(), ofStructs().entrySet().stream())
         .map(method -> DynamicTest.dynamicTest(method.getKey(), () -> refuses(method.getValue())));
   }
 
@@ -128,7 +124,7 @@ class SegmentsTest {
 
   @TestFactory
   Stream<DynamicTest> nullPointersAndShortBuffersThrow() {
-    Stream<Map.Entry<String, Consumer<MemorySegment>>> pointers = ofObjects().entrySet().stream();
+    Stream<Map.Entry<String, Consumer<MemorySegment>>> pointers = ofStructs().entrySet().stream();
     Stream<Map.Entry<String, Consumer<MemorySegment>>> headers =
         ofMemory().entrySet().stream().filter(e -> e.getKey().matches("pathTo.*|create.*"));
     return Stream.concat(

@@ -5,10 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.flow.FlowRule;
+import dev.verbena.flow.FlowType;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
 import dev.verbena.testing.RawEnd;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.ReceiveHash;
+import dev.verbena.values.ReceiveHashField;
+import dev.verbena.values.ReceiveHashFunction;
+import dev.verbena.values.WorkQueueFlag;
+import dev.verbena.values.WorkQueueState;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -88,7 +97,7 @@ class SpreadingTest extends RawEndsFixture {
             ReceiveHashField.DST_IPV4,
             ReceiveHashField.SRC_PORT_UDP,
             ReceiveHashField.DST_PORT_UDP);
-    queuePair.flowRule(1).type(FlowType.ALL_DEFAULT).create();
+    FlowRule.on(queuePair, 1).type(FlowType.ALL_DEFAULT).create();
     for (int i = 0; i < 4; i++) {
       receive(i, 64);
     }
@@ -112,8 +121,7 @@ class SpreadingTest extends RawEndsFixture {
 
   @DeviceTest
   void addressesAloneAreHashed() {
-    spreading(ReceiveHashField.SRC_IPV4, ReceiveHashField.DST_IPV4)
-        .flowRule(1)
+    FlowRule.on(spreading(ReceiveHashField.SRC_IPV4, ReceiveHashField.DST_IPV4), 1)
         .type(FlowType.SNIFFER)
         .create();
     receive(2, 1); // The hash is 323e8fc2.
@@ -123,7 +131,7 @@ class SpreadingTest extends RawEndsFixture {
 
   @DeviceTest
   void completionsNameTheWorkQueueAndFailedQueuesFlush() {
-    spreading().flowRule(1).type(FlowType.SNIFFER).create();
+    FlowRule.on(spreading(), 1).type(FlowType.SNIFFER).create();
     receive(0, 3);
     a.send(Frames.udp(Frames.MAC, 1, 2, 3, 4, 5));
     WorkQueue first = queues.getFirst();
@@ -146,7 +154,7 @@ class SpreadingTest extends RawEndsFixture {
 
   @DeviceTest
   void tagsAreStrippedWhileTheQueueIsUsed() {
-    spreading().flowRule(1).type(FlowType.SNIFFER).create();
+    FlowRule.on(spreading(), 1).type(FlowType.SNIFFER).create();
     receive(0, 2);
     byte[] frame = Frames.tagged(Frames.udp(Frames.MAC, 1, 2, 3, 4, 50), 7);
     queues.getFirst().modify(Set.of(WorkQueueFlag.CVLAN_STRIPPING), Set.of());

@@ -10,6 +10,11 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SharedReceiveQueueAttributes;
+import dev.verbena.values.SharedReceiveQueueType;
 import java.time.Duration;
 import java.util.Optional;
 

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ops_wr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.ibv_srq;
@@ -15,6 +15,8 @@ import dev.verbena.raw.ibv_tm_cap;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.SharedReceiveQueueType;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.values.CompletionOpcode;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 

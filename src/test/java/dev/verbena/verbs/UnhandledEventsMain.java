@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.values.AsyncEventType;
 
 /** A program that prints whether anything but itself waits for asynchronous events. */
 final class UnhandledEventsMain {

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.LoggedMessages;
+import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.QueuePairType;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -6,10 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.FlagSet;
+import dev.verbena.attributes.LinkLayer;
+import dev.verbena.attributes.OdpOperation;
+import dev.verbena.attributes.PortAttributes;
+import dev.verbena.attributes.PortCapability;
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.LoggedMessages;
+import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;

@@ -1,7 +1,10 @@
 package dev.verbena.benchmarks;
 
-import dev.verbena.verbs.AccessFlag;
-import dev.verbena.verbs.CompletionField;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
@@ -10,9 +13,6 @@ import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
-import dev.verbena.verbs.SendOperation;
 import java.lang.foreign.Arena;
 
 /**

@@ -4,14 +4,14 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePairBuilder;
-import dev.verbena.verbs.QueuePairCapacity;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.Resource;
 import java.io.IOException;
 import java.lang.foreign.Arena;

@@ -2,10 +2,10 @@ package dev.verbena.internal.mlx5;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.verbena.internal.Block;
-import dev.verbena.internal.CompletionQueueCalls;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.StackSpace;
+import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import java.lang.invoke.VarHandle;

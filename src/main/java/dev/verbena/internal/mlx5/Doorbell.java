@@ -1,7 +1,7 @@
 package dev.verbena.internal.mlx5;
 
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import java.lang.invoke.VarHandle;
 
 /**

@@ -1,12 +1,12 @@
 package dev.verbena.internal.mlx5;
 
-import dev.verbena.internal.CompletionQueueCalls;
-import dev.verbena.internal.DirectQueues;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
-import dev.verbena.internal.QueuePairCalls;
-import dev.verbena.internal.SharedReceiveQueueCalls;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.calls.SharedReceiveQueueCalls;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;

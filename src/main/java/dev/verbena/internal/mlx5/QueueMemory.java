@@ -1,8 +1,8 @@
 package dev.verbena.internal.mlx5;
 
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Mlx5dv;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 
 /**
  * Where the parts of libmlx5's objects are in memory: {@code mlx5dv_init_obj}, whose structs of

@@ -2,10 +2,10 @@ package dev.verbena.internal.mlx5;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.QueuePairCalls;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.ibv_mw_bind_info;

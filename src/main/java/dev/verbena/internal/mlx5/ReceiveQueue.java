@@ -1,9 +1,9 @@
 package dev.verbena.internal.mlx5;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.StackSpace;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.raw.ibv_recv_wr;
 import java.lang.invoke.VarHandle;
 

@@ -1,12 +1,12 @@
 package dev.verbena.internal.mlx5;
 
-import dev.verbena.internal.Block;
-import dev.verbena.internal.CriticalCalls;
-import dev.verbena.internal.ExtendedQueuePairCalls;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.NativeQueuePairCalls;
-import dev.verbena.internal.PostingStart;
-import dev.verbena.internal.SendWorkRequest;
+import dev.verbena.internal.calls.CriticalCalls;
+import dev.verbena.internal.calls.ExtendedQueuePairCalls;
+import dev.verbena.internal.calls.NativeQueuePairCalls;
+import dev.verbena.internal.calls.PostingStart;
+import dev.verbena.internal.calls.SendWorkRequest;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.raw.rdma_h;

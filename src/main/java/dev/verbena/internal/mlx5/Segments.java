@@ -1,6 +1,6 @@
 package dev.verbena.internal.mlx5;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 
 /**
  * The segments of 16 bytes or a multiple that a work queue entry consists of. All numbers in them

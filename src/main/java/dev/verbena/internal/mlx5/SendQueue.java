@@ -1,10 +1,10 @@
 package dev.verbena.internal.mlx5;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.DirectQueues;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.StackSpace;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;

@@ -1,10 +1,10 @@
 package dev.verbena.internal.mlx5;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.SharedReceiveQueueCalls;
-import dev.verbena.internal.StackSpace;
+import dev.verbena.internal.calls.SharedReceiveQueueCalls;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.StackSpace;
 
 /**
  * A shared receive queue: a list of entries, each of which contains the index of the next one

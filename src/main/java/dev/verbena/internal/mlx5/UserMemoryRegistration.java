@@ -1,6 +1,6 @@
 package dev.verbena.internal.mlx5;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mw_bind_info;
 import dev.verbena.raw.rdma_h;

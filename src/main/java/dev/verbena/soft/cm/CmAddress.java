@@ -2,8 +2,8 @@ package dev.verbena.soft.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.SocketAddresses;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.SocketAddresses;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;

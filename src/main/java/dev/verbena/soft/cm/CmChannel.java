@@ -1,6 +1,6 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.internal.EventFile;
+import dev.verbena.internal.io.EventFile;
 import dev.verbena.raw.rdma_event_channel;
 import dev.verbena.soft.device.CStruct;
 import java.util.ArrayDeque;

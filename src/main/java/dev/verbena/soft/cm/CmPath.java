@@ -1,6 +1,6 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_sa_path_rec;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;

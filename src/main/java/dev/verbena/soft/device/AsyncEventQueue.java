@@ -1,7 +1,7 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.internal.EventFile;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.EventFile;
 import dev.verbena.raw.ibv_async_event;
 import java.util.HashMap;
 import java.util.Map;

@@ -2,7 +2,7 @@ package dev.verbena.soft.device;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_flow_spec_eth;
 import dev.verbena.raw.ibv_flow_spec_ipv4;
 import dev.verbena.raw.ibv_flow_spec_ipv4_ext;

@@ -1,6 +1,6 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.Packet;
 

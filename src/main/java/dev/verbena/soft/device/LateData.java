@@ -1,6 +1,6 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

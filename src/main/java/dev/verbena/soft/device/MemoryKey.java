@@ -1,7 +1,7 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.ProcessMemory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.ProcessMemory;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.wire.HeldMemory;
 import dev.verbena.soft.wire.Packet;

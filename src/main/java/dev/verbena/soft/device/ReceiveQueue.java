@@ -1,7 +1,7 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 
 /** A ring of receive requests: of a queue pair, a shared receive queue or a work queue. */

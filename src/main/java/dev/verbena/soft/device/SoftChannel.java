@@ -1,6 +1,6 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.internal.EventFile;
+import dev.verbena.internal.io.EventFile;
 import org.jspecify.annotations.Nullable;
 
 /** A completion event channel. */

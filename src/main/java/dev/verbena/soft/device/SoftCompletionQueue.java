@@ -1,8 +1,8 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Abi;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;

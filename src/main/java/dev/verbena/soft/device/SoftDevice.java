@@ -2,7 +2,7 @@ package dev.verbena.soft.device;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.ProcessMemory;
+import dev.verbena.internal.foreign.ProcessMemory;
 import dev.verbena.raw.ibv_device;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.engine.Engine;

@@ -1,7 +1,7 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.internal.Abi;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.rdma_h;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,6 @@
 package dev.verbena.soft.engine;
 
-import dev.verbena.internal.FailureLog;
+import dev.verbena.internal.foreign.FailureLog;
 import dev.verbena.soft.wire.Link;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;

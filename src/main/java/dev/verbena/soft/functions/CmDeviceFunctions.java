@@ -1,6 +1,6 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.soft.cm.CmDevice;
 import dev.verbena.soft.cm.CmManager;
 import java.lang.foreign.Arena;

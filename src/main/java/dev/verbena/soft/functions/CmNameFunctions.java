@@ -2,8 +2,8 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.SocketAddresses;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.SocketAddresses;
 import dev.verbena.raw.rdma_addrinfo;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.cm.CmAddress;

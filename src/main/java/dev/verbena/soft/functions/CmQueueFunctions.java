@@ -2,8 +2,8 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_init_attr;

@@ -2,8 +2,8 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.EventFile;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.EventFile;
 import dev.verbena.raw.ibv_comp_channel;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_cq_ex;

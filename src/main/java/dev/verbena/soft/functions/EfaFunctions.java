@@ -2,8 +2,8 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.Upcalls;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Upcalls;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;

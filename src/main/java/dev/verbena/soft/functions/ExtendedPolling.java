@@ -2,9 +2,9 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Abi;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.Upcalls;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.Upcalls;
 import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.ibv_wc_tm_info;
 import dev.verbena.raw.rdma_h;

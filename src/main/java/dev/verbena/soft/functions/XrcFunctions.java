@@ -2,7 +2,7 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp_open_attr;
 import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_xrcd;

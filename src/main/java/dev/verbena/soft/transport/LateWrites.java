@@ -1,6 +1,6 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;

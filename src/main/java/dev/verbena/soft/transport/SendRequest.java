@@ -1,6 +1,6 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;

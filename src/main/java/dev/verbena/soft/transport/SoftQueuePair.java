@@ -2,8 +2,8 @@ package dev.verbena.soft.transport;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Abi;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;

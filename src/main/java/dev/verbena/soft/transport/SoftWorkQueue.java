@@ -1,7 +1,7 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.internal.Abi;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Abi;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;

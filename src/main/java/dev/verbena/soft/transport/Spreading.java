@@ -2,7 +2,7 @@ package dev.verbena.soft.transport;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_rx_hash_conf;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;

@@ -1,6 +1,6 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.soft.wire.CmMessage.Drep;
 import dev.verbena.soft.wire.CmMessage.Dreq;
 import dev.verbena.soft.wire.CmMessage.Mra;

@@ -1,6 +1,6 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
 
 /** An Ethernet frame in memory, as the headers that flow rules, hashes and checksums concern. */

@@ -1,6 +1,6 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;

@@ -1,6 +1,6 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32;

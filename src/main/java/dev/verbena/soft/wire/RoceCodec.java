@@ -1,6 +1,6 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.foreign.Memory;
 
 /**
  * Packets as they are on the wire, from the base transport header (BTH) to the padding: what a UDP

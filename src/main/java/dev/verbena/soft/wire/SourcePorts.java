@@ -1,7 +1,7 @@
 package dev.verbena.soft.wire;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.UdpSocket;
+import dev.verbena.internal.io.UdpSocket;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,8 +2,8 @@ package dev.verbena.soft.wire;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.EventFile;
-import dev.verbena.internal.UdpSocket;
+import dev.verbena.internal.io.EventFile;
+import dev.verbena.internal.io.UdpSocket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

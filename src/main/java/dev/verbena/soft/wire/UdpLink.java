@@ -1,7 +1,7 @@
 package dev.verbena.soft.wire;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Alarm;
+import dev.verbena.internal.io.Alarm;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;

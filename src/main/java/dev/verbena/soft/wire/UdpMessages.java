@@ -1,7 +1,7 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.UdpSocket;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.UdpSocket;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;

@@ -2,9 +2,9 @@ package dev.verbena.soft.wire;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
-import dev.verbena.internal.SocketAddresses;
-import dev.verbena.internal.UdpSocket;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.io.SocketAddresses;
+import dev.verbena.internal.io.UdpSocket;
 
 /** Sends packets as datagrams, several by one system call. Used under the network's lock. */
 public final class UdpSender {

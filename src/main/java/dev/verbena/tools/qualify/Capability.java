@@ -1,6 +1,6 @@
 package dev.verbena.tools.qualify;
 
-import dev.verbena.verbs.DeviceAttributes;
+import dev.verbena.attributes.DeviceAttributes;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 

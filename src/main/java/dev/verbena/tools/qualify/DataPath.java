@@ -1,8 +1,8 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.tools.qualify.Bench.Pair;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.QueuePairType;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;

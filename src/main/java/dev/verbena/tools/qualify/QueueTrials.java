@@ -2,20 +2,21 @@ package dev.verbena.tools.qualify;
 
 import static dev.verbena.tools.qualify.Bench.require;
 
+import dev.verbena.address.Gid;
+import dev.verbena.attributes.DeviceCapability;
+import dev.verbena.attributes.TransportType;
+import dev.verbena.flow.FlowCounters;
 import dev.verbena.tools.qualify.Bench.Pair;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
-import dev.verbena.verbs.CompletionField;
 import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.CompletionStatus;
 import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.DeviceCapability;
-import dev.verbena.verbs.Gid;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairState;
-import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;
-import dev.verbena.verbs.TransportType;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -75,7 +76,7 @@ final class QueueTrials {
                     .maxTags(4)
                     .maxTagOperations(4)
                     .create()),
-        Capability.of("flow counters", bench -> bench.context.createFlowCounters().close()),
+        Capability.of("flow counters", bench -> FlowCounters.on(bench.context).close()),
         Capability.of("error: wrong remote key", QueueTrials::wrongRemoteKey),
         Capability.of("error: receive too short", QueueTrials::shortReceive),
         Capability.of("error: no receive", QueueTrials::noReceive),

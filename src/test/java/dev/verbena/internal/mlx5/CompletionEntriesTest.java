@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.DirectQueues;
-import dev.verbena.internal.Memory;
 import dev.verbena.internal.Verbs;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_recv_wr;

@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.internal.Platform;
+import dev.verbena.internal.foreign.Platform;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.ForkedJvm;
 import java.util.HexFormat;

@@ -3,9 +3,9 @@ package dev.verbena.internal.mlx5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.Block;
-import dev.verbena.internal.DirectQueues;
-import dev.verbena.internal.Memory;
+import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.foreign.Block;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Platform;
+import dev.verbena.internal.foreign.Platform;
 import dev.verbena.raw.rdma_h;
 import java.nio.ByteOrder;
 import org.junit.jupiter.api.Test;

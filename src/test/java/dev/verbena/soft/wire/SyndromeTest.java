@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.verbs.RnrTimer;
+import dev.verbena.values.RnrTimer;
 import org.junit.jupiter.api.Test;
 
 /** Syndromes of acknowledgements. */

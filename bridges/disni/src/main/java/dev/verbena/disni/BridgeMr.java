@@ -1,7 +1,7 @@
 package dev.verbena.disni;
 
 import com.ibm.disni.verbs.IbvMr;
-import dev.verbena.verbs.MemoryAdvice;
+import dev.verbena.values.MemoryAdvice;
 import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;
 

@@ -2,8 +2,8 @@ package dev.verbena.disni;
 
 import com.ibm.disni.verbs.IbvWC;
 import com.ibm.disni.verbs.SVCPollCq;
-import dev.verbena.verbs.CompletionFlag;
-import dev.verbena.verbs.CompletionStatus;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.Completions;
 import java.io.IOException;
 

@@ -2,7 +2,7 @@ package dev.verbena.disni;
 
 import com.ibm.disni.verbs.IbvMr;
 import com.ibm.disni.verbs.SVCRegMr;
-import dev.verbena.verbs.AccessFlag;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;

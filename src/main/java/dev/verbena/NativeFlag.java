@@ -1,0 +1,37 @@
+package dev.verbena;
+
+import java.util.Arrays;
+
+/** An enum constant for one bit of a C mask, such as one of {@code enum ibv_access_flags}. */
+public interface NativeFlag {
+  /**
+   * Returns the bit of the flag in C.
+   *
+   * @return a mask with one bit
+   */
+  long bit();
+
+  /**
+   * Returns the mask of flags.
+   *
+   * @param flags the flags
+   * @return the bits of all
+   */
+  static long mask(Iterable<? extends NativeFlag> flags) {
+    long mask = 0;
+    for (NativeFlag flag : flags) {
+      mask |= flag.bit();
+    }
+    return mask;
+  }
+
+  /**
+   * Returns the mask of flags.
+   *
+   * @param flags the flags
+   * @return the bits of all
+   */
+  static long mask(NativeFlag... flags) {
+    return mask(Arrays.asList(flags));
+  }
+}

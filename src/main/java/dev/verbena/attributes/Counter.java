@@ -1,0 +1,87 @@
+package dev.verbena.attributes;
+
+import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A counter of a device or a port, with its unit and what a rising value means, for programs that
+ * export metrics: {@link Statistics#counters}.
+ *
+ * <p>The kernel's names are the names; drivers may have others than those that are described here.
+ */
+public final class Counter {
+  private final OptionalInt port;
+  private final boolean ofDriver;
+  private final String name;
+  private final long value;
+  private final @Nullable CounterMeaning meaning;
+
+  Counter(OptionalInt port, boolean ofDriver, String name, long value) {
+    this.port = port;
+    this.ofDriver = ofDriver;
+    this.name = name;
+    this.value = value;
+    this.meaning = CounterMeaning.of(name);
+  }
+
+  /**
+   * Returns the port that the counter belongs to.
+   *
+   * @return the port, counted from 1; empty for a counter of the whole device
+   */
+  public OptionalInt port() {
+    return port;
+  }
+
+  /**
+   * Returns whether the driver defines the counter ({@code hw_counters}), and not the InfiniBand
+   * specification ({@code counters}). Both may have a counter of the same name.
+   *
+   * @return true for a counter of the driver
+   */
+  public boolean isOfDriver() {
+    return ofDriver;
+  }
+
+  /**
+   * Returns the kernel's name of the counter.
+   *
+   * @return the name, for example {@code out_of_sequence}
+   */
+  public String name() {
+    return name;
+  }
+
+  /**
+   * Returns the value. It only rises, until it overflows or the driver starts again.
+   *
+   * @return the value, unsigned
+   */
+  public long value() {
+    return value;
+  }
+
+  /**
+   * Returns what is counted.
+   *
+   * @return for example {@code packets}, {@code words of 4 bytes}, {@code requests}; empty if it is
+   *     not known
+   */
+  public String unit() {
+    return meaning == null ? "" : meaning.unit();
+  }
+
+  /**
+   * Returns what a rising value means.
+   *
+   * @return a sentence; empty if the counter is not known
+   */
+  public String description() {
+    return meaning == null ? "" : meaning.description();
+  }
+
+  @Override
+  public String toString() {
+    return name + " = " + Long.toUnsignedString(value) + (unit().isEmpty() ? "" : " " + unit());
+  }
+}

@@ -1,0 +1,116 @@
+package dev.verbena.attributes;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.TreeMap;
+
+/**
+ * The counters of a device and of its ports at one time, as the kernel shows them below {@code
+ * /sys/class/infiniband}. Which counters there are depends on the driver.
+ *
+ * {@snippet :
+ * Statistics before = context.statistics();
+ * run();
+ * Statistics change = context.statistics().since(before);
+ * System.out.println(change.ports().getFirst().hardware().get("sent_pkts"));
+ * }
+ *
+ * <p>See the manual page {@code rdma-statistic(8)}.
+ *
+ * <p>A record of fixed shape: a new counter of a driver or of the kernel is another name in a map.
+ *
+ * @param device the counters of the whole device ({@code hw_counters}), by name; mostly empty
+ * @param ports the counters of each port, in the order of the port numbers
+ */
+public record Statistics(Map<String, Long> device, List<OfPort> ports) {
+  /**
+   * Copies the arguments.
+   *
+   * @param device the counters of the whole device
+   * @param ports the counters of each port
+   */
+  public Statistics {
+    device = copy(device);
+    ports = List.copyOf(ports);
+  }
+
+  /**
+   * The counters of a port.
+   *
+   * @param port the port, counted from 1
+   * @param counters the counters that the InfiniBand specification defines ({@code counters}), by
+   *     name
+   * @param hardware the counters of the driver ({@code hw_counters}), by name
+   */
+  public record OfPort(int port, Map<String, Long> counters, Map<String, Long> hardware) {
+    /**
+     * Copies the arguments.
+     *
+     * @param port the port
+     * @param counters the counters that the specification defines
+     * @param hardware the counters of the driver
+     */
+    public OfPort {
+      counters = copy(counters);
+      hardware = copy(hardware);
+    }
+
+    private OfPort since(OfPort earlier) {
+      return new OfPort(
+          port, difference(counters, earlier.counters), difference(hardware, earlier.hardware));
+    }
+  }
+
+  /**
+   * Returns all counters with their units and meanings, for programs that export metrics.
+   *
+   * @return the counters of the device, then those of each port
+   */
+  public List<Counter> counters() {
+    List<Counter> all = new ArrayList<>();
+    add(all, OptionalInt.empty(), true, device);
+    for (OfPort port : ports) {
+      add(all, OptionalInt.of(port.port), false, port.counters);
+      add(all, OptionalInt.of(port.port), true, port.hardware);
+    }
+    return List.copyOf(all);
+  }
+
+  private static void add(
+      List<Counter> all, OptionalInt port, boolean ofDriver, Map<String, Long> counters) {
+    counters.forEach((name, value) -> all.add(new Counter(port, ofDriver, name, value)));
+  }
+
+  /**
+   * Returns the changes since an earlier time.
+   *
+   * @param earlier the counters of the same device at that time
+   * @return for each counter the difference; ports and counters that are new count from 0
+   */
+  public Statistics since(Statistics earlier) {
+    return new Statistics(
+        difference(device, earlier.device),
+        ports.stream()
+            .map(
+                port ->
+                    earlier.ports.stream()
+                        .filter(other -> other.port == port.port)
+                        .findAny()
+                        .map(port::since)
+                        .orElse(port))
+            .toList());
+  }
+
+  private static Map<String, Long> difference(Map<String, Long> now, Map<String, Long> earlier) {
+    Map<String, Long> changes = new TreeMap<>();
+    now.forEach((name, value) -> changes.put(name, value - earlier.getOrDefault(name, 0L)));
+    return changes;
+  }
+
+  private static Map<String, Long> copy(Map<String, Long> counters) {
+    return Collections.unmodifiableMap(new TreeMap<>(counters));
+  }
+}

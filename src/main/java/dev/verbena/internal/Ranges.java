@@ -1,0 +1,33 @@
+package dev.verbena.internal;
+
+/** Range checks of values that C would truncate to the width of a field. */
+public final class Ranges {
+  private Ranges() {}
+
+  /**
+   * Checks that an unsigned value fits into a number of bits.
+   *
+   * @return the value
+   * @throws IllegalArgumentException if it does not
+   */
+  public static int bits(int value, int bits, String what) {
+    if (value < 0 || value >>> bits != 0) {
+      throw new IllegalArgumentException(
+          what + " must be 0 to " + ((1 << bits) - 1) + ": " + Integer.toUnsignedString(value));
+    }
+    return value;
+  }
+
+  /**
+   * Checks a port number.
+   *
+   * @return the port number
+   * @throws IllegalArgumentException if it is not 1 to 255
+   */
+  public static int port(int port) {
+    if (port < 1 || port > 255) {
+      throw new IllegalArgumentException("port number must be 1 to 255: " + port);
+    }
+    return port;
+  }
+}

@@ -1,0 +1,123 @@
+package dev.verbena.internal.foreign;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+
+/**
+ * Calls a C function and keeps the errno that it left: for control calls.
+ *
+ * <p>One method handle serves all functions, since linking one costs milliseconds of start-up time:
+ * it fills all six argument registers of x86-64 with 64 bits each. A function reads those of its
+ * parameters, and of each the part that its type has; so do variadic functions, on x86-64 and on
+ * aarch64.
+ */
+public final class Downcall {
+  private static final int REGISTERS = 6;
+
+  private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
+  private static final VarHandle ERRNO =
+      CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+  private static final MethodHandle HANDLE =
+      Linker.nativeLinker()
+          .downcallHandle(
+              FunctionDescriptor.of(
+                  JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+              Linker.Option.captureCallState("errno"));
+
+  private static final FunctionDescriptor WITH_OWNER =
+      FunctionDescriptor.of(
+          JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
+
+  /**
+   * As {@link #HANDLE}, with a segment as last argument, whose arena stays open meanwhile. A
+   * function with fewer parameters does not read it.
+   */
+  private static final MethodHandle OWNED_WITH_ERRNO =
+      Linker.nativeLinker().downcallHandle(WITH_OWNER, Linker.Option.captureCallState("errno"));
+
+  /** The same without errno: for that, C1 and at times C2 allocate a segment at each call. */
+  private static final MethodHandle OWNED = Linker.nativeLinker().downcallHandle(WITH_OWNER);
+
+  private Downcall() {}
+
+  /** Allocates memory for errno. */
+  public static MemorySegment capture(Arena arena) {
+    return arena.allocate(CAPTURE);
+  }
+
+  /** Returns the errno that a call left. */
+  public static int errno(MemorySegment capture) {
+    return (int) ERRNO.get(capture, 0L);
+  }
+
+  /**
+   * Calls a function of at most six integers and pointers; a result that is narrower than 64 bits
+   * must be cast to its type.
+   */
+  public static long call(MemorySegment function, MemorySegment capture, long... arguments) {
+    long[] r = Arrays.copyOf(arguments, REGISTERS);
+    return call(function, capture, r[0], r[1], r[2], r[3], r[4], r[5]);
+  }
+
+  /** Calls a function with all argument registers. */
+  public static long call(
+      MemorySegment function,
+      MemorySegment capture,
+      long a,
+      long b,
+      long c,
+      long d,
+      long e,
+      long f) {
+    try {
+      return (long) HANDLE.invokeExact(function, capture, a, b, c, d, e, f);
+    } catch (Throwable t) {
+      throw Call.impossible(t);
+    }
+  }
+
+  /**
+   * Calls a function of at most five parameters, one of which is an address in a segment.
+   *
+   * @throws IllegalStateException if the arena of the segment is closed
+   */
+  public static long call(
+      MemorySegment function,
+      MemorySegment capture,
+      long a,
+      long b,
+      long c,
+      long d,
+      long e,
+      MemorySegment owner) {
+    try {
+      return (long) OWNED_WITH_ERRNO.invokeExact(function, capture, a, b, c, d, e, owner);
+    } catch (RuntimeException closed) {
+      throw closed;
+    } catch (Throwable t) {
+      throw Call.impossible(t);
+    }
+  }
+
+  /** Makes the same call, and does not keep errno; allocates nothing. */
+  public static long attempt(
+      MemorySegment function, long a, long b, long c, long d, long e, MemorySegment owner) {
+    try {
+      return (long) OWNED.invokeExact(function, a, b, c, d, e, owner);
+    } catch (RuntimeException closed) {
+      throw closed;
+    } catch (Throwable t) {
+      throw Call.impossible(t);
+    }
+  }
+}

@@ -1,0 +1,153 @@
+package dev.verbena.internal.foreign;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.Charset;
+
+/** Functions of the C library: waiting on file descriptors, allocation, the environment. */
+public final class Libc {
+  public static final int EPOLL_CTL_ADD = 1;
+  public static final int EPOLL_CTL_DEL = 2;
+  public static final int EPOLL_CTL_MOD = 3;
+
+  private static final int EPOLL_CLOEXEC = 0x80000;
+  private static final int F_GETFL = 3;
+  private static final int F_SETFL = 4;
+  private static final int F_DUPFD_CLOEXEC = 1030;
+  private static final int O_NONBLOCK = 0x800;
+  private static final int O_CLOEXEC = 0x80000;
+
+  /** The encoding of the JDK's own calls with a path. */
+  private static final Charset PATH_CHARSET =
+      Charset.forName(System.getProperty("sun.jnu.encoding"));
+
+  private static final int SC_PAGESIZE = 30;
+
+  private Libc() {}
+
+  /** Symbols that are called often. */
+  private static final class Found {
+    static final MemorySegment POLL = find("poll");
+    static final MemorySegment EPOLL_CTL = find("epoll_ctl");
+    static final MemorySegment EPOLL_WAIT = find("epoll_wait");
+  }
+
+  public static MemorySegment find(String function) {
+    return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
+  }
+
+  /** Calls poll(2); returns the number of ready descriptors, or -1. */
+  public static int poll(long pollfds, long count, int milliseconds) {
+    return (int) Call.plain(Found.POLL, pollfds, count, milliseconds);
+  }
+
+  /** setenv(3): gives a variable of the environment a value unless it has one. */
+  public static void setVariable(String name, String value) {
+    try (Arena arena = Arena.ofConfined()) {
+      long n = arena.allocateFrom(name).address();
+      if ((int) Call.plain(find("setenv"), n, arena.allocateFrom(value).address(), 0) != 0) {
+        throw new VerbsException("setenv", Errno.ENOMEM);
+      }
+    }
+  }
+
+  /** sysconf(3): the size of a page. */
+  public static long pageSize() {
+    return Call.plain(find("sysconf"), SC_PAGESIZE);
+  }
+
+  /** malloc(3): memory that C frees. */
+  public static long malloc(long bytes) {
+    long address = Call.plain(find("malloc"), bytes);
+    if (address == 0) {
+      throw new VerbsException("malloc", Errno.ENOMEM);
+    }
+    return address;
+  }
+
+  /** Calls epoll_create1(2); returns a new descriptor. */
+  public static int epoll_create1() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      long epoll = Downcall.call(find("epoll_create1"), capture, EPOLL_CLOEXEC);
+      return checked("epoll_create1", (int) epoll, capture);
+    }
+  }
+
+  /** Calls epoll_ctl(2); returns 0 or the errno. */
+  public static int epoll_ctl(int epoll, int operation, int descriptor, long event) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      long result = Downcall.call(Found.EPOLL_CTL, capture, epoll, operation, descriptor, event);
+      return (int) result == 0 ? 0 : Downcall.errno(capture);
+    }
+  }
+
+  /** Calls epoll_wait(2) without a timeout; returns the number of events, 0 after a signal. */
+  public static int epoll_wait(int epoll, long events, int capacity) {
+    return epoll_wait(epoll, events, capacity, -1);
+  }
+
+  /**
+   * Calls epoll_wait(2) with a timeout in milliseconds, -1 for none; returns the number of events,
+   * 0 after a signal.
+   */
+  public static int epoll_wait(int epoll, long events, int capacity, int milliseconds) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      int count =
+          (int) Downcall.call(Found.EPOLL_WAIT, capture, epoll, events, capacity, milliseconds);
+      boolean interrupted = count == -1 && Downcall.errno(capture) == Errno.EINTR;
+      return interrupted ? 0 : checked("epoll_wait", count, capture);
+    }
+  }
+
+  /** Calls fcntl(2) to set {@code O_NONBLOCK}: reads fail with EAGAIN instead of blocking. */
+  public static void setNonBlocking(int descriptor) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      MemorySegment fcntl = find("fcntl");
+      int flags =
+          checked("fcntl", (int) Downcall.call(fcntl, capture, descriptor, F_GETFL, 0), capture);
+      long result = Downcall.call(fcntl, capture, descriptor, F_SETFL, flags | O_NONBLOCK);
+      checked("fcntl", (int) result, capture);
+    }
+  }
+
+  /** Calls fcntl(2) with {@code F_DUPFD_CLOEXEC}; returns a new descriptor of the same file. */
+  public static int duplicate(int descriptor) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      long result = Downcall.call(find("fcntl"), capture, descriptor, F_DUPFD_CLOEXEC, 0);
+      return checked("fcntl", (int) result, capture);
+    }
+  }
+
+  /** Calls open(2) for reading; returns a new descriptor. A pipe is not waited for. */
+  public static int open(String path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      long name = arena.allocateFrom(path, PATH_CHARSET).address();
+      long result = Downcall.call(find("open"), capture, name, O_NONBLOCK | O_CLOEXEC);
+      return checked("open", (int) result, capture);
+    }
+  }
+
+  /** Calls close(2). Linux has freed the descriptor even if it fails, but for EBADF. */
+  public static void close(int descriptor) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      checked("close", (int) Downcall.call(find("close"), capture, descriptor), capture);
+    }
+  }
+
+  private static int checked(String function, int result, MemorySegment capture) {
+    if (result == -1) {
+      throw new VerbsException(function, Downcall.errno(capture));
+    }
+    return result;
+  }
+}

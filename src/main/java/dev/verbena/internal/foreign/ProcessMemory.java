@@ -1,0 +1,91 @@
+package dev.verbena.internal.foreign;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * Copies between addresses of this process that may be invalid: the kernel copies ({@code
+ * process_vm_readv(2)}) and reports an address that is not mapped, where an ordinary copy would
+ * crash the JVM.
+ *
+ * <p>If the kernel does not permit the call, an ordinary copy replaces it, and {@link #isChecked}
+ * returns false. Not thread-safe.
+ */
+public final class ProcessMemory {
+  private static final MethodHandle READ =
+      Linker.nativeLinker()
+          .defaultLookup()
+          .find("process_vm_readv")
+          .map(
+              symbol ->
+                  Linker.nativeLinker()
+                      .downcallHandle(
+                          symbol,
+                          FunctionDescriptor.of(
+                              JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG,
+                              JAVA_LONG)))
+          .orElse(null);
+  private static final int PID = (int) ProcessHandle.current().pid();
+  private static final boolean CHECKED = READ != null && new ProcessMemory(true).works();
+
+  private final boolean checked;
+
+  /** Two {@code struct iovec}: destination and source. */
+  private final MemorySegment vectors = Arena.ofAuto().allocate(4L * Long.BYTES, Long.BYTES);
+
+  private final long vectorsAddress = vectors.address();
+
+  /** Creates a copier. */
+  public ProcessMemory() {
+    this(CHECKED);
+  }
+
+  private ProcessMemory(boolean checked) {
+    this.checked = checked;
+  }
+
+  private boolean works() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment from = arena.allocateFrom(JAVA_LONG, 0x5eed);
+      MemorySegment to = arena.allocate(JAVA_LONG);
+      return copy(from.address(), to.address(), Long.BYTES) && to.get(JAVA_LONG, 0) == 0x5eed;
+    }
+  }
+
+  /** Returns whether invalid addresses are reported. */
+  public static boolean isChecked() {
+    return CHECKED;
+  }
+
+  /**
+   * Copies bytes.
+   *
+   * @return false if a part of source or destination is not mapped, or the destination is read-only
+   */
+  public boolean copy(long from, long to, long length) {
+    if (length == 0) {
+      return true;
+    }
+    if (!checked) {
+      Memory.at(to, length).copyFrom(Memory.at(from, length));
+      return true;
+    }
+    Memory.putLong(vectorsAddress, to);
+    Memory.putLong(vectorsAddress + Long.BYTES, length);
+    Memory.putLong(vectorsAddress + 2L * Long.BYTES, from);
+    Memory.putLong(vectorsAddress + 3L * Long.BYTES, length);
+    try {
+      return (long)
+              READ.invokeExact(PID, vectorsAddress, 1L, vectorsAddress + 2L * Long.BYTES, 1L, 0L)
+          == length;
+    } catch (Throwable t) {
+      throw new AssertionError(t);
+    }
+  }
+}

@@ -1,0 +1,2 @@
+/** Calls of C and native memory by {@code java.lang.foreign}. */
+package dev.verbena.internal.foreign;

@@ -1,0 +1,175 @@
+package dev.verbena.internal.io;
+
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Call;
+import dev.verbena.internal.foreign.Libc;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A set of file descriptors that one thread waits for until some have events, for a time, or until
+ * another thread wakes it ({@code epoll(7)} and an {@code eventfd(2)}). Waiting costs what has
+ * events, whatever the size of the set. A virtual thread that waits releases its carrier.
+ */
+public final class EpollSet implements AutoCloseable {
+  /** The number that {@link #number} returns for the descriptor that wakes. */
+  private static final int WAKE = -1;
+
+  /** The event of a descriptor that can be read: EPOLLIN. */
+  public static final int READABLE = 1;
+
+  /** The event of a descriptor that can be written: EPOLLOUT. */
+  public static final int WRITABLE = 4;
+
+  private static final int CAPACITY = 256;
+
+  private static final MemorySegment CLOSE = Libc.find("close");
+
+  private final int epoll;
+  private final EventFile file;
+  private final Readiness readiness;
+  private final MemorySegment events =
+      Arena.ofAuto().allocate(CAPACITY * EpollEvents.SIZE, Long.BYTES);
+  private int count;
+
+  private EpollSet(int epoll, EventFile file) {
+    this.epoll = epoll;
+    this.file = file;
+    this.readiness = Readiness.of(epoll);
+  }
+
+  /**
+   * Opens an empty set.
+   *
+   * @throws VerbsException EMFILE if the process has no more file descriptors
+   */
+  public static EpollSet open() {
+    int epoll = Libc.epoll_create1();
+    EventFile file = null;
+    try {
+      file = EventFile.open();
+      Libc.setNonBlocking(file.descriptor());
+      EpollSet set = new EpollSet(epoll, file);
+      set.add(file.descriptor(), WAKE, READABLE);
+      return set;
+    } catch (Throwable t) {
+      if (file != null) {
+        file.close();
+      }
+      long _ = Call.plain(CLOSE, epoll);
+      throw t;
+    }
+  }
+
+  /**
+   * Adds a descriptor.
+   *
+   * @param number what {@link #number} returns when it has an event; not negative
+   * @param wanted {@link #READABLE}, {@link #WRITABLE} or both; errors are always events
+   */
+  public void add(int descriptor, int number, int wanted) {
+    control(Libc.EPOLL_CTL_ADD, descriptor, number, wanted);
+  }
+
+  /** Changes the events of a descriptor that was added. */
+  public void change(int descriptor, int number, int wanted) {
+    control(Libc.EPOLL_CTL_MOD, descriptor, number, wanted);
+  }
+
+  private void control(int operation, int descriptor, int number, int wanted) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment event = arena.allocate(EpollEvents.SIZE, Long.BYTES);
+      event.set(ValueLayout.JAVA_INT, 0, wanted);
+      EpollEvents.number(event, 0, number);
+      int errno = Libc.epoll_ctl(epoll, operation, descriptor, event.address());
+      if (errno != 0) {
+        throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
+      }
+    }
+  }
+
+  /** Removes a descriptor, before it is closed. The kernel may have removed it with its file. */
+  public void remove(int descriptor) {
+    int errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_DEL, descriptor, 0);
+    if (errno != 0 && errno != Errno.ENOENT) {
+      throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
+    }
+  }
+
+  /**
+   * Waits until a descriptor has an event, at most so many nanoseconds, until {@link #wake}, or for
+   * an interrupt of a virtual thread.
+   *
+   * @param nanos {@link Long#MAX_VALUE} for no limit
+   * @return the number of descriptors with events
+   */
+  public int await(long nanos) {
+    if (nanos > 0 && Thread.currentThread().isVirtual()) {
+      try {
+        boolean _ = readiness.await(nanos);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      return now(0);
+    }
+    return now(millis(nanos));
+  }
+
+  private static int millis(long nanos) {
+    if (nanos == Long.MAX_VALUE) {
+      return -1;
+    }
+    long unit = TimeUnit.MILLISECONDS.toNanos(1);
+    return (int) Math.min(Integer.MAX_VALUE, Math.ceilDiv(Math.max(0, nanos), unit));
+  }
+
+  private int now(int millis) {
+    int all = Libc.epoll_wait(epoll, events.address(), CAPACITY, millis);
+    count = 0;
+    for (int i = 0; i < all; i++) {
+      int number = EpollEvents.number(events, i);
+      if (number == WAKE) {
+        takeWakes();
+      } else {
+        EpollEvents.copy(events, i, count++);
+      }
+    }
+    return count;
+  }
+
+  private void takeWakes() {
+    int errno = 0;
+    while (errno == 0) {
+      errno = file.take();
+    }
+    if (errno != Errno.EAGAIN) {
+      throw new VerbsException("read", errno, "eventfd");
+    }
+  }
+
+  /** Returns the number of a descriptor that had events after the last {@link #await}. */
+  public int number(int index) {
+    return EpollEvents.number(events, index);
+  }
+
+  /** Returns the events of that descriptor: bits of epoll(7). */
+  public int events(int index) {
+    return EpollEvents.events(events, index);
+  }
+
+  /** Ends the wait of the other thread, or the next one. */
+  public void wake() {
+    file.add();
+  }
+
+  /** Closes the set when no thread uses it. */
+  @Override
+  public void close() {
+    readiness.close();
+    file.close();
+    long _ = Call.plain(CLOSE, epoll);
+  }
+}

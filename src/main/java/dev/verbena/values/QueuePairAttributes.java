@@ -1,0 +1,699 @@
+package dev.verbena.values;
+
+import dev.verbena.FlagSet;
+import dev.verbena.NativeFlag;
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.Mtu;
+import dev.verbena.internal.AttributeText;
+import dev.verbena.internal.Codes;
+import dev.verbena.internal.Ranges;
+import dev.verbena.raw.ibv_qp_attr;
+import dev.verbena.verbs.QueuePair;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/**
+ * Attributes of a queue pair: {@code struct ibv_qp_attr} with its attribute mask.
+ *
+ * <p>A {@link Builder} collects the attributes for {@link QueuePair#modify}; {@link
+ * QueuePair#query} returns those of a queue pair. The manual page of {@code ibv_modify_qp(3)} lists
+ * the attributes that each state transition requires and allows. {@link QueuePair#connect} and
+ * {@link QueuePair#activate} set all of them.
+ */
+public final class QueuePairAttributes {
+  private final MemorySegment struct;
+  private final Set<QueuePairAttribute> mask;
+
+  /**
+   * Returns the attributes of a C struct.
+   *
+   * @param struct a {@code struct ibv_qp_attr}, which is not written to any more
+   * @param mask the attributes that it contains
+   */
+  public QueuePairAttributes(MemorySegment struct, Collection<QueuePairAttribute> mask) {
+    this.struct = struct.asReadOnly();
+    this.mask = Collections.unmodifiableSet(setOf(mask));
+  }
+
+  /**
+   * Copies attributes from a C struct, such as one that librdmacm filled.
+   *
+   * @param struct a {@code struct ibv_qp_attr}
+   * @param mask the attribute mask, {@code enum ibv_qp_attr_mask}
+   * @return the attributes
+   */
+  public static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
+    MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto());
+    copy.copyFrom(struct);
+    return new QueuePairAttributes(copy, FlagSet.of(QueuePairAttribute.class, mask));
+  }
+
+  private static EnumSet<QueuePairAttribute> setOf(Collection<QueuePairAttribute> attributes) {
+    EnumSet<QueuePairAttribute> set = EnumSet.noneOf(QueuePairAttribute.class);
+    set.addAll(attributes);
+    return set;
+  }
+
+  /**
+   * Returns a builder without attributes.
+   *
+   * @return the builder
+   */
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /** A builder of queue pair attributes: each setter also sets the bit in the mask. */
+  public static final class Builder {
+    private final MemorySegment struct = ibv_qp_attr.allocate(Arena.ofAuto());
+    private final EnumSet<QueuePairAttribute> mask = EnumSet.noneOf(QueuePairAttribute.class);
+
+    private Builder() {}
+
+    private Builder with(QueuePairAttribute attribute) {
+      mask.add(attribute);
+      return this;
+    }
+
+    /**
+     * Sets the state to transition to: {@code qp_state}.
+     *
+     * @param state the new state
+     * @return this
+     */
+    public Builder state(QueuePairState state) {
+      ibv_qp_attr.qp_state(struct, state.code());
+      return with(QueuePairAttribute.STATE);
+    }
+
+    /**
+     * Sets the state that the queue pair is assumed to be in, for transitions from RTR, RTS, SQD
+     * and SQE: {@code cur_qp_state}.
+     *
+     * @param state RTR, RTS, SQD or SQE
+     * @return this
+     */
+    public Builder currentState(QueuePairState state) {
+      ibv_qp_attr.cur_qp_state(struct, state.code());
+      return with(QueuePairAttribute.CUR_STATE);
+    }
+
+    /**
+     * Sets whether the asynchronous event {@link AsyncEventType#SQ_DRAINED} is generated when the
+     * send queue is drained: {@code en_sqd_async_notify}.
+     *
+     * @param notify true to generate the event
+     * @return this
+     */
+    public Builder notifyDrained(boolean notify) {
+      ibv_qp_attr.en_sqd_async_notify(struct, (byte) (notify ? 1 : 0));
+      return with(QueuePairAttribute.EN_SQD_ASYNC_NOTIFY);
+    }
+
+    /**
+     * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+     * region must allow them, too.
+     *
+     * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
+     * @return this
+     */
+    public Builder access(Set<AccessFlag> access) {
+      ibv_qp_attr.qp_access_flags(struct, (int) NativeFlag.mask(access));
+      return with(QueuePairAttribute.ACCESS_FLAGS);
+    }
+
+    /**
+     * Sets the remote operations that the queue pair allows: {@code qp_access_flags}. The memory
+     * region must allow them, too.
+     *
+     * @param access REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, or the flush flags; or none
+     * @return this
+     */
+    public Builder access(AccessFlag... access) {
+      return access(Set.of(access));
+    }
+
+    /**
+     * Sets the partition: {@code pkey_index}.
+     *
+     * @param index an index of the P_Key table of the port, usually 0
+     * @return this
+     */
+    public Builder pkeyIndex(int index) {
+      ibv_qp_attr.pkey_index(struct, (short) Ranges.bits(index, Short.SIZE, "a P_Key index"));
+      return with(QueuePairAttribute.PKEY_INDEX);
+    }
+
+    /**
+     * Sets the local port: {@code port_num}.
+     *
+     * @param port the port number, 1 for the first port
+     * @return this
+     */
+    public Builder port(int port) {
+      ibv_qp_attr.port_num(struct, (byte) Ranges.port(port));
+      return with(QueuePairAttribute.PORT);
+    }
+
+    /**
+     * Sets the Q_Key that datagrams must carry to be received: {@code qkey}.
+     *
+     * @param value the Q_Key; one with the most significant bit set needs privileges
+     * @return this
+     */
+    public Builder queueKey(int value) {
+      ibv_qp_attr.qkey(struct, value);
+      return with(QueuePairAttribute.QKEY);
+    }
+
+    /**
+     * Sets the primary path to the remote queue pair: {@code ah_attr}.
+     *
+     * @param path the address vector
+     * @return this
+     */
+    public Builder path(AddressVector path) {
+      path.writeTo(ibv_qp_attr.ah_attr(struct));
+      return with(QueuePairAttribute.AV);
+    }
+
+    /**
+     * Sets the path MTU: {@code path_mtu}.
+     *
+     * @param mtu at most the active MTU of either port
+     * @return this
+     */
+    public Builder pathMtu(Mtu mtu) {
+      ibv_qp_attr.path_mtu(struct, mtu.code());
+      return with(QueuePairAttribute.PATH_MTU);
+    }
+
+    /**
+     * Sets the local ACK timeout, after which a packet is retransmitted: {@code timeout}.
+     *
+     * @param timeout the timeout
+     * @return this
+     */
+    public Builder ackTimeout(AckTimeout timeout) {
+      ibv_qp_attr.timeout(struct, (byte) timeout.code());
+      return with(QueuePairAttribute.TIMEOUT);
+    }
+
+    /**
+     * Sets the retry count: how often a packet is retransmitted before the queue pair fails with
+     * {@link CompletionStatus#RETRY_EXC_ERR} ({@code retry_cnt}). Soft-RoCE treats 7 as unlimited,
+     * contrary to the specification.
+     *
+     * @param count 0 to 7
+     * @return this
+     */
+    public Builder retryCount(int count) {
+      ibv_qp_attr.retry_cnt(struct, (byte) Ranges.bits(count, 3, "a retry count"));
+      return with(QueuePairAttribute.RETRY_CNT);
+    }
+
+    /**
+     * Sets the RNR retry count: how often a message is retransmitted for which the remote side had
+     * no receive request posted ({@code rnr_retry}).
+     *
+     * @param count 0 to 6, or 7 for unlimited
+     * @return this
+     */
+    public Builder rnrRetryCount(int count) {
+      ibv_qp_attr.rnr_retry(struct, (byte) Ranges.bits(count, 3, "an RNR retry count"));
+      return with(QueuePairAttribute.RNR_RETRY);
+    }
+
+    /**
+     * Sets the packet sequence number of the first packet to be received: {@code rq_psn}.
+     *
+     * @param psn the initial send PSN of the remote queue pair
+     * @return this
+     */
+    public Builder receivePsn(int psn) {
+      ibv_qp_attr.rq_psn(struct, Ranges.bits(psn, 24, "a PSN"));
+      return with(QueuePairAttribute.RQ_PSN);
+    }
+
+    /**
+     * Sets the maximum number of outstanding RDMA reads and atomics as the initiator: {@code
+     * max_rd_atomic}.
+     *
+     * @param reads at most the number that the remote queue pair accepts as the target
+     * @return this
+     */
+    public Builder readsAsInitiator(int reads) {
+      ibv_qp_attr.max_rd_atomic(struct, (byte) Ranges.bits(reads, Byte.SIZE, "a number of reads"));
+      return with(QueuePairAttribute.MAX_QP_RD_ATOMIC);
+    }
+
+    /**
+     * Sets the alternate path, to which the connection migrates when the primary path fails: {@code
+     * alt_ah_attr} and others.
+     *
+     * @param alternate another path to the remote queue pair
+     * @return this
+     */
+    public Builder alternatePath(AlternatePath alternate) {
+      alternate.path().writeTo(ibv_qp_attr.alt_ah_attr(struct));
+      ibv_qp_attr.alt_port_num(struct, (byte) alternate.path().port());
+      ibv_qp_attr.alt_pkey_index(struct, (short) alternate.pkeyIndex());
+      ibv_qp_attr.alt_timeout(struct, (byte) alternate.timeout().code());
+      return with(QueuePairAttribute.ALT_PATH);
+    }
+
+    /**
+     * Sets the minimum RNR NAK timer, which the remote side observes before it retransmits a
+     * message for which no receive request was posted: {@code min_rnr_timer}.
+     *
+     * @param timer the timer
+     * @return this
+     */
+    public Builder minRnrTimer(RnrTimer timer) {
+      ibv_qp_attr.min_rnr_timer(struct, (byte) timer.code());
+      return with(QueuePairAttribute.MIN_RNR_TIMER);
+    }
+
+    /**
+     * Sets the packet sequence number of the first packet to be sent: {@code sq_psn}.
+     *
+     * @param psn 24 bits, preferably random
+     * @return this
+     */
+    public Builder sendPsn(int psn) {
+      ibv_qp_attr.sq_psn(struct, Ranges.bits(psn, 24, "a PSN"));
+      return with(QueuePairAttribute.SQ_PSN);
+    }
+
+    /**
+     * Sets the maximum number of outstanding RDMA reads and atomics as the target: {@code
+     * max_dest_rd_atomic}.
+     *
+     * @param reads at least the number that the remote queue pair initiates
+     * @return this
+     */
+    public Builder readsAsTarget(int reads) {
+      ibv_qp_attr.max_dest_rd_atomic(
+          struct, (byte) Ranges.bits(reads, Byte.SIZE, "a number of reads"));
+      return with(QueuePairAttribute.MAX_DEST_RD_ATOMIC);
+    }
+
+    /**
+     * Sets the path migration state: {@code path_mig_state}.
+     *
+     * @param state REARM to arm the alternate path, MIGRATED to migrate to it
+     * @return this
+     */
+    public Builder migrationState(MigrationState state) {
+      ibv_qp_attr.path_mig_state(struct, state.code());
+      return with(QueuePairAttribute.PATH_MIG_STATE);
+    }
+
+    /**
+     * Sets the capacity of the queues, on devices with {@code IBV_DEVICE_RESIZE_MAX_WR}: {@code
+     * cap}.
+     *
+     * @param capacity the required capacity
+     * @return this
+     */
+    public Builder capacity(QueuePairCapacity capacity) {
+      capacity.writeTo(ibv_qp_attr.cap(struct));
+      return with(QueuePairAttribute.CAP);
+    }
+
+    /**
+     * Sets the queue pair number of the remote queue pair: {@code dest_qp_num}.
+     *
+     * @param number the QPN
+     * @return this
+     */
+    public Builder destination(int number) {
+      ibv_qp_attr.dest_qp_num(struct, Ranges.bits(number, 24, "a QPN"));
+      return with(QueuePairAttribute.DEST_QPN);
+    }
+
+    /**
+     * Sets the rate limit for packet pacing: {@code rate_limit}.
+     *
+     * @param kilobits the rate in kbit/s; 0 for no limit
+     * @return this
+     */
+    public Builder rateLimit(long kilobits) {
+      ibv_qp_attr.rate_limit(struct, rate(kilobits));
+      return with(QueuePairAttribute.RATE_LIMIT);
+    }
+
+    private static int rate(long kilobits) {
+      if (kilobits < 0 || kilobits >>> Integer.SIZE != 0) {
+        throw new IllegalArgumentException(
+            "rate limit must be 0 to 4294967295 kbit/s: " + kilobits);
+      }
+      return (int) kilobits;
+    }
+
+    /**
+     * Returns the attributes that were set.
+     *
+     * @return the attributes, a copy
+     */
+    public QueuePairAttributes build() {
+      return only(mask);
+    }
+
+    /**
+     * Returns those of the attributes that were set and are wanted.
+     *
+     * @param wanted the attributes that are wanted
+     * @return the attributes, a copy
+     */
+    public QueuePairAttributes only(Set<QueuePairAttribute> wanted) {
+      EnumSet<QueuePairAttribute> both = EnumSet.copyOf(mask);
+      both.retainAll(wanted);
+      MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto()).copyFrom(struct);
+      return new QueuePairAttributes(copy, both);
+    }
+  }
+
+  /**
+   * Returns the attribute mask: {@code enum ibv_qp_attr_mask}.
+   *
+   * @return the attributes that were set or queried
+   */
+  public Set<QueuePairAttribute> mask() {
+    return mask;
+  }
+
+  /**
+   * Returns the C struct.
+   *
+   * @return a {@code struct ibv_qp_attr}, read-only
+   */
+  public MemorySegment segment() {
+    return struct;
+  }
+
+  private MemorySegment with(QueuePairAttribute attribute) {
+    if (!mask.contains(attribute)) {
+      throw new IllegalStateException(attribute + " is not in the attribute mask: " + mask);
+    }
+    return struct;
+  }
+
+  /**
+   * Returns the state: {@code qp_state}.
+   *
+   * @return the current state, or the one to transition to
+   * @throws IllegalStateException if {@code STATE} is not in the {@linkplain #mask mask}
+   */
+  public QueuePairState state() {
+    return Codes.of(
+        QueuePairState.class,
+        ibv_qp_attr.qp_state(with(QueuePairAttribute.STATE)),
+        QueuePairState.UNKNOWN);
+  }
+
+  /**
+   * Returns the state that the queue pair is assumed to be in: {@code cur_qp_state}.
+   *
+   * @return the assumed state
+   * @throws IllegalStateException if {@code CUR_STATE} is not in the {@linkplain #mask mask}
+   */
+  public QueuePairState currentState() {
+    return Codes.of(
+        QueuePairState.class,
+        ibv_qp_attr.cur_qp_state(with(QueuePairAttribute.CUR_STATE)),
+        QueuePairState.UNKNOWN);
+  }
+
+  /**
+   * Returns whether an asynchronous event is generated when the send queue is drained: {@code
+   * en_sqd_async_notify}.
+   *
+   * @return true if the event is generated
+   * @throws IllegalStateException if {@code EN_SQD_ASYNC_NOTIFY} is not in the {@linkplain #mask
+   *     mask}
+   */
+  public boolean notifyDrained() {
+    return ibv_qp_attr.en_sqd_async_notify(with(QueuePairAttribute.EN_SQD_ASYNC_NOTIFY)) != 0;
+  }
+
+  /**
+   * Returns the remote operations that the queue pair allows: {@code qp_access_flags}.
+   *
+   * @return the access flags
+   * @throws IllegalStateException if {@code ACCESS_FLAGS} is not in the {@linkplain #mask mask}
+   */
+  public FlagSet<AccessFlag> access() {
+    return FlagSet.of(
+        AccessFlag.class,
+        Integer.toUnsignedLong(ibv_qp_attr.qp_access_flags(with(QueuePairAttribute.ACCESS_FLAGS))));
+  }
+
+  /**
+   * Returns the partition: {@code pkey_index}.
+   *
+   * @return an index of the P_Key table of the port
+   * @throws IllegalStateException if {@code PKEY_INDEX} is not in the {@linkplain #mask mask}
+   */
+  public int pkeyIndex() {
+    return Short.toUnsignedInt(ibv_qp_attr.pkey_index(with(QueuePairAttribute.PKEY_INDEX)));
+  }
+
+  /**
+   * Returns the local port: {@code port_num}.
+   *
+   * @return the port number; 0 before state INIT
+   * @throws IllegalStateException if {@code PORT} is not in the {@linkplain #mask mask}
+   */
+  public int port() {
+    return Byte.toUnsignedInt(ibv_qp_attr.port_num(with(QueuePairAttribute.PORT)));
+  }
+
+  /**
+   * Returns the Q_Key that datagrams must carry to be received: {@code qkey}.
+   *
+   * @return the Q_Key
+   * @throws IllegalStateException if {@code QKEY} is not in the {@linkplain #mask mask}
+   */
+  public int queueKey() {
+    return ibv_qp_attr.qkey(with(QueuePairAttribute.QKEY));
+  }
+
+  /**
+   * Returns the primary path to the remote queue pair: {@code ah_attr}.
+   *
+   * @return the address vector, or empty before state RTR
+   * @throws IllegalStateException if {@code AV} is not in the {@linkplain #mask mask}
+   */
+  public Optional<AddressVector> path() {
+    return AddressVector.readFrom(ibv_qp_attr.ah_attr(with(QueuePairAttribute.AV)));
+  }
+
+  /**
+   * Returns the path MTU: {@code path_mtu}.
+   *
+   * @return the MTU
+   * @throws IllegalStateException if {@code PATH_MTU} is not in the {@linkplain #mask mask}
+   */
+  public Mtu pathMtu() {
+    return Mtu.of(ibv_qp_attr.path_mtu(with(QueuePairAttribute.PATH_MTU)));
+  }
+
+  /**
+   * Returns the local ACK timeout: {@code timeout}.
+   *
+   * @return the timeout
+   * @throws IllegalStateException if {@code TIMEOUT} is not in the {@linkplain #mask mask}
+   */
+  public AckTimeout ackTimeout() {
+    return AckTimeout.ofCode(ibv_qp_attr.timeout(with(QueuePairAttribute.TIMEOUT)) & 0x1f);
+  }
+
+  /**
+   * Returns the retry count: {@code retry_cnt}.
+   *
+   * @return 0 to 7
+   * @throws IllegalStateException if {@code RETRY_CNT} is not in the {@linkplain #mask mask}
+   */
+  public int retryCount() {
+    return Byte.toUnsignedInt(ibv_qp_attr.retry_cnt(with(QueuePairAttribute.RETRY_CNT)));
+  }
+
+  /**
+   * Returns the RNR retry count: {@code rnr_retry}.
+   *
+   * @return 0 to 6, or 7 for unlimited
+   * @throws IllegalStateException if {@code RNR_RETRY} is not in the {@linkplain #mask mask}
+   */
+  public int rnrRetryCount() {
+    return Byte.toUnsignedInt(ibv_qp_attr.rnr_retry(with(QueuePairAttribute.RNR_RETRY)));
+  }
+
+  /**
+   * Returns the packet sequence number of the first packet to be received: {@code rq_psn}.
+   *
+   * @return 24 bits
+   * @throws IllegalStateException if {@code RQ_PSN} is not in the {@linkplain #mask mask}
+   */
+  public int receivePsn() {
+    return ibv_qp_attr.rq_psn(with(QueuePairAttribute.RQ_PSN));
+  }
+
+  /**
+   * Returns the maximum number of outstanding RDMA reads and atomics as the initiator: {@code
+   * max_rd_atomic}.
+   *
+   * @return the number
+   * @throws IllegalStateException if {@code MAX_QP_RD_ATOMIC} is not in the {@linkplain #mask mask}
+   */
+  public int readsAsInitiator() {
+    return Byte.toUnsignedInt(ibv_qp_attr.max_rd_atomic(with(QueuePairAttribute.MAX_QP_RD_ATOMIC)));
+  }
+
+  /**
+   * Returns the alternate path: {@code alt_ah_attr} and others.
+   *
+   * @return the path, or empty if there is none
+   * @throws IllegalStateException if {@code ALT_PATH} is not in the {@linkplain #mask mask}
+   */
+  public Optional<AlternatePath> alternatePath() {
+    MemorySegment attributes = with(QueuePairAttribute.ALT_PATH);
+    return AddressVector.readFrom(ibv_qp_attr.alt_ah_attr(attributes))
+        .map(
+            path ->
+                new AlternatePath(
+                    path,
+                    Short.toUnsignedInt(ibv_qp_attr.alt_pkey_index(attributes)),
+                    AckTimeout.ofCode(ibv_qp_attr.alt_timeout(attributes) & 0x1f)));
+  }
+
+  /**
+   * Returns the minimum RNR NAK timer: {@code min_rnr_timer}.
+   *
+   * @return the timer
+   * @throws IllegalStateException if {@code MIN_RNR_TIMER} is not in the {@linkplain #mask mask}
+   */
+  public RnrTimer minRnrTimer() {
+    return RnrTimer.ofCode(
+        ibv_qp_attr.min_rnr_timer(with(QueuePairAttribute.MIN_RNR_TIMER)) & 0x1f);
+  }
+
+  /**
+   * Returns the packet sequence number of the first packet to be sent: {@code sq_psn}.
+   *
+   * @return 24 bits
+   * @throws IllegalStateException if {@code SQ_PSN} is not in the {@linkplain #mask mask}
+   */
+  public int sendPsn() {
+    return ibv_qp_attr.sq_psn(with(QueuePairAttribute.SQ_PSN));
+  }
+
+  /**
+   * Returns the maximum number of outstanding RDMA reads and atomics as the target: {@code
+   * max_dest_rd_atomic}.
+   *
+   * @return the number
+   * @throws IllegalStateException if {@code MAX_DEST_RD_ATOMIC} is not in the {@linkplain #mask
+   *     mask}
+   */
+  public int readsAsTarget() {
+    return Byte.toUnsignedInt(
+        ibv_qp_attr.max_dest_rd_atomic(with(QueuePairAttribute.MAX_DEST_RD_ATOMIC)));
+  }
+
+  /**
+   * Returns the path migration state: {@code path_mig_state}.
+   *
+   * @return the state
+   * @throws IllegalStateException if {@code PATH_MIG_STATE} is not in the {@linkplain #mask mask}
+   */
+  public MigrationState migrationState() {
+    return Codes.of(
+        MigrationState.class,
+        ibv_qp_attr.path_mig_state(with(QueuePairAttribute.PATH_MIG_STATE)),
+        MigrationState.MIGRATED);
+  }
+
+  /**
+   * Returns the capacity of the queues: {@code cap}.
+   *
+   * @return the actual capacity
+   * @throws IllegalStateException if {@code CAP} is not in the {@linkplain #mask mask}
+   */
+  public QueuePairCapacity capacity() {
+    return QueuePairCapacity.readFrom(ibv_qp_attr.cap(with(QueuePairAttribute.CAP)));
+  }
+
+  /**
+   * Returns the queue pair number of the remote queue pair: {@code dest_qp_num}.
+   *
+   * @return the QPN
+   * @throws IllegalStateException if {@code DEST_QPN} is not in the {@linkplain #mask mask}
+   */
+  public int destination() {
+    return ibv_qp_attr.dest_qp_num(with(QueuePairAttribute.DEST_QPN));
+  }
+
+  /**
+   * Returns the rate limit: {@code rate_limit}.
+   *
+   * @return the rate in kbit/s
+   * @throws IllegalStateException if {@code RATE_LIMIT} is not in the {@linkplain #mask mask}
+   */
+  public long rateLimit() {
+    return Integer.toUnsignedLong(ibv_qp_attr.rate_limit(with(QueuePairAttribute.RATE_LIMIT)));
+  }
+
+  /**
+   * Returns whether the send queue of a queried queue pair in state SQD is draining: {@code
+   * sq_draining}.
+   *
+   * @return false once all send requests are completed
+   * @throws IllegalStateException if {@code STATE} is not in the {@linkplain #mask mask}
+   */
+  public boolean isDraining() {
+    return ibv_qp_attr.sq_draining(with(QueuePairAttribute.STATE)) != 0;
+  }
+
+  @Override
+  public String toString() {
+    AttributeText text = new AttributeText(QueuePairAttributes.class);
+    add(text, QueuePairAttribute.STATE, "state", this::state);
+    add(text, QueuePairAttribute.CUR_STATE, "currentState", this::currentState);
+    add(text, QueuePairAttribute.EN_SQD_ASYNC_NOTIFY, "notifyDrained", this::notifyDrained);
+    add(text, QueuePairAttribute.ACCESS_FLAGS, "access", this::access);
+    add(text, QueuePairAttribute.PKEY_INDEX, "pkeyIndex", this::pkeyIndex);
+    add(text, QueuePairAttribute.PORT, "port", this::port);
+    add(text, QueuePairAttribute.QKEY, "queueKey", this::queueKey);
+    add(text, QueuePairAttribute.AV, "path", this::path);
+    add(text, QueuePairAttribute.PATH_MTU, "pathMtu", this::pathMtu);
+    add(text, QueuePairAttribute.TIMEOUT, "ackTimeout", this::ackTimeout);
+    add(text, QueuePairAttribute.RETRY_CNT, "retryCount", this::retryCount);
+    add(text, QueuePairAttribute.RNR_RETRY, "rnrRetryCount", this::rnrRetryCount);
+    add(text, QueuePairAttribute.RQ_PSN, "receivePsn", this::receivePsn);
+    add(text, QueuePairAttribute.MAX_QP_RD_ATOMIC, "readsAsInitiator", this::readsAsInitiator);
+    add(text, QueuePairAttribute.ALT_PATH, "alternatePath", this::alternatePath);
+    add(text, QueuePairAttribute.MIN_RNR_TIMER, "minRnrTimer", this::minRnrTimer);
+    add(text, QueuePairAttribute.SQ_PSN, "sendPsn", this::sendPsn);
+    add(text, QueuePairAttribute.MAX_DEST_RD_ATOMIC, "readsAsTarget", this::readsAsTarget);
+    add(text, QueuePairAttribute.PATH_MIG_STATE, "migrationState", this::migrationState);
+    add(text, QueuePairAttribute.CAP, "capacity", this::capacity);
+    add(text, QueuePairAttribute.DEST_QPN, "destination", this::destination);
+    add(text, QueuePairAttribute.RATE_LIMIT, "rateLimit", this::rateLimit);
+    add(text, QueuePairAttribute.STATE, "isDraining", this::isDraining);
+    return text.toString();
+  }
+
+  private void add(
+      AttributeText text, QueuePairAttribute attribute, String name, Supplier<?> value) {
+    if (mask.contains(attribute)) {
+      text.add(name, value.get());
+    }
+  }
+}
