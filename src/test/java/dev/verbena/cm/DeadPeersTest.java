@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,12 +11,14 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.HoldMain.Stage;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.List;
 
 /** What is left when the peer's process is killed, in each state of a connection. */
+@Needs({CM, PEERS})
 class DeadPeersTest {
   private static final int PORT = 7490;
 

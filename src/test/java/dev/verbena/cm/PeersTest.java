@@ -1,13 +1,17 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
 
 /** Java against rdma-core's own programs, as client and as server, from one device to the other. */
+@Needs({CM, PEERS})
 class PeersTest {
   @DeviceTest
   void rpingServesJava() throws Exception {

@@ -1,9 +1,13 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.UdpWire;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -12,6 +16,8 @@ import java.util.Map;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A software device over UDP against rdma-core's programs on Soft-RoCE, in both roles. */
+@Needs(KERNEL)
+@Once(value = FORKY, reason = "RDMA CM in Java, with C programs that PeersTest runs everywhere")
 class UdpPeersTest {
   /** What Soft-RoCE counts when packets are lost, come twice or not in order. */
   private static final List<String> ERRORS =

@@ -1,5 +1,7 @@
 package dev.verbena.docs;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +10,8 @@ import dev.verbena.samples.FirstConnection;
 import dev.verbena.samples.FirstWrite;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -21,6 +25,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The programs that README.md and docs/data-path.md show do what these pages say. */
+@Needs(CM)
+@Once(value = FORKY, reason = "the programs of the guide compile and run")
 class FirstProgramsTest {
   @Tag("host")
   @Test

@@ -1,10 +1,16 @@
 package dev.verbena.fuzz;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
+import dev.verbena.testing.Once;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -17,6 +23,9 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Random calls of the whole public API, from several threads. {@code -Dverbena.fuzz.minutes=30}
  * runs longer; {@link Fuzz} runs a given seed again.
  */
+@Once(
+    value = TRIXIE,
+    reason = "arguments that Java code checks; the calls that pass are those of other tests")
 class FuzzTest {
   private static final String MINUTES = "verbena.fuzz.minutes";
   private static final Duration SHORT_IN_SOFTWARE = Duration.ofSeconds(6);
@@ -57,6 +66,8 @@ class FuzzTest {
 
   @DeviceTest
   @Timeout(Integer.MAX_VALUE)
+  @Needs(CM)
+  @On(value = SOFT_ROCE, reason = "findsNothingOnSoftwareDevices is the same on software devices")
   void findsNothingOnDevices() throws Exception {
     Options options = options(Devices.ofEnvironment(), SHORT_ON_DEVICE, LEAST_ON_DEVICE);
     Fuzz.Result result = Fuzz.run(options);

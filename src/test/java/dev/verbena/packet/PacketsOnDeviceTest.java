@@ -1,5 +1,6 @@
 package dev.verbena.packet;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -7,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.AddressVector;
@@ -31,6 +33,7 @@ class PacketsOnDeviceTest {
   private static final Duration LONG = Await.LIMIT;
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoRawPackets() {
     Device device = Rig.a();
     VerbsException e = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());

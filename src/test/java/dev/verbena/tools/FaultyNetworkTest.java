@@ -1,5 +1,9 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -13,7 +17,9 @@ import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Netem;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.RdmaResources;
 import dev.verbena.testing.Rig;
@@ -34,6 +40,11 @@ import org.junit.jupiter.api.BeforeEach;
  * delays packets, over one that goes down, and with peers that stop or are killed: whatever waits
  * ends, and nothing is left behind.
  */
+@Needs({CM, PEERS, KERNEL})
+@Once(
+    value = TRIXIE,
+    reason =
+        "limits and retries of Java programs; the kernel repeats packets as the specification says")
 class FaultyNetworkTest {
   private static final Duration SHORTLY = Duration.ofMillis(500);
 

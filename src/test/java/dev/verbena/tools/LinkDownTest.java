@@ -1,6 +1,13 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
+import static dev.verbena.testing.Need.PEERS;
+
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.util.Map;
@@ -13,6 +20,8 @@ import org.opentest4j.TestAbortedException;
  * meanwhile (its queue pair 1 stays in state ERR), and in a JVM of its own, since a device that is
  * open cannot be removed.
  */
+@Needs({CM, PEERS, KERNEL})
+@Once(value = FORKY, reason = "the same, with a link that is down")
 class LinkDownTest {
   private static final String DEVICES = "src/lab/devices";
 

@@ -1,11 +1,15 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -13,6 +17,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** {@code srq} and {@code apm}, which have no counterpart in rdma-core. */
+@Needs(CM)
+@Once(value = BOOKWORM, reason = "options and output")
 class ManualProgramsTest {
   private final String port = Ports.free();
 

@@ -1,5 +1,9 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -7,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
@@ -14,6 +20,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** {@code mckey} and {@code mc}, against themselves and against rdma-core's mckey. */
+@Needs(CM)
+@Once(value = BOOKWORM, reason = "options and output")
 class MulticastProgramsTest {
   /** What a receiver prints when it is a member of the group. */
   private static final String MCKEY_JOINED = "receiving data transfers";
@@ -66,6 +74,7 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void mckeySendsToMckeyOfC() throws Exception {
     try (Program c = Program.start(mckey(Rig.addressB(), "239.9.1.2"))) {
       // Nothing shows when C has joined, and what is sent before is lost.
@@ -81,6 +90,7 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void mckeyReceivesFromMckeyOfC() throws Exception {
     Run.Started receiver = Run.start(mckey(Rig.addressB(), "239.9.1.3", "-t", "60"));
     receiver.says(MCKEY_JOINED);
@@ -95,6 +105,7 @@ class MulticastProgramsTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void mckeyReportsErrors() {
     Run large = Run.of(mckey(Rig.addressA(), "239.9.1.4", "-S", "5000"));
     Run ipv6 = Run.of(mckey(Rig.address6A(), "ff05::7"));

@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Environment.FORKY;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -11,6 +13,8 @@ import dev.verbena.packet.PacketPort;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
+import dev.verbena.testing.On;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.Device;
@@ -39,6 +43,7 @@ import picocli.CommandLine.IFactory;
  * {@code packets}, one port to the other of the device in memory: no software device of the kernel
  * has raw packets.
  */
+@Once(value = FORKY, reason = "options and output")
 class PacketProgramsTest {
   private static final String MAC = "02:00:00:00:00:0a";
 
@@ -272,6 +277,7 @@ class PacketProgramsTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void deviceWithoutRawPacketsIsReported() {
     Run receive = Run.of("packets", "receive", "-d", Rig.a().name(), "--rule", "sniffer");
     Run send = Run.of("packets", "send", "-d", Rig.a().name(), "--dmac", MAC);

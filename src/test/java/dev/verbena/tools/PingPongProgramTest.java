@@ -1,11 +1,16 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Gid;
@@ -18,6 +23,9 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** {@code pingpong}, against itself and against rdma-core's programs, polling and sleeping. */
+@Once(
+    value = BOOKWORM,
+    reason = "the exchange with ibv_*_pingpong over TCP, the same in all versions")
 class PingPongProgramTest {
   private static final String HOST = "127.0.0.1";
   private static final String GID_INDEX = "1";
@@ -71,47 +79,56 @@ class PingPongProgramTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void rcClientTalksToIbvRcPingpong() throws Exception {
     visitC("rc");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void rcServerTalksToIbvRcPingpong() throws Exception {
     serveC("rc");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void ucClientTalksToIbvUcPingpong() throws Exception {
     visitC("uc");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void ucServerTalksToIbvUcPingpong() throws Exception {
     serveC("uc");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void udClientTalksToIbvUdPingpong() throws Exception {
     visitC("ud");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void udServerTalksToIbvUdPingpong() throws Exception {
     serveC("ud");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void srqClientTalksToIbvSrqPingpong() throws Exception {
     visitC("srq", "-q", "4");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void srqServerTalksToIbvSrqPingpong() throws Exception {
     serveC("srq", "-q", "4");
   }
 
   /** A message over UC is lost if one of its packets is late: it has one packet. */
   @DeviceTest
+  @Needs(ADDRESSES)
   void everyServiceTalksToItself() throws InterruptedException {
     for (String service : List.of("--rc", "--uc", "--ud", "--srq")) {
       String port = Ports.free();
@@ -130,6 +147,7 @@ class PingPongProgramTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void receivesArePostedAgain() throws InterruptedException {
     for (String service : List.of("--rc", "--srq")) {
       String port = Ports.free();

@@ -1,5 +1,8 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -7,6 +10,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -16,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** The programs on real devices, against each other and against rdma-core's. */
+@Once(value = FORKY, reason = "options and output")
 class ProgramsTest {
   private static final String HOST = "127.0.0.1";
   private static final String GID_INDEX = "1";
@@ -31,6 +37,7 @@ class ProgramsTest {
   }
 
   @DeviceTest
+  @Needs(KERNEL)
   void doctorFindsNoProblem() {
     Run run = Run.of("doctor");
     assertEquals(0, run.status(), run.out());
@@ -58,6 +65,7 @@ class ProgramsTest {
   }
 
   @DeviceTest
+  @Needs(KERNEL)
   void eventsAreShown() throws Exception {
     assumeTrue(Rig.labGuest().isPresent(), "only the lab's network may be changed");
     CompletableFuture<Run> watch = Run.inBackground("events", "-d", here(), "-n", "1", "-t", "60");
@@ -107,6 +115,7 @@ class ProgramsTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);
@@ -119,6 +128,7 @@ class ProgramsTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void rcExampleReportsTheFailedStep() throws Exception {
     Map<Integer, String> lines =
         Map.of(

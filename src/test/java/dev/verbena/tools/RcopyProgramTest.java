@@ -1,11 +1,16 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Netem;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -19,6 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** {@code rcopy}, against itself and against rdma-core's. */
+@Needs({CM, PEERS})
+@Once(value = BOOKWORM, reason = "the messages of rcopy, the same in all versions")
 class RcopyProgramTest {
   private static final int SIZE = 3_000_001;
   private static final int SMALL = 300_001;

@@ -1,10 +1,15 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.SOFT;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -21,6 +26,7 @@ import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The recordings that docs/observability.md shows are those of the commands that it names. */
+@Once(value = SOFT, reason = "options and output")
 class RecordingsTest {
   /** How often the recording is read again: for as long as a busy machine may take. */
   private static final int ATTEMPTS = 600;
@@ -94,6 +100,7 @@ class RecordingsTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void recordingOfAPingPongIsThatOfThePage() throws Exception {
     String port = Ports.free();
     String here = Rig.a().name();
@@ -111,6 +118,7 @@ class RecordingsTest {
   }
 
   @DeviceTest
+  @Needs(CM)
   void recordingOfAFailedConnectionIsThatOfThePage() throws Exception {
     String[] command =
         Words.of(

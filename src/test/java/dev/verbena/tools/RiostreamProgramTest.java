@@ -1,25 +1,34 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Netem;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code riostream}, against itself and against rdma-core's. */
+@Needs(CM)
+@Once(value = BOOKWORM, reason = "the messages of riostream, the same in all versions")
 class RiostreamProgramTest {
   private static final String[] ASYNC = {"-T", "a"};
 
   private final StreamRuns runs = new StreamRuns("riostream");
 
   @DeviceTest
+  @Needs(PEERS)
   void clientTalksToRiostreamOfC() throws Exception {
     runs.javaTalksToC("-T", "b");
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void serverTalksToRiostreamOfC() throws Exception {
     runs.cTalksToJava();
   }
@@ -30,6 +39,7 @@ class RiostreamProgramTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void talksToRiostreamOfCOverFaultyNetworks() throws Exception {
     for (String fault : Netem.FAULTS) {
       Netem.under(fault, () -> new StreamRuns("riostream").javaTalksToC());

@@ -1,5 +1,8 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -16,6 +19,8 @@ import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.Transfers;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AccessFlag;
@@ -35,6 +40,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** {@code rping}, against itself and against rdma-core's. */
+@Needs(CM)
+@Once(value = BOOKWORM, reason = "the messages of rping, the same in all versions")
 class RpingProgramTest {
   private static final Duration SOON = Await.LIMIT;
 
@@ -54,11 +61,13 @@ class RpingProgramTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void clientTalksToRpingOfC() throws Exception {
     visitsC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void clientTalksToRpingOfCOverIpv6() throws Exception {
     visitsC(Rig.address6A(), Rig.address6B());
   }
@@ -73,11 +82,13 @@ class RpingProgramTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void serverTalksToRpingOfC() throws Exception {
     servesC(Rig.addressA(), Rig.addressB());
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void serverTalksToRpingOfCOverIpv6() throws Exception {
     servesC(Rig.address6A(), Rig.address6B());
   }
@@ -92,6 +103,7 @@ class RpingProgramTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void textIsThatOfC() throws Exception {
     CompletableFuture<Run> first = Run.inBackground(server(Rig.addressB(), "-v"));
     Program.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70"));

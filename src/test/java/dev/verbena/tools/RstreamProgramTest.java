@@ -1,27 +1,36 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Netem;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** {@code rstream}, against itself and against rdma-core's. */
+@Needs(CM)
+@Once(value = BOOKWORM, reason = "the messages of rstream, the same in all versions")
 class RstreamProgramTest {
   private static final String[] BLOCKING = {"-T", "b"};
 
   private final StreamRuns runs = new StreamRuns("rstream");
 
   @DeviceTest
+  @Needs(PEERS)
   void clientTalksToRstreamOfC() throws Exception {
     runs.javaTalksToC();
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void serverTalksToRstreamOfC() throws Exception {
     runs.cTalksToJava("-T", "a");
   }
@@ -32,6 +41,7 @@ class RstreamProgramTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void talksToRstreamOfCOverFaultyNetworks() throws Exception {
     for (String fault : Netem.FAULTS) {
       Netem.under(fault, () -> new StreamRuns("rstream").javaTalksToC());

@@ -1,9 +1,13 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
 import java.util.concurrent.CompletableFuture;
@@ -15,6 +19,10 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * roles, over IPv4 and IPv6, with each path MTU. Both ends sleep: two processors do not serve two
  * programs that poll and the thread of the device.
  */
+@Needs(KERNEL)
+@Once(
+    value = FORKY,
+    reason = "verbs in Java, with C programs whose messages are the same in all versions")
 class UdpPingPongTest {
   private static final String HOST = "127.0.0.1";
   private static final String COUNT = "20";

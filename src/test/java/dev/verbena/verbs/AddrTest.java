@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -112,6 +117,10 @@ class AddrTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the emulated NIC has no route to the address of a GID")
   void resolvesToAnEthernetAddress() throws Exception {
     try (Pair pair = new Pair()) {
       Port port = pair.a.context.port(1);

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -12,6 +14,7 @@ import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_counters;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -129,6 +132,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On({SOFT_ROCE, MLX5})
   void softRoceHasNoCounters() {
     try (Context context = Rig.a().open()) {
       Refusal.of(context::createFlowCounters, "does not support flow counters");
@@ -140,6 +144,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoWorkQueues() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
@@ -155,6 +160,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoFlowRules() {
     try (Loop loop = new Loop()) {
       assertThrows(IllegalArgumentException.class, () -> loop.qp.flowRule(0));
@@ -165,6 +171,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On({SOFT_ROCE, MLX5})
   void softRoceHasNoFlowActions() {
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalStateException.class, () -> context.createFlowAction(new EspTransform()));

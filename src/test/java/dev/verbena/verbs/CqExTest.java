@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,6 +10,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.util.EnumSet;
 import java.util.Set;
@@ -24,6 +26,7 @@ class CqExTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void eachFieldIsSupportedOrThrows() {
     try (Context context = Rig.a().open()) {
       Set<CompletionField> offered = EnumSet.noneOf(CompletionField.class);

@@ -1,16 +1,19 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** Device memory that the peer writes to, and its limit. */
+@On(value = SOFTWARE, reason = "Soft-RoCE and the emulated NIC have no device memory")
 class DeviceBuffersTest {
   @DeviceTest
   void peersWriteToDeviceMemory() {

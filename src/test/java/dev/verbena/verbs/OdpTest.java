@@ -1,12 +1,14 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Pages;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
@@ -22,6 +24,9 @@ import org.opentest4j.TestAbortedException;
  * Memory that is paged in on demand, as rdma-core's test_odp.py uses it. Its pages are dropped
  * before each request, so that the device has to fault them in.
  */
+@On(
+    value = {SOFTWARE, SOFT_ROCE},
+    reason = "the emulated NIC has no on-demand paging")
 class OdpTest {
   private static final int ROUNDS = 5;
   private static final int SIZE = 1024;
@@ -33,14 +38,16 @@ class OdpTest {
     AccessFlag.ON_DEMAND
   };
 
-  /** Skips where the device cannot do it, with the reason. */
+  /** Skips where one of the devices cannot do it, with the reason. */
   private static Pair requires(
       Pair pair, Function<OdpCapabilities, Set<OdpOperation>> of, OdpOperation... operations) {
-    OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
-    if (!of.apply(capabilities).containsAll(List.of(operations))) {
-      pair.close();
-      throw new TestAbortedException(
-          "no on-demand paging for " + List.of(operations) + ": " + capabilities);
+    for (Pair.Side side : List.of(pair.a, pair.b)) {
+      OdpCapabilities capabilities = side.context.deviceAttributes().onDemandPaging();
+      if (!of.apply(capabilities).containsAll(List.of(operations))) {
+        pair.close();
+        throw new TestAbortedException(
+            "no on-demand paging for " + List.of(operations) + ": " + capabilities);
+      }
     }
     return pair;
   }
@@ -75,31 +82,6 @@ class OdpTest {
       pair.a.run(list);
       pair.b.completion(CompletionStatus.SUCCESS);
       assertSame(from, to, 0, SIZE);
-    }
-  }
-
-  @DeviceTest
-  void kernelWithoutOnDemandPagingRejectsTheFlag() {
-    try (Pair pair = new Pair()) {
-      OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
-      if (capabilities.supported()) {
-        assertTrue(paged(pair.a).isOpen());
-      } else {
-        assertTrue(capabilities.rc().isEmpty() && capabilities.ud().isEmpty());
-        var thrown = assertThrows(VerbsException.class, () -> paged(pair.a));
-        assertTrue(thrown.getMessage().contains("ON_DEMAND"), thrown.getMessage());
-      }
-    }
-  }
-
-  @DeviceTest
-  void softRoceHasNoImplicitRegion() {
-    try (Pair pair = new Pair()) {
-      var thrown =
-          assertThrows(
-              VerbsException.class,
-              () -> pair.a.domain.registerAddressSpace(AccessFlag.LOCAL_WRITE));
-      assertTrue(thrown.getMessage().contains("whole address space"), thrown.getMessage());
     }
   }
 
@@ -303,11 +285,13 @@ class OdpTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   void isFlushed() {
     flush(side -> side.page(flushable()).register());
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   void isFlushedInRegionsMadeByTheExtendedFunction() {
     flush(side -> side.page(flushable()).extended().register());
   }

@@ -1,10 +1,12 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -14,6 +16,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
 
 /** What a port tells while its network interface changes: on a device of the test's own. */
+@Needs(KERNEL)
 class PortEventsTest {
   private static final String INTERFACE = "vev";
   private static final String PEER = "vevpeer";

@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -309,6 +314,9 @@ class QpExTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 has no atomic write")
   void writesAtomically() {
     try (Pair pair = rc(SendOperation.ATOMIC_WRITE)) {
       boolean known = !Rig.labGuest().equals(Optional.of("bookworm"));
@@ -352,6 +360,10 @@ class QpExTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 has no flush")
   void flushes() {
     flushing()
         .ifPresent(
@@ -374,6 +386,10 @@ class QpExTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 has no flush")
   void flushesOnlyWhatTheRegionAllows() {
     flushing()
         .ifPresent(

@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.C_QUEUES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -10,6 +13,8 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.Arrays;
@@ -362,6 +367,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void choosesTheGidOfASourceAddress() {
     with(
         QueuePairType.RC,
@@ -436,6 +442,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void unsupportedFeaturesThrow() {
     with(
         QueuePairType.RC,
@@ -455,6 +462,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void hasNoEceOptions() {
     with(
         QueuePairType.RC,
@@ -468,6 +476,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @Needs(C_QUEUES)
   void takesAPrivilegedQueueKey() {
     try (Pair pair = new Pair()) {
       for (var builder :

@@ -1,11 +1,14 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -99,6 +102,9 @@ class StatisticsTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "ports of the emulated NIC have no counters")
   void devicesOfTheKernelHaveCounters() {
     try (Context context = Rig.a().open()) {
       Statistics statistics = context.statistics();

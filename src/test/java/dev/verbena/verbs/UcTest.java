@@ -1,10 +1,12 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.Need.WIRE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
@@ -46,6 +48,7 @@ class UcTest {
   }
 
   @DeviceTest
+  @Needs(WIRE)
   void lostMessageHasNoCompletion() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -7,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -138,6 +141,9 @@ class WalkThroughTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the values are those of these devices")
   void queriesTheDevice() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -22,6 +23,7 @@ import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -273,6 +275,7 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoXrc() {
     try (Pair pair = new Pair()) {
       Refusal.of(pair.a.context::openXrcDomain, "does not support XRC");

@@ -1,10 +1,12 @@
 package dev.verbena.tools.qualify;
 
+import static dev.verbena.testing.Environment.SOFT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import dev.verbena.tools.qualify.Outcome.Verdict;
 import java.lang.foreign.MemorySegment;
@@ -97,6 +99,11 @@ class ConformanceTrialsTest {
   }
 
   @DeviceTest
+  @Once(
+      value = SOFT,
+      reason =
+          "the calls that the tests of dev.verbena.verbs make; the emulated NIC runs it, too, each"
+              + " trial in a JVM of its own")
   void everyTrialEndsWithAVerdict() throws Exception {
     List<Outcome> outcomes = new ArrayList<>();
     new Conformance(Rig.a(), Await.LIMIT).run(outcomes::add);
