@@ -93,7 +93,7 @@ class BlackHoleTest {
       Connection server = accepting.get();
       try {
         client.send(new byte[1]);
-        assertEquals(1, server.receive(Peer.SOON).length);
+        assertEquals(1, server.receive(PeerProgram.SOON).length);
         cable("add", "netem", "loss", "100%");
         FutureTask<byte[]> receiving = ConnectionTest.inBackground(() -> client.receive());
         assertThrows(

@@ -89,7 +89,7 @@ class MulticastTest {
   void endpointJoinsAndReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.11");
     try (Endpoint endpoint = bound(Rig.addressB());
-        Datagrams datagrams = new Datagrams(endpoint.id());
+        NumberedDatagrams datagrams = new NumberedDatagrams(endpoint.id());
         MulticastMember sender =
             MulticastMember.of(group, JoinFlag.SENDONLY_FULLMEMBER, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {

@@ -57,7 +57,7 @@ class NamespacesTest {
   void javaServesPrograms() throws Exception {
     try (Program servers = javaServers()) {
       for (Family family : Family.both()) {
-        for (Peer peer : PeerMain.PEERS) {
+        for (PeerProgram peer : PeerMain.PEERS) {
           servers.says(PeerMain.turn(peer, family.right().address()));
           List<String> command = peer.client(family.left(), family.right());
           try (Program client = family.left().start(command)) {
@@ -73,7 +73,7 @@ class NamespacesTest {
   void programsServeJava() throws Exception {
     try (Program clients = javaClients()) {
       for (Family family : Family.both()) {
-        for (Peer peer : PeerMain.PEERS) {
+        for (PeerProgram peer : PeerMain.PEERS) {
           clients.says(PeerMain.turn(peer, family.right().address()));
           try (Program server = family.right().start(peer.server(family.right()))) {
             assertTrue(server.endsWellBeside(clients).contains(peer.proof()), server::text);

@@ -15,22 +15,22 @@ import dev.verbena.testing.UdpWire;
 class PeersTest {
   @DeviceTest
   void rpingServesJava() throws Exception {
-    connects(new Rping(), Host.a4(), Host.b4());
+    connects(new RpingPeer(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
   void rpingServesJavaOverIpv6() throws Exception {
-    connects(new Rping(), Host.a6(), Host.b6());
+    connects(new RpingPeer(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
   void javaServesRping() throws Exception {
-    serves(new Rping(), Host.a4(), Host.b4());
+    serves(new RpingPeer(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
   void javaServesRpingOverIpv6() throws Exception {
-    serves(new Rping(), Host.a6(), Host.b6());
+    serves(new RpingPeer(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
@@ -94,11 +94,11 @@ class PeersTest {
   }
 
   /** Java is the client. */
-  static void connects(Peer peer, Host java, Host c) throws Exception {
+  static void connects(PeerProgram peer, Host java, Host c) throws Exception {
     connects(peer, c, () -> peer.connect(java.address(), c.at(peer.port())));
   }
 
-  static void connects(Peer peer, Host c, UdpWire.Action java) throws Exception {
+  static void connects(PeerProgram peer, Host c, UdpWire.Action java) throws Exception {
     try (Program server = c.start(peer.server(c))) {
       java.run();
       assertTrue(server.endsWell().contains(peer.proof()), server::text);
@@ -106,7 +106,7 @@ class PeersTest {
   }
 
   /** Java is the server. */
-  static void serves(Peer peer, Host c, Host java) throws Exception {
+  static void serves(PeerProgram peer, Host c, Host java) throws Exception {
     try (Listener listener = Listener.open(peer.portSpace(), java.at(peer.port()), 0);
         Program client = c.start(peer.client(c, java))) {
       assertEquals(peer.port(), listener.port());

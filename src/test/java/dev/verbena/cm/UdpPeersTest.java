@@ -41,7 +41,7 @@ class UdpPeersTest {
 
   @DeviceTest
   void programsServeJavaOverIpv6() throws Exception {
-    connects(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new Rping(), new Udaddy()));
+    connects(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new RpingPeer(), new Udaddy()));
   }
 
   @DeviceTest
@@ -51,14 +51,14 @@ class UdpPeersTest {
 
   @DeviceTest
   void javaServesProgramsOverIpv6() throws Exception {
-    serves(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new Rping(), new Udaddy()));
+    serves(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new RpingPeer(), new Udaddy()));
   }
 
-  private static void connects(String java, String c, List<Peer> peers) throws Exception {
+  private static void connects(String java, String c, List<PeerProgram> peers) throws Exception {
     withNetwork(
         java,
         network -> {
-          for (Peer peer : peers) {
+          for (PeerProgram peer : peers) {
             Host server = host(c);
             // A route is looked for in the namespace of the thread.
             PeersTest.connects(
@@ -69,18 +69,18 @@ class UdpPeersTest {
         });
   }
 
-  private static Void connect(Peer peer, Host from, Host to) throws Exception {
+  private static Void connect(PeerProgram peer, Host from, Host to) throws Exception {
     peer.connect(from.address(), to.at(peer.port()));
     return null;
   }
 
-  private static void serves(String java, String c, List<Peer> peers) throws Exception {
+  private static void serves(String java, String c, List<PeerProgram> peers) throws Exception {
     withNetwork(
         java,
         network ->
             network.call(
                 () -> {
-                  for (Peer peer : peers) {
+                  for (PeerProgram peer : peers) {
                     PeersTest.serves(peer, host(c), host(java));
                   }
                   return null;

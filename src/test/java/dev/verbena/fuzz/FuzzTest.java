@@ -37,11 +37,11 @@ class FuzzTest {
   private static final int LEAST_IN_SOFTWARE = 2_000;
   private static final int LEAST_ON_DEVICE = 500;
 
-  private static Options options(Devices devices, Duration usual, int least) {
+  private static RunOptions options(FuzzedDevices devices, Duration usual, int least) {
     Integer minutes = Integer.getInteger(MINUTES);
     return minutes != null
-        ? Options.of(devices, Duration.ofMinutes(minutes))
-        : Options.parse(
+        ? RunOptions.of(devices, Duration.ofMinutes(minutes))
+        : RunOptions.parse(
             List.of(
                 devices.toString(),
                 "--seconds",
@@ -52,7 +52,7 @@ class FuzzTest {
                 SHORT_SEED));
   }
 
-  private static void assertClean(Options options) throws Exception {
+  private static void assertClean(RunOptions options) throws Exception {
     Fuzz.Result result = Fuzz.run(options);
     assertTrue(result.isClean(), result::output);
     System.out.println(result.output());
@@ -61,7 +61,7 @@ class FuzzTest {
   @Test
   @Timeout(Integer.MAX_VALUE)
   void findsNothingOnSoftwareDevices() throws Exception {
-    assertClean(options(Devices.SOFT, SHORT_IN_SOFTWARE, LEAST_IN_SOFTWARE));
+    assertClean(options(FuzzedDevices.SOFT, SHORT_IN_SOFTWARE, LEAST_IN_SOFTWARE));
   }
 
   @DeviceTest
@@ -69,7 +69,7 @@ class FuzzTest {
   @Needs(CM)
   @On(value = SOFT_ROCE, reason = "findsNothingOnSoftwareDevices is the same on software devices")
   void findsNothingOnDevices() throws Exception {
-    Options options = options(Devices.ofEnvironment(), SHORT_ON_DEVICE, LEAST_ON_DEVICE);
+    RunOptions options = options(FuzzedDevices.ofEnvironment(), SHORT_ON_DEVICE, LEAST_ON_DEVICE);
     Fuzz.Result result = Fuzz.run(options);
     if (result.output().contains("SIGILL")) {
       // An emulated processor that runs code while it is changed, as JVMs do. Once more.
@@ -88,7 +88,8 @@ class FuzzTest {
     "leak, 'left open', 'protection domain='"
   })
   void findsWhatIsPlanted(String defect, String kind, String call) throws Exception {
-    Options planted = Options.of(Devices.SOFT, Duration.ofSeconds(3)).withPlanted(defect);
+    RunOptions planted =
+        RunOptions.of(FuzzedDevices.SOFT, Duration.ofSeconds(3)).withPlanted(defect);
     Fuzz.Result result = Fuzz.run(planted);
     assertFalse(result.isClean(), result::output);
     assertTrue(result.output().contains(kind), result::output);

@@ -48,7 +48,7 @@ public final class LabMain {
     boolean chosen = args.length > 2 && !args[2].startsWith("@");
     Results results = new Results(here, chosen, out);
     Launcher launcher = LauncherFactory.create();
-    if (!Progress.isWatched()) {
+    if (!ShownProgress.isWatched()) {
       launcher.registerTestExecutionListeners(Watch.start(STALL_LIMIT, reports, out));
     }
     LauncherDiscoveryRequest request =
@@ -58,7 +58,10 @@ public final class LabMain {
             .selectors(selectors(tests, here, results, args))
             .build();
     launcher.execute(
-        request, new Progress(out), results, new LegacyXmlReportGeneratingListener(reports, out));
+        request,
+        new ShownProgress(out),
+        results,
+        new LegacyXmlReportGeneratingListener(reports, out));
     out.println(results.summary());
     seen.write(reports.resolve("functions"));
     Files.write(reports.resolve("left"), results.left());

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.MemoryPages;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.On;
-import dev.verbena.testing.Pages;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -62,7 +62,7 @@ class OdpTest {
 
   /** Gives a region's memory other pages, filled with a value. */
   private static void renew(MemoryRegion region, int value) {
-    Pages.drop(region.memory());
+    MemoryPages.drop(region.memory());
     region.memory().fill((byte) value);
   }
 
@@ -77,7 +77,7 @@ class OdpTest {
     list.send(0).local(from, 0, SIZE).signaled();
     for (int i = 1; i <= ROUNDS; i++) {
       renew(from, i);
-      Pages.drop(to.memory());
+      MemoryPages.drop(to.memory());
       pair.b.receive(i, to);
       pair.a.run(list);
       pair.b.completion(CompletionStatus.SUCCESS);
@@ -112,7 +112,7 @@ class OdpTest {
       receive.local(0, 1, pair.b.memory, 0, 8);
       renew(from, 1);
       pair.a.memory.memory().fill((byte) 2);
-      Pages.drop(to.memory());
+      MemoryPages.drop(to.memory());
       assertEquals(1, pair.b.queuePair.post(receive));
       pair.a.run(list);
       pair.b.completion(CompletionStatus.SUCCESS);
@@ -130,7 +130,7 @@ class OdpTest {
       list.write(0).local(from, 0, SIZE).remote(to.start(), to.rkey()).signaled();
       for (int i = 1; i <= ROUNDS; i++) {
         renew(from, i);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         pair.a.run(list);
         assertSame(from, to, 0, SIZE);
       }
@@ -146,7 +146,7 @@ class OdpTest {
       list.read(0).local(to, 0, SIZE).remote(from.start(), from.rkey()).signaled();
       for (int i = 1; i <= ROUNDS; i++) {
         renew(from, i);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         pair.a.run(list);
         assertSame(from, to, 0, SIZE);
       }
@@ -163,8 +163,8 @@ class OdpTest {
           .local(result, 0, 8)
           .remote(counter.start(), counter.rkey())
           .signaled();
-      Pages.drop(counter.memory());
-      Pages.drop(result.memory());
+      MemoryPages.drop(counter.memory());
+      MemoryPages.drop(result.memory());
       pair.a.run(list);
       assertEquals(42, counter.memory().get(ValueLayout.JAVA_LONG, 0));
       assertEquals(0, result.memory().get(ValueLayout.JAVA_LONG, 0));
@@ -180,9 +180,9 @@ class OdpTest {
       MemoryRegion counter = paged(pair.b);
       SendList list = new SendList(1, 1);
       list.fetchAndAdd(0, 5).local(result, 0, 8).remote(counter.start(), counter.rkey()).signaled();
-      Pages.drop(counter.memory());
+      MemoryPages.drop(counter.memory());
       for (int i = 0; i < ROUNDS; i++) {
-        Pages.drop(result.memory());
+        MemoryPages.drop(result.memory());
         pair.a.run(list);
         assertEquals(i * 5L, result.memory().get(ValueLayout.JAVA_LONG, 0));
       }
@@ -223,7 +223,7 @@ class OdpTest {
       list.send(0).local(from, 0, SIZE).signaled();
       for (int i = 1; i <= ROUNDS; i++) {
         renew(from, i);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         assertEquals(1, srq.post(receive));
         pair.a.run(list);
         pair.b.completion(CompletionStatus.SUCCESS);
@@ -274,7 +274,7 @@ class OdpTest {
     try (Pair pair = built(OdpOperation.ATOMIC_WRITE, SendOperation.ATOMIC_WRITE)) {
       MemoryRegion to = paged(pair.b);
       for (int i = 1; i <= ROUNDS; i++) {
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting();
         posting.atomicWrite(to.start(), to.rkey(), i).signaled();
         assertEquals(1, posting.complete());
@@ -308,7 +308,7 @@ class OdpTest {
       Set<FlushPlacement> global = Collections.singleton(FlushPlacement.GLOBAL);
       for (boolean whole : new boolean[] {false, true}) {
         pair.a.memory.memory().fill((byte) 6);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting();
         posting.write(to.start(), to.rkey()).local(pair.a.memory, 0, SIZE);
         if (whole) {

@@ -3,7 +3,7 @@ package dev.verbena.fuzz;
 import java.time.Duration;
 
 /** The devices that a run can fuzz. */
-enum Devices {
+enum FuzzedDevices {
   /** Software devices in the JVM that is fuzzed. */
   SOFT(40_000, Duration.ofMinutes(1)),
 
@@ -19,13 +19,13 @@ enum Devices {
   /** How long one call may take. */
   final Duration patience;
 
-  Devices(long callsInRound, Duration patience) {
+  FuzzedDevices(long callsInRound, Duration patience) {
     this.callsInRound = callsInRound;
     this.patience = patience;
   }
 
   /** Those that a command line names. */
-  static Devices named(String name) {
+  static FuzzedDevices named(String name) {
     return switch (name) {
       case "soft" -> SOFT;
       case "nic" -> NIC;
@@ -35,7 +35,7 @@ enum Devices {
   }
 
   /** Those that the environment of a test has. */
-  static Devices ofEnvironment() {
+  static FuzzedDevices ofEnvironment() {
     return System.getenv("VERBENA_NIC") == null ? REAL : NIC;
   }
 

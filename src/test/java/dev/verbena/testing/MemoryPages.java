@@ -8,7 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /** Memory of whole pages that can be taken from the process, so that the device finds none. */
-public final class Pages {
+public final class MemoryPages {
   private static final long PAGE = 4096;
   private static final int MADV_DONTNEED = 4;
 
@@ -22,7 +22,7 @@ public final class Pages {
                   ValueLayout.JAVA_LONG,
                   ValueLayout.JAVA_INT));
 
-  private Pages() {}
+  private MemoryPages() {}
 
   /** Allocates zeroed memory of whole pages. */
   public static MemorySegment allocate(Arena arena, int pages) {

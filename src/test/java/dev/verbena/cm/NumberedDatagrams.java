@@ -15,7 +15,7 @@ import java.time.Duration;
  * Datagrams as udaddy and mckey exchange them: 100 bytes of whatever, with the number of the
  * sender's queue pair as immediate data (a habit of theirs, not a rule of multicast).
  */
-final class Datagrams implements AutoCloseable {
+final class NumberedDatagrams implements AutoCloseable {
   static final int COUNT = 10;
   static final int SIZE = 100;
   private static final int HEADER = 40;
@@ -31,7 +31,7 @@ final class Datagrams implements AutoCloseable {
   private final Completions received = new Completions(1);
 
   /** Gives the identifier its queue pair. */
-  Datagrams(ConnectionId id) {
+  NumberedDatagrams(ConnectionId id) {
     this.id = id;
     number = id.queues().createQueuePair(QueuePairCapacity.of(2 * COUNT)).number();
     transfers = id.queues().transfers();
@@ -45,7 +45,7 @@ final class Datagrams implements AutoCloseable {
   void send(AddressHandle to, int queuePair, int key) throws InterruptedException {
     list.sendWithImmediate(0, number).local(outbox, 0, SIZE).to(to, queuePair, key).signaled();
     assertEquals(1, transfers.post(list));
-    assertEquals(1, transfers.awaitSends(sent, Peer.SOON));
+    assertEquals(1, transfers.awaitSends(sent, PeerProgram.SOON));
     assertTrue(sent.isSuccess(0), () -> sent.describe(0));
   }
 

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Timeout;
  * once, in order, with every byte. {@code -Dverbena.soak.messages=10000000} sends more, {@code
  * -Dverbena.soak.seed} repeats a run.
  */
-class SoakTest {
+class MessageSoakTest {
   private static final int BATCH = 32;
   private static final int SENDS = 8 * BATCH;
   private static final int RECEIVES = 16 * BATCH;

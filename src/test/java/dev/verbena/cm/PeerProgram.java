@@ -9,7 +9,7 @@ import java.time.Duration;
 import java.util.List;
 
 /** A program of rdma-core's with two roles, and Java that can take the place of either. */
-interface Peer {
+interface PeerProgram {
   Duration SOON = Await.LIMIT;
 
   String name();

@@ -17,8 +17,8 @@ import java.util.Random;
  * @param planted the defect to plant; empty for none
  * @param patience how long one call may take
  */
-record Options(
-    Devices devices,
+record RunOptions(
+    FuzzedDevices devices,
     Duration time,
     long leastCalls,
     long seed,
@@ -33,29 +33,29 @@ record Options(
       "soft|nic|real [--seconds N] [--minutes N] [--least-calls N] [--seed N] [--threads N]"
           + " [--calls N] [--patience SECONDS] [--planted DEFECT]";
 
-  static Options of(Devices devices, Duration time) {
-    return new Options(devices, time, 0, new Random().nextLong(), 4, 0, "", devices.patience);
+  static RunOptions of(FuzzedDevices devices, Duration time) {
+    return new RunOptions(devices, time, 0, new Random().nextLong(), 4, 0, "", devices.patience);
   }
 
   /** A run of a limited number of calls, many of them of a defect that is planted. */
-  Options withPlanted(String defect) {
+  RunOptions withPlanted(String defect) {
     Duration limit = defect.equals("hang") ? Duration.ofSeconds(3) : patience;
-    return new Options(devices, time, 0, seed, threads, PLANTED_CALLS, defect, limit);
+    return new RunOptions(devices, time, 0, seed, threads, PLANTED_CALLS, defect, limit);
   }
 
-  static Options parse(List<String> arguments) {
+  static RunOptions parse(List<String> arguments) {
     if (arguments.isEmpty() || arguments.size() % 2 == 0) {
       throw new IllegalArgumentException("usage: " + USAGE);
     }
-    Options options = of(Devices.named(arguments.getFirst()), Duration.ofSeconds(10));
+    RunOptions options = of(FuzzedDevices.named(arguments.getFirst()), Duration.ofSeconds(10));
     for (int i = 1; i < arguments.size(); i += 2) {
       options = options.with(arguments.get(i), arguments.get(i + 1));
     }
     return options;
   }
 
-  private Options with(String name, String value) {
-    return new Options(
+  private RunOptions with(String name, String value) {
+    return new RunOptions(
         devices,
         switch (name) {
           case "--seconds" -> Duration.ofSeconds(Long.parseLong(value));

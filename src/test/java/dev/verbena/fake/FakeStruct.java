@@ -13,23 +13,23 @@ import java.lang.foreign.ValueLayout;
  * A C struct whose fields go by their names, at the offsets of the machine that runs. Slow, and
  * right for every struct.
  */
-final class CStruct {
+final class FakeStruct {
   private final MemorySegment memory;
   private final GroupLayout raw;
 
-  private CStruct(MemorySegment memory, GroupLayout raw) {
+  private FakeStruct(MemorySegment memory, GroupLayout raw) {
     this.memory = memory;
     this.raw = raw;
   }
 
   /** A new struct, all zero. */
-  static CStruct in(Arena arena, GroupLayout raw) {
-    return new CStruct(arena.allocate(Abi.current().layout(raw)), raw);
+  static FakeStruct in(Arena arena, GroupLayout raw) {
+    return new FakeStruct(arena.allocate(Abi.current().layout(raw)), raw);
   }
 
   /** The struct at an address. */
-  static CStruct at(long address, GroupLayout raw) {
-    return new CStruct(Memory.at(address, Abi.current().sizeOf(raw)), raw);
+  static FakeStruct at(long address, GroupLayout raw) {
+    return new FakeStruct(Memory.at(address, Abi.current().sizeOf(raw)), raw);
   }
 
   long address() {
@@ -61,27 +61,27 @@ final class CStruct {
     return memory.get(ValueLayout.JAVA_BYTE, offset(field));
   }
 
-  CStruct putLong(String field, long value) {
+  FakeStruct putLong(String field, long value) {
     memory.set(JAVA_LONG_UNALIGNED, offset(field), value);
     return this;
   }
 
-  CStruct putInt(String field, int value) {
+  FakeStruct putInt(String field, int value) {
     memory.set(ValueLayout.JAVA_INT, offset(field), value);
     return this;
   }
 
-  CStruct putShort(String field, int value) {
+  FakeStruct putShort(String field, int value) {
     memory.set(ValueLayout.JAVA_SHORT, offset(field), (short) value);
     return this;
   }
 
-  CStruct putByte(String field, int value) {
+  FakeStruct putByte(String field, int value) {
     memory.set(ValueLayout.JAVA_BYTE, offset(field), (byte) value);
     return this;
   }
 
-  CStruct putString(String field, String value) {
+  FakeStruct putString(String field, String value) {
     memory.setString(offset(field), value);
     return this;
   }

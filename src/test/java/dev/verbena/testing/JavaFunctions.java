@@ -19,7 +19,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
  * does: NULL and errno by a function that returns a pointer, the errno itself by one that returns
  * an int. Anything else is a fault of the test: it is kept, and {@link #close} throws it.
  */
-public final class Upcalls implements AutoCloseable {
+public final class JavaFunctions implements AutoCloseable {
   private static final MethodHandle FAILED;
 
   static {
@@ -27,7 +27,7 @@ public final class Upcalls implements AutoCloseable {
       FAILED =
           MethodHandles.lookup()
               .findVirtual(
-                  Upcalls.class,
+                  JavaFunctions.class,
                   "failed",
                   MethodType.methodType(Object.class, Class.class, Throwable.class));
     } catch (ReflectiveOperationException e) {

@@ -10,7 +10,7 @@ import java.util.Random;
  * Memory for arguments. What may be registered stays allocated as long as the JVM lives, since a
  * request that was posted before its region was closed may still be carried out.
  */
-final class Memory {
+final class ArgumentMemory {
   private static final int PAGE = 4096;
   private static final Arena FOREVER = Arena.global();
   private static final MemorySegment CLOSED = closed();
@@ -19,7 +19,7 @@ final class Memory {
   private final List<MemorySegment> odd = new ArrayList<>();
   private final List<Arena> arenas = new ArrayList<>();
 
-  Memory() {
+  ArgumentMemory() {
     for (int i = 0; i < 4; i++) {
       pages.add(FOREVER.allocate(PAGE << i, PAGE));
     }

@@ -18,7 +18,7 @@ import java.util.List;
  * rping: the client names its buffers, the server reads from the one and writes to the other, and
  * each tells when it is done.
  */
-final class Rping implements Peer {
+final class RpingPeer implements PeerProgram {
   private static final int ROUNDS = 3;
   static final int MESSAGE = 16;
 
@@ -51,7 +51,7 @@ final class Rping implements Peer {
   @Override
   public void connect(InetAddress from, InetSocketAddress to) throws Exception {
     try (Arena arena = Arena.ofShared();
-        Connection server = Peer.connect(from, to, MESSAGE)) {
+        Connection server = PeerProgram.connect(from, to, MESSAGE)) {
       MemoryRegion source = exposed(server, arena);
       MemoryRegion sink = exposed(server, arena);
       for (int i = 0; i < ROUNDS; i++) {
@@ -68,7 +68,7 @@ final class Rping implements Peer {
   @Override
   public void serve(Listener listener) throws Exception {
     try (Arena arena = Arena.ofShared();
-        Connection client = Peer.accept(listener, MESSAGE)) {
+        Connection client = PeerProgram.accept(listener, MESSAGE)) {
       MemoryRegion data = exposed(client, arena);
       for (int i = 0; i < ROUNDS; i++) {
         RemoteMemory source = described(client.receive(SOON));
@@ -80,7 +80,7 @@ final class Rping implements Peer {
         if (i < ROUNDS - 1) {
           client.send(new byte[MESSAGE]);
         } else {
-          Peer.sendLast(client, new byte[MESSAGE]);
+          PeerProgram.sendLast(client, new byte[MESSAGE]);
         }
       }
       assertNull(client.receive(SOON), "the end of the connection was expected");

@@ -14,7 +14,7 @@ import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
 /** {@code ibv_rereg_mr} and memory that is not mapped, which only on-demand paging permits. */
-class ReregistrationTest {
+class UnmappedReregistrationTest {
   private static final long NOT_MAPPED = 4096;
   private static final int ON_DEMAND =
       rdma_h.IBV_ACCESS_ON_DEMAND() | rdma_h.IBV_ACCESS_LOCAL_WRITE();

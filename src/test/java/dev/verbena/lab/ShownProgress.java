@@ -19,14 +19,14 @@ import org.junit.platform.launcher.TestIdentifier;
  * Shows the lab that tests begin and end, by changes of the file that it watches, and prints how
  * long each class took. A run in which no test begins or ends for too long is ended by the lab.
  */
-final class Progress implements TestExecutionListener {
+final class ShownProgress implements TestExecutionListener {
   private static final Optional<Path> WATCHED =
       Optional.ofNullable(System.getenv("VERBENA_LAB_PROGRESS")).map(Path::of);
 
   private final Map<String, Instant> started = new HashMap<>();
   private final PrintWriter out;
 
-  Progress(PrintWriter out) {
+  ShownProgress(PrintWriter out) {
     this.out = out;
   }
 
