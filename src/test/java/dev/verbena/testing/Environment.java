@@ -139,9 +139,13 @@ public enum Environment {
         .findFirst();
   }
 
-  /** Why all tests of a class are left to other environments; empty if one of them runs here. */
+  /** Why all device tests of a class are left to other environments; empty if one runs here. */
   public Optional<String> leaves(Class<?> type) {
-    List<Optional<String>> reasons = tests(type).stream().map(test -> leaves(type, test)).toList();
+    List<Optional<String>> reasons =
+        tests(type).stream()
+            .filter(test -> isDeviceTest(type, test))
+            .map(test -> leaves(type, test))
+            .toList();
     return reasons.isEmpty() || reasons.contains(Optional.<String>empty())
         ? Optional.empty()
         : reasons.getFirst();

@@ -89,6 +89,7 @@ class EnvironmentTest {
   void aClassIsLeftIfAllItsTestsAre() {
     assertTrue(SOFT.leaves(OfDevice.class).isPresent());
     assertEquals(Optional.empty(), NIC_DIRECT.leaves(OfDevice.class), "runs polls");
+    assertTrue(SOFT.leaves(Mixed.class).isPresent(), "its other test is for no device");
   }
 
   @Test
@@ -146,5 +147,15 @@ class EnvironmentTest {
     @Needs(C_QUEUES)
     @Test
     void resizes() {}
+  }
+
+  /** A test for no device, and one that only some environments run. */
+  abstract static class Mixed {
+    @Test
+    void runsAnywhere() {}
+
+    @DeviceTest
+    @Needs(KERNEL)
+    void runsOnKernel() {}
   }
 }
