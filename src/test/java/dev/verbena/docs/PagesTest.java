@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.programs.Programs;
 import dev.verbena.tools.Main;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -118,6 +119,7 @@ class PagesTest {
   Stream<DynamicTest> everyOptionExists() throws IOException {
     Set<String> known = new TreeSet<>();
     addOptions(new CommandLine(Main.class), known);
+    addOptions(new CommandLine(Programs.class), known);
     return forEach(pages(), page -> unknown(OPTION, page, known, OTHER_OPTIONS));
   }
 

@@ -4,7 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.tools.PerfTask.Operation;
+import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.output.JsonText;
 import dev.verbena.tools.qualify.Redaction;
 import dev.verbena.tools.qualify.Report;

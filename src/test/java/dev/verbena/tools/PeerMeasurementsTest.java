@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;

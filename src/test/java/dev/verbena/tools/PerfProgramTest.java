@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Ports;
 import dev.verbena.testing.Rig;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.tools.PerfTask.Operation;
 import java.io.IOException;
 import java.nio.file.Files;

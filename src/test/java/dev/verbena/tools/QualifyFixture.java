@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.tools.output.JsonText;
 import dev.verbena.tools.qualify.Validator;
 import java.io.IOException;

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairType;

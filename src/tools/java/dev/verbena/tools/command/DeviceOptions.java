@@ -1,0 +1,64 @@
+package dev.verbena.tools.command;
+
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.Port;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairSetup;
+import picocli.CommandLine.Option;
+
+/** The options for device, port and GID. */
+public final class DeviceOptions extends PortOptions {
+  private int gidIndex = UNSET;
+
+  @Option(
+      names = {"-g", "--gid-idx"},
+      paramLabel = "INDEX",
+      description = "GID index; default: chosen by type and scope.")
+  public void gidIndex(int index) {
+    this.gidIndex = notNegative(index, "a GID index");
+  }
+
+  public boolean hasGidIndex() {
+    return gidIndex != UNSET;
+  }
+
+  @Override
+  public boolean isGiven() {
+    return super.isGiven() || hasGidIndex();
+  }
+
+  /** Returns the device, after checking that it has the port and the GID. */
+  public Device checkedDevice() {
+    Device device = device();
+    try (Context context = device.open()) {
+      Port port = context.port(port());
+      if (hasGidIndex()) {
+        var _ = port.gidEntry(gidIndex);
+      } else {
+        var _ = port.chooseGid();
+      }
+    }
+    return device;
+  }
+
+  public int gidIndex() {
+    return gidIndex;
+  }
+
+  /** Returns the index of the GID that connections use. */
+  public int chosenGidIndex() {
+    if (hasGidIndex()) {
+      return gidIndex;
+    }
+    try (Context context = device().open()) {
+      return context.port(port()).chooseGid().index();
+    }
+  }
+
+  /** Sets port and GID of a queue pair. */
+  public QueuePairSetup apply(QueuePair queuePair) {
+    QueuePairSetup bringUp = queuePair.setup().port(port());
+    return hasGidIndex() ? bringUp.gid(gidIndex) : bringUp;
+  }
+}
