@@ -34,12 +34,12 @@ final class GroupMember {
     this.id = id;
     this.size = size;
     this.queuePair =
-        Failure.attempt(
+        Steps.attempt(
             "unable to create QP: %d",
             () -> id.queues().createQueuePair(QueuePairCapacity.of(messages)));
     this.transfers = id.queues().transfers();
     this.region =
-        Failure.attempt(
+        Steps.attempt(
             "failed to reg MR",
             () -> transfers.registerMessages(arena.allocate((long) ROUTING_HEADER + size)));
   }
@@ -67,7 +67,7 @@ final class GroupMember {
    */
   void aimAt(DatagramParameters group) {
     AddressHandle handle =
-        Failure.attempt(
+        Steps.attempt(
             "failure creating address handle", () -> id.domain().createAddressHandle(group.path()));
     send.sendWithImmediate(0, queuePair.number())
         .local(region, ROUTING_HEADER, size)

@@ -1,6 +1,6 @@
 package dev.verbena.programs;
 
-import static dev.verbena.tools.command.Failure.attempt;
+import static dev.verbena.programs.Steps.attempt;
 import static dev.verbena.tools.command.Failure.usage;
 
 import dev.verbena.cm.ConnectionEvent;

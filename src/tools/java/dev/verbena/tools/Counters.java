@@ -1,7 +1,6 @@
 package dev.verbena.tools;
 
 import dev.verbena.verbs.Device;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -21,13 +20,7 @@ final class Counters {
   }
 
   private Map<String, Long> read() {
-    Map<String, Long> counters = new LinkedHashMap<>();
-    for (String name : Machine.THIS.names(folder)) {
-      Machine.THIS
-          .firstLine(folder + "/" + name)
-          .filter(text -> text.matches("\\d{1,18}"))
-          .ifPresent(text -> counters.put(name, Long.valueOf(text)));
-    }
+    Map<String, Long> counters = PortCounters.values(Machine.THIS, folder);
     counters.remove("lifespan"); // The time that the kernel caches values, not a counter.
     return counters;
   }

@@ -3,11 +3,10 @@ package dev.verbena.tools;
 import dev.verbena.RdmaException;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.output.Json;
-import dev.verbena.tools.output.JsonText;
-import dev.verbena.tools.qualify.ChildTrials;
-import dev.verbena.tools.qualify.Crash;
+import dev.verbena.tools.qualify.ChildJvm;
 import dev.verbena.tools.qualify.DataPath;
 import dev.verbena.tools.qualify.Report;
+import dev.verbena.tools.qualify.ShadowExchange;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import java.io.IOException;
@@ -15,11 +14,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +26,7 @@ final class DataPathChild {
   private static final String ROW = "row\t";
   private static final String NOT_RUN = "not run\t";
   private static final String FAILED = "failed\t";
+  private static final String SHADOW = "shadow mode, five requests, equal";
   private static final int COLUMNS = 3;
   private static final Duration LIMIT = Duration.ofSeconds(60);
 
@@ -58,7 +55,7 @@ final class DataPathChild {
         notRun(out, "direct data path", context.directObstacle().get());
         return;
       }
-      print(out, shadow(context, Integer.parseInt(args[1]), Integer.parseInt(args[2]), samples));
+      print(out, shadow(device, Integer.parseInt(args[1]), Integer.parseInt(args[2]), samples));
     } catch (IllegalStateException | RdmaException e) {
       notRun(out, "direct data path", "shadow mode failed: " + e.getMessage());
       return;
@@ -68,21 +65,11 @@ final class DataPathChild {
 
   /** Compares the direct data path with the provider library; returns the times of both. */
   private static List<Map<String, Object>> shadow(
-      Context context, int port, int gidIndex, int rounds) {
-    ShadowExchange.Result result = ShadowExchange.run(context, port, gidIndex, rounds, 1);
+      Device device, int port, int gidIndex, int rounds) {
+    ShadowExchange.Result result = ShadowExchange.run(device, port, gidIndex, rounds, 1);
     return List.of(
-        shadowRow("Java", result.rounds(), result.provider(), result.provider99()),
-        shadowRow("Java, direct", result.rounds(), result.direct(), result.direct99()));
-  }
-
-  private static Map<String, Object> shadowRow(String language, int rounds, long median, long p99) {
-    Map<String, Object> row = new LinkedHashMap<>();
-    row.put("row", "shadow mode, five requests, equal");
-    row.put("language", language);
-    row.put("samples", rounds);
-    row.put("p50_ns", median);
-    row.put("p99_ns", p99);
-    return row;
+        DataPath.row(SHADOW, "Java", result.rounds(), result.provider(), result.provider99()),
+        DataPath.row(SHADOW, "Java, direct", result.rounds(), result.direct(), result.direct99()));
   }
 
   private static void print(PrintStream out, List<Map<String, Object>> rows) {
@@ -97,25 +84,19 @@ final class DataPathChild {
   static void run(Device device, DeviceOptions options, int samples, Report report)
       throws IOException, InterruptedException {
     List<String> command =
-        ChildTrials.command(
+        ChildJvm.command(
             DataPathChild.class,
             device.name(),
             "" + options.port(),
             "" + (options.hasGidIndex() ? options.gidIndex() : -1),
             "" + samples);
-    Process child =
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     List<Object> rows = new ArrayList<>();
     String failure = "";
-    Crash crash = new Crash();
-    try {
-      LinkedBlockingQueue<String> lines = ChildTrials.linesOf(child);
-      String line = next(lines);
-      for (; !line.isEmpty(); line = next(lines)) {
-        crash.read(line);
+    try (ChildJvm child = new ChildJvm(command, LIMIT)) {
+      for (String line = next(child); !line.isEmpty(); line = next(child)) {
         String[] columns = line.split("\t", COLUMNS);
         if (line.startsWith(ROW)) {
-          rows.add(JsonText.parse(columns[1]));
+          rows.add(Json.parse(columns[1]));
           report.put("data_path", rows);
         } else if (line.startsWith(NOT_RUN) && columns.length == COLUMNS) {
           report.notRun(columns[1], columns[2]);
@@ -123,18 +104,15 @@ final class DataPathChild {
           failure = ": " + columns[1];
         }
       }
-      int status = child.waitFor();
-      if (status != 0) {
-        throw new IllegalStateException(
-            "the child process ended with exit status " + status + crash.text() + failure);
+      String end = child.end();
+      if (!end.equals(ChildJvm.SUCCESS)) {
+        throw new IllegalStateException("the child process ended with " + end + failure);
       }
-    } finally {
-      child.destroyForcibly();
     }
   }
 
-  private static String next(LinkedBlockingQueue<String> lines) throws InterruptedException {
-    @Nullable String line = lines.poll(LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+  private static String next(ChildJvm child) throws InterruptedException {
+    @Nullable String line = child.next();
     if (line == null) {
       throw new IllegalStateException(
           "the child process has printed nothing for " + LIMIT.toSeconds() + " s");

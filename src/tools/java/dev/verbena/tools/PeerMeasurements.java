@@ -185,7 +185,7 @@ final class PeerMeasurements {
   private PerfEnd visitByCm(PerfTask task) throws IOException, InterruptedException {
     try (Peer peer = connect(PeerKind.CM)) {
       InetSocketAddress server = address(ImpossibleException.requireYes(peer));
-      InetAddress local = RdmaAddress.of(device, peer);
+      InetAddress local = device.address(peer);
       return PerfCmEnd.visit(new InetSocketAddress(local, 0), server, task, TIMEOUT);
     }
   }
@@ -279,7 +279,7 @@ final class PeerMeasurements {
               ? RdmaSelectorProvider.provider()
               : SelectorProvider.provider();
       return StreamEnd.visit(
-          provider, RdmaAddress.of(device, peer), server, task, task.patience(TIMEOUT), call);
+          provider, device.address(peer), server, task, task.patience(TIMEOUT), call);
     }
   }
 

@@ -88,7 +88,7 @@ final class PeerServer {
   }
 
   private void serveCm(Peer peer) throws IOException, InterruptedException {
-    InetAddress local = RdmaAddress.of(device, peer);
+    InetAddress local = device.address(peer);
     Listener opened;
     try {
       opened = Listener.open(new InetSocketAddress(local, 0));
@@ -110,6 +110,6 @@ final class PeerServer {
   private void serveStream(SelectorProvider provider, Peer peer)
       throws IOException, InterruptedException {
     PerfTask task = task(peer);
-    StreamEnd.serve(provider, RdmaAddress.of(device, peer), peer, task, task.patience(timeout));
+    StreamEnd.serve(provider, device.address(peer), peer, task, task.patience(timeout));
   }
 }

@@ -3,7 +3,7 @@ package dev.verbena.tools;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.Tracing;
-import dev.verbena.verbs.Context;
+import dev.verbena.tools.qualify.ShadowExchange;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -47,19 +47,18 @@ final class PerfShadow implements Callable<Integer> {
     if (rounds < 1) {
       throw Failure.usage(spec, "the number of rounds must be positive: " + rounds);
     }
-    try (Context context = device.checkedDevice().open()) {
-      int gid = device.hasGidIndex() ? device.gidIndex() : -1;
-      ShadowExchange.Result result = ShadowExchange.run(context, device.port(), gid, rounds, seed);
-      spec.commandLine()
-          .getOut()
-          .printf(
-              Locale.ROOT,
-              "%d rounds of five requests are equal. Medians of a round: provider library %.1f us,"
-                  + " direct %.1f us%n",
-              result.rounds(),
-              result.provider() / 1000.0,
-              result.direct() / 1000.0);
-    }
+    int gid = device.hasGidIndex() ? device.gidIndex() : -1;
+    ShadowExchange.Result result =
+        ShadowExchange.run(device.checkedDevice(), device.port(), gid, rounds, seed);
+    spec.commandLine()
+        .getOut()
+        .printf(
+            Locale.ROOT,
+            "%d rounds of five requests are equal. Medians of a round: provider library %.1f us,"
+                + " direct %.1f us%n",
+            result.rounds(),
+            result.provider() / 1000.0,
+            result.direct() / 1000.0);
     return 0;
   }
 }

@@ -25,27 +25,19 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   /** The operation of a request. */
   enum Operation {
     /** Send. */
-    SEND('S'),
+    SEND,
     /** RDMA write. */
-    WRITE('W'),
+    WRITE,
     /** RDMA read. */
-    READ('R'),
+    READ,
     /** Fetch and add. */
-    ATOMIC('A');
+    ATOMIC;
 
-    private final int code;
-
-    Operation(int code) {
-      this.code = code;
-    }
-
-    private static Operation of(int code) {
-      for (Operation operation : values()) {
-        if (operation.code == code) {
-          return operation;
-        }
+    private static Operation of(int index) {
+      if (index < 0 || index >= values().length) {
+        throw new IllegalArgumentException("the client requests an unknown operation: " + index);
       }
-      throw new IllegalArgumentException("the client requests an unknown operation: " + code);
+      return values()[index];
     }
 
     @Override
@@ -106,7 +98,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   byte[] bytes() {
     ByteBuffer buffer =
         ByteBuffer.allocate(SIZE)
-            .putInt(operation.code)
+            .putInt(operation.ordinal())
             .putInt(size)
             .putInt(warmUp)
             .putInt(iterations);

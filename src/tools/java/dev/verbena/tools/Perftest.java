@@ -67,23 +67,11 @@ enum Perftest {
 
   private Process start(DeviceOptions device, int port, int number, List<String> more)
       throws IOException {
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                program,
-                "-F",
-                "-d",
-                device.device().name(),
-                "-i",
-                "" + device.port(),
-                "-x",
-                "" + device.chosenGidIndex(),
-                "-s",
-                "" + size,
-                "-n",
-                "" + number,
-                "-p",
-                "" + port));
+    String options =
+        "-F -d %s -i %d -x %d -s %d -n %d -p %d"
+            .formatted(
+                device.device().name(), device.port(), device.chosenGidIndex(), size, number, port);
+    List<String> command = new ArrayList<>(List.of((program + " " + options).split(" ")));
     command.addAll(more);
     return new ProcessBuilder(command).redirectErrorStream(true).start();
   }

@@ -2,7 +2,7 @@ package dev.verbena.tools;
 
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -24,15 +24,8 @@ record PortCounters(
   }
 
   private static PortCounters read(Machine machine, String device, String port, String folder) {
-    Map<String, Long> values = new HashMap<>();
-    for (String kind : List.of("/hw_counters", "/counters")) {
-      for (String counter : machine.names(folder + kind)) {
-        machine
-            .firstLine(folder + kind + "/" + counter)
-            .filter(text -> text.matches("\\d{1,20}"))
-            .ifPresent(text -> values.put(counter, Long.parseUnsignedLong(text)));
-      }
-    }
+    Map<String, Long> values = values(machine, folder + "/hw_counters");
+    values.putAll(values(machine, folder + "/counters"));
     Map<Flow, Long> traffic = new EnumMap<>(Flow.class);
     for (Flow flow : Flow.values()) {
       flow.of(values).ifPresent(value -> traffic.put(flow, value));
@@ -41,6 +34,18 @@ record PortCounters(
     String state = machine.firstLine(folder + "/state").orElse("-").replaceFirst("^\\d+: ", "");
     return new PortCounters(
         device, port, state, machine.firstLine(folder + "/rate").orElse("-"), traffic);
+  }
+
+  /** Returns the counters in a folder, by name. */
+  static Map<String, Long> values(Machine machine, String folder) {
+    Map<String, Long> values = new LinkedHashMap<>();
+    for (String counter : machine.names(folder)) {
+      machine
+          .firstLine(folder + "/" + counter)
+          .filter(text -> text.matches("\\d{1,20}"))
+          .ifPresent(text -> values.put(counter, Long.parseUnsignedLong(text)));
+    }
+    return values;
   }
 
   /** Returns the name that the program rdma gives the port. */

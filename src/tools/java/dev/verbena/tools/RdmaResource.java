@@ -17,22 +17,9 @@ record RdmaResource(List<Map<String, String>> objects, String problem) {
   /** The words that begin a value. The name of a process may contain spaces. */
   private static final Set<String> WORDS =
       Set.of(
-          "link",
-          "lqpn",
-          "pdn",
-          "rqpn",
-          "type",
-          "qp-type",
-          "state",
-          "ps",
-          "rq-psn",
-          "sq-psn",
-          "path-mig-state",
-          "pid",
-          "comm",
-          "cm-idn",
-          "src-addr",
-          "dst-addr");
+          ("link lqpn pdn rqpn type qp-type state ps rq-psn sq-psn path-mig-state pid comm cm-idn"
+                  + " src-addr dst-addr")
+              .split(" "));
 
   /** Returns the objects of a kind: {@code qp} or {@code cm_id}. */
   static RdmaResource show(String kind) throws InterruptedException {

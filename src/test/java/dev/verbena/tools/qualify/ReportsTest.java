@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.GeneratedFile;
 import dev.verbena.tools.output.Json;
-import dev.verbena.tools.output.JsonText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -53,7 +52,7 @@ class ReportsTest {
   }
 
   private static Map<String, Object> report(Path folder) {
-    return Pages.map(JsonText.parse(text(folder.resolve("report.json"))));
+    return Pages.map(Json.parse(text(folder.resolve("report.json"))));
   }
 
   @TestFactory
@@ -78,7 +77,7 @@ class ReportsTest {
 
   @Test
   void schemaNamesThePartsThatAreChecked() {
-    Map<String, Object> schema = Pages.map(JsonText.parse(text(FOLDER.resolve("schema.json"))));
+    Map<String, Object> schema = Pages.map(Json.parse(text(FOLDER.resolve("schema.json"))));
     assertEquals(
         Pages.map(schema.get("properties")).keySet(), Set.copyOf((List<?>) schema.get("required")));
     List<String> errors = Validator.errors("{\"format\": \"verbena-report\", \"version\": 2}");

@@ -2,9 +2,13 @@ package dev.verbena.tools.command;
 
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
+import dev.verbena.verbs.GidEntry;
+import dev.verbena.verbs.GidType;
+import dev.verbena.verbs.LinkLayer;
 import dev.verbena.verbs.Port;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
+import java.net.InetAddress;
 import picocli.CommandLine.Option;
 
 /** The options for device, port and GID. */
@@ -53,6 +57,21 @@ public final class DeviceOptions extends PortOptions {
     }
     try (Context context = device().open()) {
       return context.port(port()).chooseGid().index();
+    }
+  }
+
+  /**
+   * Returns the address by which RDMA CM finds the device: that of the GID that connections use; on
+   * devices whose GIDs are not IP addresses, that of the TCP connection to the peer.
+   */
+  public InetAddress address(Peer peer) {
+    try (Context context = device().open()) {
+      Port port = context.port(port());
+      GidEntry entry = hasGidIndex() ? port.gidEntry(gidIndex) : port.chooseGid().entry();
+      boolean isAddress =
+          port.attributes().linkLayer() == LinkLayer.ETHERNET
+              && (entry.type() == GidType.ROCE_V2 || entry.type() == GidType.ROCE_V1);
+      return isAddress ? entry.gid().toInetAddress() : peer.localAddress();
     }
   }
 

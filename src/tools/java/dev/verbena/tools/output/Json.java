@@ -1,82 +1,77 @@
 package dev.verbena.tools.output;
 
-import java.util.Iterator;
+import com.google.gson.Gson;
+import com.google.gson.JsonParseException;
+import com.google.gson.Strictness;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import com.google.gson.stream.JsonWriter;
+import java.io.IOException;
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes maps, lists, numbers, booleans and text as JSON, indented. */
+/** JSON as maps, lists, text, numbers, booleans and null. */
 public final class Json {
-  private final StringBuilder out = new StringBuilder();
+  private static final Gson READER = new Gson();
 
   private Json() {}
 
+  /** Returns a value as JSON, indented. */
   public static String of(@Nullable Object value) {
-    Json json = new Json();
-    json.value(value, "\n");
-    return json.out.toString();
+    StringWriter text = new StringWriter();
+    try (JsonWriter out = new JsonWriter(text)) {
+      out.setIndent("  ");
+      write(value, out);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return text.toString();
   }
 
-  private void value(@Nullable Object value, String newLine) {
+  private static void write(@Nullable Object value, JsonWriter out) throws IOException {
     switch (value) {
-      case null -> out.append("null");
-      case Map<?, ?> map -> map(map, newLine);
-      case Iterable<?> list -> list(list, newLine);
-      case Double number when !Double.isFinite(number) -> out.append("null");
-      case Number number -> out.append(number);
-      case Boolean truth -> out.append(truth);
-      default -> text(value.toString());
-    }
-  }
-
-  private void map(Map<?, ?> map, String newLine) {
-    String separator = "";
-    out.append('{');
-    for (Map.Entry<?, ?> entry : map.entrySet()) {
-      out.append(separator).append(newLine).append("  ");
-      text(entry.getKey().toString());
-      out.append(": ");
-      value(entry.getValue(), newLine + "  ");
-      separator = ",";
-    }
-    out.append(map.isEmpty() ? "" : newLine).append('}');
-  }
-
-  private void list(Iterable<?> list, String newLine) {
-    Iterator<?> items = list.iterator();
-    if (!items.hasNext()) {
-      out.append("[]");
-      return;
-    }
-    String separator = "";
-    out.append('[');
-    while (items.hasNext()) {
-      out.append(separator).append(newLine).append("  ");
-      value(items.next(), newLine + "  ");
-      separator = ",";
-    }
-    out.append(newLine).append(']');
-  }
-
-  private void text(String text) {
-    out.append('"');
-    text.chars().forEach(this::character);
-    out.append('"');
-  }
-
-  private void character(int c) {
-    switch (c) {
-      case '"' -> out.append("\\\"");
-      case '\\' -> out.append("\\\\");
-      case '\n' -> out.append("\\n");
-      case '\t' -> out.append("\\t");
-      case '\r' -> out.append("\\r");
-      default -> {
-        if (c < 0x20) {
-          out.append(String.format("\\u%04x", c));
-        } else {
-          out.append((char) c);
+      case Map<?, ?> map -> {
+        out.beginObject();
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+          out.name(entry.getKey().toString());
+          write(entry.getValue(), out);
         }
+        out.endObject();
       }
+      case Iterable<?> list -> {
+        out.beginArray();
+        for (Object item : list) {
+          write(item, out);
+        }
+        out.endArray();
+      }
+      case Double number when !Double.isFinite(number) -> out.nullValue();
+      case Number number -> out.value(number);
+      case Boolean truth -> out.value(truth);
+      case null -> out.nullValue();
+      default -> out.value(value.toString());
+    }
+  }
+
+  /**
+   * Parses a text.
+   *
+   * @throws IllegalArgumentException if it is not JSON; the message has the position
+   */
+  public static @Nullable Object parse(String text) {
+    try (JsonReader in = new JsonReader(new StringReader(text))) {
+      in.setStrictness(Strictness.STRICT);
+      JsonToken _ = in.peek(); // Throws if there is nothing.
+      Object value = READER.fromJson(in, Object.class);
+      if (in.peek() != JsonToken.END_DOCUMENT) {
+        throw new IllegalArgumentException("more than one value");
+      }
+      return value;
+    } catch (IOException | JsonParseException e) {
+      throw new IllegalArgumentException(e.getMessage(), e);
     }
   }
 }

@@ -19,6 +19,7 @@ import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.QueuePairCapacity;
+import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.QueuePairType;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.ReceiveQueue;
@@ -26,7 +27,6 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.concurrent.TimeoutException;
 
 /** What a trial uses: a device, opened, with memory, and two queue pairs of it that it connects. */
 final class Bench implements AutoCloseable {
@@ -34,6 +34,9 @@ final class Bench implements AutoCloseable {
   static final int SIZE = 8192;
 
   static final int HALF = SIZE / 2;
+
+  /** The number of any port, the index of any GID. */
+  static final int ANY = -1;
 
   private static final Duration LIMIT = Duration.ofSeconds(5);
   private static final AckTimeout ACK_TIMEOUT = AckTimeout.atLeast(Duration.ofMillis(200));
@@ -45,25 +48,27 @@ final class Bench implements AutoCloseable {
   final MemoryRegion memory;
   final Port port;
   private final Arena arena = Arena.ofShared();
+  private final Completions one = new Completions(1);
+  private final int gidIndex;
 
   Bench(Device device) {
-    this(device, false);
+    this(device, false, ANY, ANY);
   }
 
-  /** Returns a bench whose queue pairs are on the direct data path. */
-  static Bench direct(Device device) {
-    return new Bench(device, true);
-  }
-
-  private Bench(Device device, boolean isDirect) {
+  /**
+   * Opens a device.
+   *
+   * @param isDirect whether queue pairs are on the direct data path
+   * @param number a port, or {@link #ANY} for the first one that is active
+   * @param gidIndex the index of a GID, or {@link #ANY}
+   */
+  Bench(Device device, boolean isDirect, int number, int gidIndex) {
+    this.gidIndex = gidIndex;
     context = device.open();
     try {
       domain = context.allocateProtectionDomain();
-      completions =
-          isDirect
-              ? context.completionQueue(64).direct().create()
-              : context.createCompletionQueue(64);
-      peerCompletions = context.createCompletionQueue(64);
+      completions = queue(isDirect);
+      peerCompletions = queue(isDirect);
       memory =
           domain.registerMemory(
               page(SIZE),
@@ -74,12 +79,18 @@ final class Bench implements AutoCloseable {
       port =
           context.ports().stream()
               .filter(candidate -> candidate.attributes().state() == PortState.ACTIVE)
+              .filter(candidate -> number == ANY || candidate.number() == number)
               .findFirst()
-              .orElseGet(() -> context.port(1));
+              .orElseGet(() -> context.port(number == ANY ? 1 : number));
     } catch (Throwable t) {
       context.close();
       throw t;
     }
+  }
+
+  private CompletionQueue queue(boolean isDirect) {
+    CompletionQueue.Builder builder = context.completionQueue(64);
+    return (isDirect ? builder.direct() : builder).create();
   }
 
   MemorySegment page(long size) {
@@ -94,10 +105,15 @@ final class Bench implements AutoCloseable {
     return builder(type).completions(peerCompletions);
   }
 
+  private QueuePairSetup setup(QueuePair queuePair) {
+    QueuePairSetup setup = queuePair.setup().port(port.number());
+    return gidIndex == ANY ? setup : setup.gid(gidIndex);
+  }
+
   /** Connects two queue pairs; the first sends only a few times to a peer that does not answer. */
   void connect(QueuePair queuePair, QueuePair peer) {
-    queuePair.setup().port(port.number()).ackTimeout(ACK_TIMEOUT).retryCount(3).rnrRetryCount(1);
-    peer.setup().port(port.number()).ackTimeout(ACK_TIMEOUT);
+    setup(queuePair).ackTimeout(ACK_TIMEOUT).retryCount(3).rnrRetryCount(1);
+    setup(peer).ackTimeout(ACK_TIMEOUT);
     var address = peer.localAddress();
     peer.connect(queuePair.localAddress());
     queuePair.connect(address);
@@ -133,6 +149,13 @@ final class Bench implements AutoCloseable {
         AddressVector.global(port.number(), new GlobalRoute(gid.gid(), gid.index())));
   }
 
+  /** Returns a request that sends the begin of the memory. */
+  SendList send(long length) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(memory, 0, length).signaled();
+    return list;
+  }
+
   void receive(ReceiveQueue queue, long length) {
     ReceiveList list = new ReceiveList(1, 1);
     list.local(0, memory, HALF, length);
@@ -144,22 +167,21 @@ final class Bench implements AutoCloseable {
   }
 
   /** Posts requests of which the last is signaled, and waits for its completion. */
-  Completions run(QueuePair queuePair, SendList list) throws Exception {
+  Completions run(QueuePair queuePair, SendList list) {
     post(queuePair, list);
     return success(completions);
   }
 
-  Completions success(CompletionQueue queue) throws Exception {
+  Completions success(CompletionQueue queue) {
     return completion(queue, CompletionStatus.SUCCESS);
   }
 
-  /** Waits for one completion, which must have this status. */
-  Completions completion(CompletionQueue queue, CompletionStatus expected) throws Exception {
-    Completions one = new Completions(1);
+  /** Waits for one completion, which must have this status, and is valid until the next one. */
+  Completions completion(CompletionQueue queue, CompletionStatus expected) {
     long start = System.nanoTime();
     while (queue.poll(one) == 0) {
       if (System.nanoTime() - start > LIMIT.toNanos()) {
-        throw new TimeoutException("no completion within " + LIMIT.toSeconds() + " s");
+        throw new DifferenceException("no completion within " + LIMIT.toSeconds() + " s");
       }
       Thread.onSpinWait();
     }
@@ -178,6 +200,15 @@ final class Bench implements AutoCloseable {
     MemorySegment sent = memory.memory().asSlice(0, length);
     MemorySegment arrived = memory.memory().asSlice(HALF + offset, length);
     require(sent.mismatch(arrived) < 0, "the data that arrived differs from what was sent");
+  }
+
+  /** What a trial found differs from what the manual page says. */
+  static final class DifferenceException extends IllegalStateException {
+    private static final long serialVersionUID = 1;
+
+    DifferenceException(String message) {
+      super(message);
+    }
   }
 
   static void require(boolean condition, String otherwise) {

@@ -1,17 +1,10 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.tools.qualify.Outcome.Verdict;
-import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
-import java.net.URISyntaxException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -40,26 +33,7 @@ public final class ChildTrials {
 
   /** Returns the trials of a device of this host, in JVMs like this one. */
   public static ChildTrials of(String device, Duration limit) {
-    return new ChildTrials(command(TrialMain.class, device), limit);
-  }
-
-  /** Returns the command of a program of this library in a JVM like this one. */
-  public static List<String> command(Class<?> main, String... arguments) {
-    try {
-      Path library =
-          Path.of(ChildTrials.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-      List<String> command = new ArrayList<>();
-      command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-      command.add("-XX:+UseSerialGC");
-      command.add("-XX:-CreateCoredumpOnCrash");
-      command.add("-XX:ErrorFile=" + File.separator + "dev" + File.separator + "null");
-      command.add("--enable-native-access=ALL-UNNAMED");
-      command.addAll(List.of("-cp", library.toString(), main.getName()));
-      command.addAll(List.of(arguments));
-      return command;
-    } catch (URISyntaxException e) {
-      throw new IllegalStateException("the location of this program is no path", e);
-    }
+    return new ChildTrials(ChildJvm.command(TrialMain.class, device), limit);
   }
 
   /**
@@ -92,52 +66,22 @@ public final class ChildTrials {
     List<String> line = new ArrayList<>(command);
     line.add(Integer.toString(first));
     List<Outcome> outcomes = new ArrayList<>();
-    Crash crash = new Crash();
-    Process child = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.DISCARD).start();
-    try {
-      LinkedBlockingQueue<String> lines = linesOf(child);
+    try (ChildJvm child = new ChildJvm(line, limit)) {
       while (first + outcomes.size() < names.size()) {
         String name = names.get(first + outcomes.size());
-        @Nullable String said = lines.poll(limit.toMillis(), TimeUnit.MILLISECONDS);
+        @Nullable String said = child.next();
         if (said == null) {
-          outcomes.add(
-              new Outcome(
-                  name, null, Verdict.HUNG, "not ended within " + limit.toSeconds() + " s"));
+          String detail = "not ended within " + limit.toSeconds() + " s";
+          outcomes.add(new Outcome(name, null, Verdict.HUNG, detail));
           return outcomes;
         }
         if (said.isEmpty()) {
-          boolean ended = child.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
-          String status = ended ? "exit status " + child.exitValue() : "no exit status";
-          outcomes.add(new Outcome(name, null, Verdict.CRASHED, status + crash.text()));
+          outcomes.add(new Outcome(name, null, Verdict.CRASHED, child.end()));
           return outcomes;
         }
-        crash.read(said);
         TrialMain.parse(name, said).ifPresent(outcomes::add);
       }
       return outcomes;
-    } finally {
-      child.destroyForcibly();
     }
-  }
-
-  /** Returns the lines of a child as they come; an empty one is its end. */
-  public static LinkedBlockingQueue<String> linesOf(Process child) {
-    LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();
-    Thread.ofVirtual()
-        .start(
-            () -> {
-              try (BufferedReader reader = child.inputReader(StandardCharsets.UTF_8)) {
-                for (String line = reader.readLine(); line != null; line = reader.readLine()) {
-                  if (!line.isEmpty()) {
-                    lines.add(line);
-                  }
-                }
-              } catch (IOException e) {
-                lines.add("the output of the child ended: " + e.getMessage());
-              } finally {
-                lines.add("");
-              }
-            });
-    return lines;
   }
 }

@@ -63,7 +63,7 @@ public final class DataPath {
 
   /** Measures the direct data path. */
   public List<Map<String, Object>> direct() throws Exception {
-    try (Bench bench = Bench.direct(device)) {
+    try (Bench bench = new Bench(device, true, Bench.ANY, Bench.ANY)) {
       Pair pair = bench.pair(QueuePairType.RC);
       Bench.require(pair.queuePair().isDirect(), "the queue pair is not direct");
       return rows(List.of(new Loops.InJava(bench, pair, "Java, direct")));
@@ -124,12 +124,19 @@ public final class DataPath {
 
   private static Map<String, Object> row(String name, String language, long[] times) {
     Arrays.sort(times);
+    int n = times.length;
+    return row(name, language, n, times[n / 2], times[n * 99 / 100]);
+  }
+
+  /** Returns a row of a report. */
+  public static Map<String, Object> row(
+      String name, String language, int samples, long median, long p99) {
     Map<String, Object> row = new LinkedHashMap<>();
     row.put("row", name);
     row.put("language", language);
-    row.put("samples", times.length);
-    row.put("p50_ns", times[times.length / 2]);
-    row.put("p99_ns", times[times.length * 99 / 100]);
+    row.put("samples", samples);
+    row.put("p50_ns", median);
+    row.put("p99_ns", p99);
     return row;
   }
 }

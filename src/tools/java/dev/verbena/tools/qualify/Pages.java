@@ -50,38 +50,34 @@ final class Pages {
   private String markdown(List<String> charts) {
     page.append("# Report of verbena qualify\n\n");
     page.append(summary()).append('\n');
-    section("Problems", "problem");
-    if (report.get("problems") instanceof List<?> problems && !problems.isEmpty()) {
-      problems.forEach(problem -> row(problem));
-    } else {
-      row("none");
-    }
-    section("Not run", "part: reason");
-    if (report.get("not_run") instanceof List<?> parts && !parts.isEmpty()) {
-      parts.forEach(part -> row(part));
-    } else {
-      row("none");
-    }
-    section("Inventory", "what", "value");
-    map(report.get("inventory")).forEach((name, value) -> inventory(name, value));
-    section("Doctor", "topic", "verdict", "finding");
-    map(report.get("doctor"))
+    list("Problems", "problem", report.get("problems"));
+    list("Not run", "part: reason", report.get("not_run"));
+    section("Inventory", "what, value");
+    map(report.get("inventory"))
         .forEach(
-            (topic, _) ->
-                rows(map(report.get("doctor")), topic)
-                    .forEach(check -> row(topic, check.get("verdict"), check.get("finding"))));
-    section("Conformance", "capability", "announced", "verdict", "detail", "finding");
-    for (Map<String, Object> row : rows(report, "conformance")) {
-      row(
-          row.get("capability"),
-          row.get("announced"),
-          row.get("verdict"),
-          row.get("detail"),
-          Boolean.TRUE.equals(row.get("finding")) ? "yes" : "");
+            (name, value) ->
+                row(
+                    List.of(
+                        name,
+                        value instanceof Map<?, ?> || value instanceof List<?>
+                            ? "in report.json"
+                            : value)));
+    section("Doctor", "topic, verdict, finding");
+    Map<String, Object> doctor = map(report.get("doctor"));
+    for (String topic : doctor.keySet()) {
+      for (Map<String, Object> check : rows(doctor, topic)) {
+        row(List.of(topic, check.get("verdict"), check.get("finding")));
+      }
     }
-    section("Data path, nanoseconds", "row", "language", "median", "99 %");
+    section("Conformance", "capability, announced, verdict, detail, finding");
+    for (Map<String, Object> row : rows(report, "conformance")) {
+      List<Object> cells = cells(row, "capability, announced, verdict, detail");
+      cells.add(isFinding(row) ? "yes" : "");
+      row(cells);
+    }
+    section("Data path, nanoseconds", "row, language, median, 99 %");
     for (Map<String, Object> row : rows(report, "data_path")) {
-      row(row.get("row"), row.get("language"), row.get("p50_ns"), row.get("p99_ns"));
+      row(cells(row, "row, language, p50_ns, p99_ns"));
     }
     peer();
     charts.forEach(
@@ -89,69 +85,47 @@ final class Pages {
     return page.toString();
   }
 
-  private void inventory(String name, Object value) {
-    if (value instanceof Map<?, ?> || value instanceof List<?>) {
-      row(name, "in report.json");
-    } else {
-      row(name, value);
-    }
+  private static boolean isFinding(Map<String, Object> row) {
+    return Boolean.TRUE.equals(row.get("finding"));
   }
 
   private void peer() {
     section(
         "With a peer, latency in microseconds",
-        "transport",
-        "program",
-        "operation",
-        "bytes",
-        "waits by",
-        "rate",
-        "p50",
-        "p99",
-        "p99.9",
-        "result");
+        "transport, program, operation, bytes, waits by, rate, p50, p99, p99.9, result");
     for (Map<String, Object> row : rows(report, "peer")) {
       if (row.get("measured").equals("latency")) {
-        row(
-            row.get("transport"),
-            row.get("program"),
-            row.get("operation"),
-            row.get("size"),
-            row.get("waits_by"),
-            row.get("rate"),
-            micros(row.get("p50_ns")),
-            micros(row.get("p99_ns")),
-            micros(row.get("p99.9_ns")),
-            row.get("result"));
+        List<Object> cells = cells(row, "transport, program, operation, size, waits_by, rate");
+        cells.add(micros(row.get("p50_ns")));
+        cells.add(micros(row.get("p99_ns")));
+        cells.add(micros(row.get("p99.9_ns")));
+        cells.add(row.get("result"));
+        row(cells);
       }
     }
     section(
         "With a peer, bandwidth",
-        "transport",
-        "program",
-        "operation",
-        "bytes",
-        "queue pairs",
-        "depth",
-        "MiB/s",
-        "messages/s",
-        "received",
-        "result");
+        "transport, program, operation, bytes, queue pairs, depth, MiB/s, messages/s, received,"
+            + " result");
     for (Map<String, Object> row : rows(report, "peer")) {
       if (row.get("measured").equals("bandwidth")) {
-        row(
-            row.get("transport"),
-            row.get("program"),
-            row.get("operation"),
-            row.get("size"),
-            row.get("queue_pairs"),
-            row.get("depth"),
-            number(row.get("mib_per_second")),
-            number(row.get("messages_per_second")),
-            row.containsKey("received") ? row.get("received") + " of " + row.get("count") : "",
-            row.get("result"));
+        List<Object> cells = cells(row, "transport, program, operation, size, queue_pairs, depth");
+        cells.add(number(row.get("mib_per_second")));
+        cells.add(number(row.get("messages_per_second")));
+        cells.add(
+            row.containsKey("received") ? row.get("received") + " of " + row.get("count") : "");
+        cells.add(row.get("result"));
+        row(cells);
       }
     }
+  }
+
+  private static List<Object> cells(Map<String, Object> row, String names) {
+    List<Object> cells = new ArrayList<>();
+    for (String name : names.split(", ", -1)) {
+      cells.add(row.get(name));
+    }
+    return cells;
   }
 
   private static String micros(Object nanos) {
@@ -166,15 +140,24 @@ final class Pages {
         : "";
   }
 
-  private void section(String title, String... columns) {
-    page.append("\n## ").append(title).append("\n\n|");
-    for (String column : columns) {
-      page.append(' ').append(column).append(" |");
-    }
-    page.append("\n|").append("---|".repeat(columns.length)).append('\n');
+  private void section(String title, String columns) {
+    page.append("\n## ").append(title).append("\n\n");
+    List<?> titles = List.of(columns.split(", ", -1));
+    row(titles);
+    page.append('|').append("---|".repeat(titles.size())).append('\n');
   }
 
-  private void row(Object... cells) {
+  /** Adds a section of texts. */
+  private void list(String title, String column, Object texts) {
+    section(title, column);
+    if (texts instanceof List<?> list && !list.isEmpty()) {
+      list.forEach(text -> row(List.of(text)));
+    } else {
+      row(List.of("none"));
+    }
+  }
+
+  private void row(List<?> cells) {
     page.append('|');
     for (Object cell : cells) {
       String text = cell == null ? "" : cell.toString().replace("|", "\\|").replace("\n", " ");
@@ -204,7 +187,7 @@ final class Pages {
                 : "; incomplete, it ended in: " + report.get("running"),
             trials.stream().filter(row -> "works".equals(row.get("verdict"))).count(),
             trials.size(),
-            trials.stream().filter(row -> Boolean.TRUE.equals(row.get("finding"))).count(),
+            trials.stream().filter(Pages::isFinding).count(),
             problemCount());
   }
 
@@ -215,7 +198,7 @@ final class Pages {
   private String issue() {
     StringBuilder text = new StringBuilder(summary());
     for (Map<String, Object> row : rows(report, "conformance")) {
-      if (Boolean.TRUE.equals(row.get("finding"))) {
+      if (isFinding(row)) {
         text.append(
             "- %s: announced: %s; %s; %s%n"
                 .formatted(

@@ -82,12 +82,6 @@ final class QueueTrials {
         Capability.of("error: requests are flushed", QueueTrials::flush));
   }
 
-  private static SendList send(Bench bench) {
-    SendList list = new SendList(1, 1);
-    list.send(0).local(bench.memory, 0, LENGTH).signaled();
-    return list;
-  }
-
   private static void completionEvent(Bench bench) throws Exception {
     CompletionChannel channel = bench.context.createCompletionChannel();
     CompletionQueue queue = bench.context.completionQueue(64).channel(channel).create();
@@ -95,7 +89,7 @@ final class QueueTrials {
     Pair pair = bench.connected(bench.builder(QueuePairType.RC).create(), peer);
     queue.requestNotification();
     bench.receive(peer, LENGTH);
-    var _ = bench.run(pair.queuePair(), send(bench));
+    var _ = bench.run(pair.queuePair(), bench.send(LENGTH));
     require(Objects.equals(channel.poll(Duration.ofSeconds(5)), queue), "no event within 5 s");
     var _ = bench.success(queue);
   }
@@ -119,7 +113,7 @@ final class QueueTrials {
     QueuePair queuePair = bench.builder(QueuePairType.RC).completions(queue).create();
     Pair pair = bench.connected(queuePair, bench.peerBuilder(QueuePairType.RC).create());
     bench.receive(pair.peer(), LENGTH);
-    bench.post(queuePair, send(bench));
+    bench.post(queuePair, bench.send(LENGTH));
     var _ = bench.success(queue);
     var _ = bench.success(bench.peerCompletions);
   }
@@ -164,14 +158,14 @@ final class QueueTrials {
   private static void shortReceive(Bench bench) throws Exception {
     Pair pair = bench.pair(QueuePairType.RC);
     bench.receive(pair.peer(), LENGTH / 2);
-    bench.post(pair.queuePair(), send(bench));
+    bench.post(pair.queuePair(), bench.send(LENGTH));
     var _ = bench.completion(bench.completions, CompletionStatus.REM_INV_REQ_ERR);
     var _ = bench.completion(bench.peerCompletions, CompletionStatus.LOC_LEN_ERR);
   }
 
   private static void noReceive(Bench bench) throws Exception {
     Pair pair = bench.pair(QueuePairType.RC);
-    bench.post(pair.queuePair(), send(bench));
+    bench.post(pair.queuePair(), bench.send(LENGTH));
     var _ = bench.completion(bench.completions, CompletionStatus.RNR_RETRY_EXC_ERR);
   }
 

@@ -55,17 +55,11 @@ final class TransportTrials {
     return attributes.atomicScope() != AtomicScope.NONE;
   }
 
-  private static SendList sendOf(Bench bench) {
-    SendList list = new SendList(1, 1);
-    list.send(0).local(bench.memory, 0, LENGTH).signaled();
-    return list;
-  }
-
   private static void send(Bench bench, QueuePairType type) throws Exception {
     Pair pair = bench.pair(type);
     bench.fill();
     bench.receive(pair.peer(), LENGTH);
-    var _ = bench.run(pair.queuePair(), sendOf(bench));
+    var _ = bench.run(pair.queuePair(), bench.send(LENGTH));
     Completions received = bench.success(bench.peerCompletions);
     require(received.byteLength(0) == LENGTH, "byte_len " + received.byteLength(0));
     bench.requireArrived(0, LENGTH);
@@ -174,7 +168,7 @@ final class TransportTrials {
     AddressHandle handle = bench.toItself();
     bench.fill();
     bench.receive(receiver, GRH + LENGTH);
-    SendList list = sendOf(bench);
+    SendList list = bench.send(LENGTH);
     list.to(0, handle, receiver.number(), receiver.localAddress().queueKey());
     var _ = bench.run(sender, list);
     Completions received = bench.success(bench.peerCompletions);
@@ -189,7 +183,7 @@ final class TransportTrials {
     Pair pair = bench.connected(bench.builder(QueuePairType.RC).create(), peer);
     bench.fill();
     bench.receive(queue, LENGTH);
-    var _ = bench.run(pair.queuePair(), sendOf(bench));
+    var _ = bench.run(pair.queuePair(), bench.send(LENGTH));
     var _ = bench.success(bench.peerCompletions);
     bench.requireArrived(0, LENGTH);
   }
@@ -202,7 +196,7 @@ final class TransportTrials {
     bench.connect(sender, xrc.createQueuePair());
     bench.fill();
     bench.receive(queue, LENGTH);
-    SendList list = sendOf(bench);
+    SendList list = bench.send(LENGTH);
     list.sharedReceiveQueue(0, queue.number());
     var _ = bench.run(sender, list);
     var _ = bench.success(bench.peerCompletions);

@@ -1,6 +1,7 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.VerbsException;
+import dev.verbena.tools.qualify.Bench.DifferenceException;
 import dev.verbena.tools.qualify.Outcome.Verdict;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;

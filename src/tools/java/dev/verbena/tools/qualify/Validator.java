@@ -1,6 +1,6 @@
 package dev.verbena.tools.qualify;
 
-import dev.verbena.tools.output.JsonText;
+import dev.verbena.tools.output.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -70,7 +70,7 @@ public final class Validator {
   public static List<String> errors(String json) {
     Validator validator = new Validator();
     try {
-      validator.report(JsonText.parse(json));
+      validator.report(Json.parse(json));
     } catch (IllegalArgumentException e) {
       validator.errors.add("not JSON: " + e.getMessage());
     }
