@@ -6,29 +6,37 @@ import java.io.IOException;
 /** What a client of {@code qualify --serve} requests: its first byte. */
 enum PeerKind {
   /** Nothing: there is no more to measure. */
-  END,
+  END('E'),
   /** Reliable connections (RC) by addresses exchanged over TCP. */
-  RC,
+  RC('R'),
   /** Unreliable datagrams (UD). */
-  UD,
+  UD('U'),
   /** A reliable connection by RDMA CM. */
-  CM,
+  CM('C'),
   /** A channel over RDMA. */
-  RDMA_SOCKET,
+  RDMA_SOCKET('S'),
   /** A TCP channel of the JDK between the same addresses. */
-  TCP_SOCKET,
+  TCP_SOCKET('T'),
   /** A program of perftest. */
-  PERFTEST;
+  PERFTEST('P');
+
+  private final char code;
+
+  PeerKind(char code) {
+    this.code = code;
+  }
 
   void send(Peer peer) throws IOException {
-    peer.send(new byte[] {(byte) ('A' + ordinal())});
+    peer.send(new byte[] {(byte) code});
   }
 
   static PeerKind receive(Peer peer) throws IOException {
-    int index = peer.receive(1, "what to measure")[0] - 'A';
-    if (index < 0 || index >= values().length) {
-      throw new IOException("the client requests an unknown kind of measurement: " + index);
+    int code = peer.receive(1, "what to measure")[0];
+    for (PeerKind kind : values()) {
+      if (kind.code == code) {
+        return kind;
+      }
     }
-    return values()[index];
+    throw new IOException("the client requests an unknown kind of measurement: " + code);
   }
 }

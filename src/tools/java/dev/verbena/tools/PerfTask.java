@@ -25,19 +25,27 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   /** The operation of a request. */
   enum Operation {
     /** Send. */
-    SEND,
+    SEND('S'),
     /** RDMA write. */
-    WRITE,
+    WRITE('W'),
     /** RDMA read. */
-    READ,
+    READ('R'),
     /** Fetch and add. */
-    ATOMIC;
+    ATOMIC('A');
 
-    private static Operation of(int index) {
-      if (index < 0 || index >= values().length) {
-        throw new IllegalArgumentException("the client requests an unknown operation: " + index);
+    private final int code;
+
+    Operation(int code) {
+      this.code = code;
+    }
+
+    private static Operation of(int code) {
+      for (Operation operation : values()) {
+        if (operation.code == code) {
+          return operation;
+        }
       }
-      return values()[index];
+      throw new IllegalArgumentException("the client requests an unknown operation: " + code);
     }
 
     @Override
@@ -98,7 +106,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   byte[] bytes() {
     ByteBuffer buffer =
         ByteBuffer.allocate(SIZE)
-            .putInt(operation.ordinal())
+            .putInt(operation.code)
             .putInt(size)
             .putInt(warmUp)
             .putInt(iterations);

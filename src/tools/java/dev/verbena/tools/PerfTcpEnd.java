@@ -41,8 +41,13 @@ final class PerfTcpEnd extends PerfEnd {
 
   /** Serves a client that is connected, and sends the task. */
   static PerfEnd serve(Peer peer, DeviceOptions options, Duration timeout) throws IOException {
-    return with(
-        peer, () -> PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure")), options, timeout);
+    try {
+      PerfTask task = PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure"));
+      return new PerfTcpEnd(peer, task, options.device(), options, timeout);
+    } catch (IOException | RuntimeException e) {
+      peer.close();
+      throw e;
+    }
   }
 
   static PerfEnd visit(
@@ -55,25 +60,9 @@ final class PerfTcpEnd extends PerfEnd {
   /** Sends the task to a server that is connected. */
   static PerfEnd visit(Peer peer, PerfTask task, DeviceOptions options, Duration timeout)
       throws IOException {
-    return with(
-        peer,
-        () -> {
-          peer.send(task.bytes());
-          return task;
-        },
-        options,
-        timeout);
-  }
-
-  /** Makes the task known to both ends. */
-  private interface Agreement {
-    PerfTask reach() throws IOException;
-  }
-
-  private static PerfEnd with(
-      Peer peer, Agreement agreement, DeviceOptions options, Duration timeout) throws IOException {
     try {
-      return new PerfTcpEnd(peer, agreement.reach(), options.device(), options, timeout);
+      peer.send(task.bytes());
+      return new PerfTcpEnd(peer, task, options.device(), options, timeout);
     } catch (IOException | RuntimeException e) {
       peer.close();
       throw e;

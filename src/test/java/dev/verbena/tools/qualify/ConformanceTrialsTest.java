@@ -89,7 +89,7 @@ class ConformanceTrialsTest {
   @DeviceTest
   void sendWorksOnADevice() {
     Capability send =
-        Capability.ALL.stream()
+        Capabilities.ALL.stream()
             .filter(capability -> capability.name().equals("RC send"))
             .findFirst()
             .orElseThrow();

@@ -189,6 +189,21 @@ final class Bench implements AutoCloseable {
     return one;
   }
 
+  /**
+   * Sends a message of the first half, which must arrive in the second one.
+   *
+   * @param header the length of what precedes it there
+   * @return the completion of the receive
+   */
+  Completions deliver(QueuePair from, SendList message, ReceiveQueue to, long header, long length) {
+    fill();
+    receive(to, header + length);
+    var _ = run(from, message);
+    Completions received = success(peerCompletions);
+    requireArrived(header, length);
+    return received;
+  }
+
   /** Fills both halves of the memory with different bytes. */
   void fill() {
     memory.memory().asSlice(0, HALF).fill((byte) 0x5a);

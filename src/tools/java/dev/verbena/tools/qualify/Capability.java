@@ -1,9 +1,7 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.verbs.DeviceAttributes;
-import java.util.List;
 import java.util.function.Function;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,12 +13,6 @@ import org.jspecify.annotations.Nullable;
  */
 record Capability(
     String name, Function<DeviceAttributes, @Nullable Boolean> announced, Trial trial) {
-  /** All that are tried, in the order of reports. */
-  static final List<Capability> ALL =
-      Stream.of(TransportTrials.all(), MemoryTrials.all(), QueueTrials.all())
-          .flatMap(List::stream)
-          .toList();
-
   /** Tries a capability; any exception is the result. */
   interface Trial {
     void run(Bench bench) throws Exception;

@@ -37,7 +37,7 @@ public final class Conformance {
 
   /** Returns the number of capabilities. */
   public static int count() {
-    return Capability.ALL.size();
+    return Capabilities.ALL.size();
   }
 
   /**
@@ -49,7 +49,7 @@ public final class Conformance {
     if (device.sysfsPath().isEmpty()) {
       runHere(told);
     } else {
-      List<String> names = Capability.ALL.stream().map(Capability::name).toList();
+      List<String> names = Capabilities.ALL.stream().map(Capability::name).toList();
       ChildTrials.of(device.name(), limit).run(names, told);
     }
   }
@@ -57,7 +57,7 @@ public final class Conformance {
   private void runHere(Consumer<Outcome> told) throws InterruptedException {
     int hung = 0;
     String obstacle = "";
-    for (Capability capability : Capability.ALL) {
+    for (Capability capability : Capabilities.ALL) {
       if (!obstacle.isEmpty()) {
         told.accept(new Outcome(capability.name(), null, Verdict.NOT_TRIED, obstacle));
         continue;

@@ -226,25 +226,17 @@ final class Pages {
   }
 
   private void charts(Map<String, String> files) {
-    chart(files, "latency", "latency.svg", "Median latency", "p50_ns", "us", 1000);
-    chart(
-        files,
-        "bandwidth",
-        "bandwidth.svg",
-        "Bandwidth, one queue pair",
-        "mib_per_second",
-        "MiB/s",
-        1);
+    chart(files, "latency", "Median latency", "p50_ns", "us", 1000);
+    chart(files, "bandwidth", "Bandwidth, one queue pair", "mib_per_second", "MiB/s", 1);
   }
 
   private void chart(
       Map<String, String> files,
       String measured,
-      String file,
       String title,
       String value,
       String unit,
-      double divisor) {
+      int divisor) {
     Map<String, List<double[]>> points = new LinkedHashMap<>();
     for (Map<String, Object> row : rows(report, "peer")) {
       boolean plain =
@@ -266,7 +258,7 @@ final class Pages {
     if (!points.isEmpty()) {
       List<Line> lines = new ArrayList<>();
       points.forEach((operation, line) -> lines.add(new Line(operation, line)));
-      files.put(file, Chart.bySize(title, unit, lines).svg());
+      files.put(measured + ".svg", Chart.bySize(title, unit, lines).svg());
     }
   }
 }

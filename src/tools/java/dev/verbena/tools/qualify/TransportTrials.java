@@ -57,12 +57,9 @@ final class TransportTrials {
 
   private static void send(Bench bench, QueuePairType type) throws Exception {
     Pair pair = bench.pair(type);
-    bench.fill();
-    bench.receive(pair.peer(), LENGTH);
-    var _ = bench.run(pair.queuePair(), bench.send(LENGTH));
-    Completions received = bench.success(bench.peerCompletions);
+    Completions received =
+        bench.deliver(pair.queuePair(), bench.send(LENGTH), pair.peer(), 0, LENGTH);
     require(received.byteLength(0) == LENGTH, "byte_len " + received.byteLength(0));
-    bench.requireArrived(0, LENGTH);
   }
 
   private static void sendInline(Bench bench) throws Exception {
@@ -73,12 +70,9 @@ final class TransportTrials {
             .create();
     Pair pair = bench.connected(queuePair, bench.peerBuilder(QueuePairType.RC).create());
     bench.fill();
-    bench.receive(pair.peer(), LENGTH);
     SendList list = new SendList(1, 1, LENGTH);
     list.send(0).inline(bench.memory.memory().asSlice(0, LENGTH)).signaled();
-    var _ = bench.run(queuePair, list);
-    var _ = bench.success(bench.peerCompletions);
-    bench.requireArrived(0, LENGTH);
+    var _ = bench.deliver(queuePair, list, pair.peer(), 0, LENGTH);
   }
 
   private static void write(Bench bench, QueuePairType type) throws Exception {
@@ -98,18 +92,14 @@ final class TransportTrials {
 
   private static void writeWithImmediate(Bench bench) throws Exception {
     Pair pair = bench.pair(QueuePairType.RC);
-    bench.fill();
-    bench.receive(pair.peer(), LENGTH);
     SendList list = new SendList(1, 1);
     list.writeWithImmediate(0, IMMEDIATE)
         .local(bench.memory, 0, LENGTH)
         .remote(bench.memory.start() + HALF, bench.memory.rkey())
         .signaled();
-    var _ = bench.run(pair.queuePair(), list);
-    Completions received = bench.success(bench.peerCompletions);
+    Completions received = bench.deliver(pair.queuePair(), list, pair.peer(), 0, LENGTH);
     require(received.has(0, CompletionFlag.WITH_IMM), "IBV_WC_WITH_IMM is not set");
     require(received.immediate(0) == IMMEDIATE, "another immediate value");
-    bench.requireArrived(0, LENGTH);
   }
 
   private static void read(Bench bench) throws Exception {
@@ -166,26 +156,18 @@ final class TransportTrials {
     QueuePair sender = bench.datagramQueuePair(bench.completions);
     QueuePair receiver = bench.datagramQueuePair(bench.peerCompletions);
     AddressHandle handle = bench.toItself();
-    bench.fill();
-    bench.receive(receiver, GRH + LENGTH);
     SendList list = bench.send(LENGTH);
     list.to(0, handle, receiver.number(), receiver.localAddress().queueKey());
-    var _ = bench.run(sender, list);
-    Completions received = bench.success(bench.peerCompletions);
+    Completions received = bench.deliver(sender, list, receiver, GRH, LENGTH);
     require(received.byteLength(0) == GRH + LENGTH, "byte_len " + received.byteLength(0));
     require(received.sourceQueuePair(0) == sender.number(), "another src_qp");
-    bench.requireArrived(GRH, LENGTH);
   }
 
   private static void sharedReceiveQueue(Bench bench) throws Exception {
     SharedReceiveQueue queue = bench.domain.createSharedReceiveQueue(16);
     QueuePair peer = bench.peerBuilder(QueuePairType.RC).sharedReceiveQueue(queue).create();
     Pair pair = bench.connected(bench.builder(QueuePairType.RC).create(), peer);
-    bench.fill();
-    bench.receive(queue, LENGTH);
-    var _ = bench.run(pair.queuePair(), bench.send(LENGTH));
-    var _ = bench.success(bench.peerCompletions);
-    bench.requireArrived(0, LENGTH);
+    var _ = bench.deliver(pair.queuePair(), bench.send(LENGTH), queue, 0, LENGTH);
   }
 
   private static void xrc(Bench bench) throws Exception {
@@ -194,12 +176,8 @@ final class TransportTrials {
         bench.domain.sharedReceiveQueue(4).xrc(xrc, bench.peerCompletions).create();
     QueuePair sender = bench.builder(QueuePairType.XRC_SEND).create();
     bench.connect(sender, xrc.createQueuePair());
-    bench.fill();
-    bench.receive(queue, LENGTH);
     SendList list = bench.send(LENGTH);
     list.sharedReceiveQueue(0, queue.number());
-    var _ = bench.run(sender, list);
-    var _ = bench.success(bench.peerCompletions);
-    bench.requireArrived(0, LENGTH);
+    var _ = bench.deliver(sender, list, queue, 0, LENGTH);
   }
 }

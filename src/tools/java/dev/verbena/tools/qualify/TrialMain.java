@@ -21,7 +21,7 @@ final class TrialMain {
   public static void main(String[] args) {
     PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     Device device = Device.named(args[0]);
-    List<Capability> all = Capability.ALL;
+    List<Capability> all = Capabilities.ALL;
     for (Capability capability : all.subList(Integer.parseInt(args[1]), all.size())) {
       out.println(line(Trials.run(device, capability)));
     }

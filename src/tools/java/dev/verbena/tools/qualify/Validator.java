@@ -1,51 +1,31 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.tools.output.Json;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Checks a report: its format, the types of its parts, and that it has no address and no path. The
  * format is reports/schema.json.
  */
 public final class Validator {
-  private static final Map<String, Class<?>> PARTS =
-      Map.ofEntries(
-          Map.entry("format", String.class),
-          Map.entry("version", Number.class),
-          Map.entry("verbena", String.class),
-          Map.entry("date", String.class),
-          Map.entry("kind", String.class),
-          Map.entry("quick", Boolean.class),
-          Map.entry("complete", Boolean.class),
-          Map.entry("running", String.class),
-          Map.entry("problems", List.class),
-          Map.entry("not_run", List.class),
-          Map.entry("inventory", Map.class),
-          Map.entry("doctor", Map.class),
-          Map.entry("conformance", List.class),
-          Map.entry("data_path", List.class),
-          Map.entry("peer", List.class));
+  private static final Map<?, ?> SCHEMA = schema();
 
-  private static final Map<String, Set<String>> ROWS =
+  private static final Map<String, Class<?>> TYPES =
       Map.of(
-          "conformance", Set.of("capability", "announced", "verdict", "detail", "finding"),
-          "data_path", Set.of("row", "language", "samples", "p50_ns", "p99_ns"),
-          "peer",
-              Set.of(
-                  "transport",
-                  "program",
-                  "measured",
-                  "operation",
-                  "size",
-                  "waits_by",
-                  "rate",
-                  "queue_pairs",
-                  "depth",
-                  "result"));
+          "object", Map.class,
+          "array", List.class,
+          "string", String.class,
+          "number", Number.class,
+          "boolean", Boolean.class);
 
   /** What a complete report has rows of, or says why not: the language of the data path. */
   private static final Map<String, String> LANGUAGES =
@@ -59,12 +39,17 @@ public final class Validator {
 
   private static final Set<String> PROGRAMS = Set.of("Verbena", "perftest");
 
-  private static final Set<String> VERDICTS =
-      Set.of("works", "unsupported", "fails", "crashed", "hung", "not tried");
-
   private final List<String> errors = new ArrayList<>();
 
   private Validator() {}
+
+  private static Map<?, ?> schema() {
+    try (InputStream schema = Validator.class.getResourceAsStream("schema.json")) {
+      return (Map<?, ?>) Json.parse(new String(schema.readAllBytes(), StandardCharsets.UTF_8));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
 
   /** Returns what is wrong with a report; empty if nothing is. */
   public static List<String> errors(String json) {
@@ -86,23 +71,7 @@ public final class Validator {
       errors.add("format is not verbena-report: " + report.get("format"));
       return;
     }
-    if (!(report.get("version") instanceof Number version)
-        || version.doubleValue() != Report.VERSION) {
-      errors.add("version is not " + Report.VERSION + ": " + report.get("version"));
-      return;
-    }
-    PARTS.forEach(
-        (name, type) -> {
-          if (!type.isInstance(report.get(name))) {
-            errors.add(name + " is missing or not of type " + type.getSimpleName());
-          }
-        });
-    for (Object name : report.keySet()) {
-      if (!PARTS.containsKey(name)) {
-        errors.add("unknown part: " + name);
-      }
-    }
-    ROWS.forEach((name, columns) -> rows(name, columns, report.get(name)));
+    check("report", report, SCHEMA);
     if (Boolean.TRUE.equals(report.get("complete"))) {
       requireAll("data path", "data_path", "language", LANGUAGES, report);
       requireAll("peer", "peer", "transport", named(TRANSPORTS), report);
@@ -152,16 +121,31 @@ public final class Validator {
         || problem.startsWith(step + ": " + Report.NOT_RUN);
   }
 
-  private void rows(String name, Set<String> columns, Object value) {
-    if (!(value instanceof List<?> rows)) {
-      return; // Reported.
+  /** Checks a value by the keywords of JSON Schema that the format uses. */
+  private void check(String name, @Nullable Object value, Map<?, ?> schema) {
+    if (schema.get("type") instanceof String type && !TYPES.get(type).isInstance(value)) {
+      errors.add(name + " is not of type " + type + ": " + value);
+    } else if (schema.containsKey("const") && !schema.get("const").equals(value)) {
+      errors.add(name + " is not " + schema.get("const") + ": " + value);
+    } else if (schema.get("enum") instanceof List<?> values && !values.contains(value)) {
+      errors.add("unknown " + name + ": " + value);
     }
-    for (Object item : rows) {
-      if (!(item instanceof Map<?, ?> row) || !row.keySet().containsAll(columns)) {
-        errors.add(name + " has a row without " + columns + ": " + item);
-      } else if (name.equals("conformance") && !VERDICTS.contains(row.get("verdict"))) {
-        errors.add("unknown verdict: " + row.get("verdict"));
+    if (value instanceof Map<?, ?> object && schema.get("properties") instanceof Map<?, ?> parts) {
+      for (Object part : (List<?>) schema.get("required")) {
+        if (!object.containsKey(part)) {
+          errors.add(part + " is missing: " + object);
+        }
       }
+      object.forEach(
+          (part, item) -> {
+            if (parts.get(part) instanceof Map<?, ?> ofPart) {
+              check((String) part, item, ofPart);
+            } else if (Boolean.FALSE.equals(schema.get("additionalProperties"))) {
+              errors.add("unknown part: " + part);
+            }
+          });
+    } else if (value instanceof List<?> list && schema.get("items") instanceof Map<?, ?> ofItem) {
+      list.forEach(item -> check(name, item, ofItem));
     }
   }
 
