@@ -63,7 +63,7 @@ class ApiMapTest {
       - **kernel**: a device test has called the function on Soft-RoCE in the [lab](../src/lab/README.md), and the call \
       succeeded. The trace of calls records this: `mvn verify -Plab` fails if no guest records it any more. \
       Posting, polling and other calls that are not traced have a device test that fails without them, which a guest runs \
-      (`src/test/resources/untraced.tsv`): `mvn test -Psoft -Dtest=UntracedTest` changes each of them and shows \
+      (`src/test/resources/untraced.tsv`): `mvn test -Dtest=UntracedTest` changes each of them and shows \
       that its test fails.
       - **fake**: not called there, because Soft-RoCE does not support it or a newer function is called where available; \
       tested with a fake or on software devices (`src/test/resources/fake.tsv`), which behave as the manual page, or the \

@@ -22,6 +22,7 @@ import org.opentest4j.TestAbortedException;
  */
 @Tag("device")
 @ExtendWith(NeedsDevice.class)
+@Tag("slow")
 class UntracedTest {
   private static final String FIELDS = "ibv_wc_read_";
 

@@ -8,6 +8,7 @@ import dev.verbena.testing.DeviceTest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -76,6 +77,7 @@ class FuzzTest {
     "internal, 'never to be thrown: ArithmeticException', 'Planted$Internal.overflow('",
     "leak, 'left open', 'protection domain='"
   })
+  @Tag("slow")
   void findsWhatIsPlanted(String defect, String kind, String call) throws Exception {
     Options planted = Options.of(Devices.SOFT, Duration.ofSeconds(3)).withPlanted(defect);
     Fuzz.Result result = Fuzz.run(planted);

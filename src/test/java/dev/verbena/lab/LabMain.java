@@ -84,6 +84,9 @@ public final class LabMain {
       // The guest was not made for them: so it does not skip them either.
       request.filters(excludeTags(TwoHostsTest.TAG));
     }
+    if (Boolean.getBoolean("verbena.quick")) {
+      request.filters(excludeTags("slow"));
+    }
     if (args.length == 3) {
       return request.selectors(selectClasspathRoots(Set.of(tests)));
     }

@@ -16,12 +16,14 @@ import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 
 /**
- * Shows the lab that tests begin and end, by changes of the file that it watches, and prints how
- * long each class took. A run in which no test begins or ends for too long is ended by the lab.
+ * Shows the lab that tests begin and end, by changes of the file that it watches, and prints which
+ * classes took long. A run in which no test begins or ends for too long is ended by the lab.
  */
 final class Progress implements TestExecutionListener {
   private static final Optional<Path> WATCHED =
       Optional.ofNullable(System.getenv("VERBENA_LAB_PROGRESS")).map(Path::of);
+
+  private static final Duration LONG = Duration.ofSeconds(5);
 
   private final Map<String, Instant> started = new HashMap<>();
   private final PrintWriter out;
@@ -40,7 +42,7 @@ final class Progress implements TestExecutionListener {
   public void executionFinished(TestIdentifier test, TestExecutionResult result) {
     show("ended " + test.getUniqueId());
     Duration took = Duration.between(started.remove(test.getUniqueId()), Instant.now());
-    if (test.getSource().orElse(null) instanceof ClassSource type) {
+    if (took.compareTo(LONG) >= 0 && test.getSource().orElse(null) instanceof ClassSource type) {
       String name = type.getClassName().replaceFirst(".*\\.", "");
       out.println("%6.1f s  %s".formatted(took.toMillis() / 1000.0, name));
     }

@@ -220,6 +220,7 @@ class JGroupsTest {
   /** Each process has devices of its own, which reach those of the other. */
   @Test
   @Tag("host")
+  @Tag("slow")
   void clusterOfTwoProcessesOverUdp() throws Exception {
     int port;
     try (DatagramSocket socket = new DatagramSocket(0)) {

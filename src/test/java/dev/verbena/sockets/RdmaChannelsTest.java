@@ -36,6 +36,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The channels of {@link RdmaSelectorProvider} behave as those of the JDK. */
@@ -219,6 +220,7 @@ class RdmaChannelsTest extends ChannelBehaviour {
   }
 
   @DeviceTest
+  @Tag("slow")
   void mappedMemoryStaysReachable() throws Exception {
     try (var listener = provider().openServerSocketChannel().bind(listening());
         RdmaSocketChannel client = RdmaSelectorProvider.provider().openSocketChannel()) {

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 
 /** The measurements of {@code qualify} with a peer, on software devices. */
 @Tag("host")
+@Tag("slow")
 class PeerMeasurementsTest extends QualifyFixture {
   private static final String NO_C = "not measured: C programs cannot use a software device";
 

@@ -18,6 +18,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.function.BiConsumer;
 import java.util.function.ToIntBiFunction;
+import org.junit.jupiter.api.Tag;
 
 /**
  * Requests that are built one by one, as rdma-core's test_qpex.py builds them: the region of {@code
@@ -655,6 +656,7 @@ class QpExTest {
 
   /** The provider may hold the lock of the send queue for the thread. */
   @DeviceTest
+  @Tag("slow")
   void closeEndsBesideThePostingOfAVirtualThreadThatSleeps() throws Exception {
     CountDownLatch open = new CountDownLatch(1);
     CountDownLatch sleeping = new CountDownLatch(1);

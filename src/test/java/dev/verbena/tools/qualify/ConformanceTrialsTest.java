@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Trials of a device, and children that crash or hang. */
@@ -80,6 +81,7 @@ class ConformanceTrialsTest {
   }
 
   @Test
+  @Tag("slow")
   void hangIsALine() throws Exception {
     List<Outcome> outcomes = outcomes("hang", "3");
     assertEquals(Verdict.HUNG, outcomes.get(3).verdict());
