@@ -1,6 +1,8 @@
 /*
- * The loops of Provider.java in C, on queues that Java made. A call runs some rounds
- * of one batch each, so that the call itself does not count.
+ * The loops of CLoop.java, on queues that Java made: what a careful C program does. Each works on preformatted requests,
+ * patches id and buffer of each, posts, polls, and reads status, id and length of every completion. A call runs some
+ * rounds of one batch each, so that the call itself does not count. They return a sum that depends on all they read, so
+ * that nothing can be left out, or -1.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -10,8 +12,10 @@
 #define BUFFER_SIZE 64
 
 struct lists {
-	struct ibv_mr *mr;
-	int batch, entries;
+	struct ibv_mr *mr, *remote;
+	int batch, entries, is_write;
+	struct ibv_ah *ah; /* of SRD */
+	uint32_t qpn, qkey;
 	uint64_t id;
 	struct ibv_send_wr *sends;
 	struct ibv_recv_wr *receives;
@@ -19,13 +23,13 @@ struct lists {
 	struct ibv_wc *wc;
 };
 
-EXPORT struct lists *lists_new(struct ibv_mr *mr, int batch, int entries, int opcode, int flags)
+EXPORT struct lists *lists_new(struct ibv_mr *mr, struct ibv_mr *remote, int batch, int entries, int is_write, int is_inline,
+			       struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	struct lists *l = calloc(1, sizeof *l);
 
-	l->mr = mr;
-	l->batch = batch;
-	l->entries = entries;
+	*l = (struct lists){.mr = mr, .remote = remote, .batch = batch, .entries = entries, .is_write = is_write,
+			    .ah = ah, .qpn = qpn, .qkey = qkey};
 	l->sends = calloc(batch, sizeof *l->sends);
 	l->receives = calloc(batch, sizeof *l->receives);
 	l->sges = calloc(batch * MAX_ENTRIES, sizeof *l->sges);
@@ -37,9 +41,9 @@ EXPORT struct lists *lists_new(struct ibv_mr *mr, int batch, int entries, int op
 			.next = i + 1 < batch ? &l->sends[i + 1] : NULL,
 			.sg_list = sges,
 			.num_sge = entries,
-			.opcode = opcode,
-			.send_flags = flags,
-			.wr.rdma = {(uintptr_t)mr->addr, mr->rkey},
+			.opcode = is_write ? IBV_WR_RDMA_WRITE : IBV_WR_SEND,
+			.send_flags = IBV_SEND_SIGNALED | (is_inline ? IBV_SEND_INLINE : 0),
+			.wr.rdma = {(uintptr_t)remote->addr, remote->rkey},
 		};
 		l->receives[i] = (struct ibv_recv_wr){
 			.next = i + 1 < batch ? &l->receives[i + 1] : NULL,
@@ -112,16 +116,21 @@ EXPORT long post_inline(struct ibv_qp *qp, struct lists *l, long rounds)
 
 EXPORT long post_wr(struct ibv_qp *qp, struct lists *l, long rounds)
 {
-	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	struct ibv_qp_ex *ex = (struct ibv_qp_ex *)qp; /* what ibv_qp_to_qp_ex returns */
 
 	for (long round = 0; round < rounds; round++) {
 		ibv_wr_start(ex);
 		for (int i = 0; i < l->batch; i++) {
 			ex->wr_id = l->id++;
 			ex->wr_flags = IBV_SEND_SIGNALED;
-			ibv_wr_rdma_write(ex, l->mr->rkey, (uintptr_t)l->mr->addr);
+			if (l->is_write)
+				ibv_wr_rdma_write(ex, l->remote->rkey, (uintptr_t)l->remote->addr);
+			else
+				ibv_wr_send(ex);
 			ibv_wr_set_sge(ex, l->mr->lkey, (uintptr_t)l->mr->addr + (l->id & 63) * BUFFER_SIZE,
 				       BUFFER_SIZE);
+			if (l->ah)
+				ibv_wr_set_ud_addr(ex, l->ah, l->qpn, l->qkey);
 		}
 		if (ibv_wr_complete(ex))
 			return -1;
@@ -168,7 +177,8 @@ EXPORT long poll_cursor(struct ibv_cq_ex *cq, struct lists *l, long rounds)
 	return (long)(sum >> 1);
 }
 
-EXPORT long repost(struct ibv_qp *qp, struct ibv_cq *cq, struct lists *l, long rounds)
+/* Polls, unless there is no cq, and posts receives again: to the srq if there is one. */
+EXPORT long repost(struct ibv_qp *qp, struct ibv_srq *srq, struct ibv_cq *cq, struct lists *l, long rounds)
 {
 	struct ibv_recv_wr *bad;
 	uint64_t sum = 0;
@@ -180,25 +190,7 @@ EXPORT long repost(struct ibv_qp *qp, struct ibv_cq *cq, struct lists *l, long r
 			l->receives[i].wr_id = l->id++;
 			patch(l, i, l->id);
 		}
-		if (ibv_post_recv(qp, l->receives, &bad))
-			return -1;
-	}
-	return (long)(sum >> 1);
-}
-
-EXPORT long repost_shared(struct ibv_srq *srq, struct ibv_cq *cq, struct lists *l, long rounds)
-{
-	struct ibv_recv_wr *bad;
-	uint64_t sum = 0;
-
-	for (long round = 0; round < rounds; round++) {
-		if (cq && poll_batch(cq, l, &sum))
-			return -1;
-		for (int i = 0; i < l->batch; i++) {
-			l->receives[i].wr_id = l->id++;
-			patch(l, i, l->id);
-		}
-		if (ibv_post_srq_recv(srq, l->receives, &bad))
+		if (srq ? ibv_post_srq_recv(srq, l->receives, &bad) : ibv_post_recv(qp, l->receives, &bad))
 			return -1;
 	}
 	return (long)(sum >> 1);
