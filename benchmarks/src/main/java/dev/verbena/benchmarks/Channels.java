@@ -193,7 +193,8 @@ public class Channels {
       try (Stream<Path> tasks = Files.list(Path.of("/proc/self/task"))) {
         for (Path status : tasks.map(task -> task.resolve("status")).toList()) {
           // A thread may have ended.
-          for (String line : Files.exists(status) ? Files.readAllLines(status) : List.<String>of()) {
+          for (String line :
+              Files.exists(status) ? Files.readAllLines(status) : List.<String>of()) {
             if (line.startsWith("voluntary_ctxt_switches:")) {
               sum += Long.parseLong(line.replaceAll("\\D", ""));
             }

@@ -23,6 +23,7 @@ final class JavaLoop implements Loop {
   private final int batch;
   private final int rounds;
   private final int copied;
+  private final int sges;
   private final int polled;
   private final int calls;
   private final CompletionQueue queue;
@@ -41,6 +42,7 @@ final class JavaLoop implements Loop {
     batch = choice.batch;
     rounds = REQUESTS / batch;
     copied = choice.size;
+    sges = choice.sges;
     polled = choice.polled();
     calls = Math.ceilDiv(REQUESTS / choice.interval, polled);
     queue = queues.queue;
@@ -115,7 +117,7 @@ final class JavaLoop implements Loop {
     for (int round = 0; round < rounds; round++) {
       for (int i = 0; i < batch; i++) {
         sends.id(i, id++);
-        for (int sge = 0; sge < choice.sges; sge++) {
+        for (int sge = 0; sge < sges; sge++) {
           sends.local(i, sge, region, offset(), SIZE);
         }
       }
