@@ -24,8 +24,6 @@ public final class EpollSet implements AutoCloseable {
 
   private static final int CAPACITY = 256;
 
-  private static final MemorySegment CLOSE = Libc.find("close");
-
   private final int epoll;
   private final EventFile file;
   private final Readiness readiness;
@@ -57,7 +55,7 @@ public final class EpollSet implements AutoCloseable {
       if (file != null) {
         file.close();
       }
-      long _ = Call.plain(CLOSE, epoll);
+      Libc.closeQuietly(epoll);
       throw t;
     }
   }
@@ -168,6 +166,6 @@ public final class EpollSet implements AutoCloseable {
   public void close() {
     readiness.close();
     file.close();
-    long _ = Call.plain(CLOSE, epoll);
+    Libc.closeQuietly(epoll);
   }
 }

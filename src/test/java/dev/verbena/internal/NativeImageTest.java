@@ -40,14 +40,7 @@ class NativeImageTest {
 
   /** The classes that link C functions, each into constants of its own or of a nested class. */
   private static final List<Class<?>> LINKING =
-      List.of(
-          Call.class,
-          Downcall.class,
-          EventFile.class,
-          MappedMemory.class,
-          ProcessMemory.class,
-          ThreadErrno.class,
-          UdpSocket.class);
+      List.of(Call.class, Downcall.class, MappedMemory.class, ThreadErrno.class);
 
   @Test
   @Tag(GeneratedFile.TAG)
