@@ -1,23 +1,6 @@
 package dev.verbena.internal;
 
-import static dev.verbena.internal.SendWorkRequest.ATOMIC_KEY;
-import static dev.verbena.internal.SendWorkRequest.BIND_INFO;
-import static dev.verbena.internal.SendWorkRequest.BIND_KEY;
-import static dev.verbena.internal.SendWorkRequest.BIND_WINDOW;
-import static dev.verbena.internal.SendWorkRequest.COMPARE_ADD;
-import static dev.verbena.internal.SendWorkRequest.FLAGS;
-import static dev.verbena.internal.SendWorkRequest.IMMEDIATE;
-import static dev.verbena.internal.SendWorkRequest.INVALIDATED_KEY;
-import static dev.verbena.internal.SendWorkRequest.NUM_SGE;
-import static dev.verbena.internal.SendWorkRequest.OPCODE;
-import static dev.verbena.internal.SendWorkRequest.RDMA_ADDRESS;
-import static dev.verbena.internal.SendWorkRequest.RDMA_KEY;
-import static dev.verbena.internal.SendWorkRequest.SG_LIST;
-import static dev.verbena.internal.SendWorkRequest.SIZE;
-import static dev.verbena.internal.SendWorkRequest.SWAP;
-import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
-import static dev.verbena.internal.SendWorkRequest.UD_KEY;
-import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
+import static dev.verbena.internal.SendWorkRequest.*;
 
 import dev.verbena.Errno;
 import dev.verbena.raw.ibv_qp_ex;
