@@ -1,28 +1,6 @@
 package dev.verbena.soft.functions;
 
-import static dev.verbena.internal.SendWorkRequest.ATOMIC_ADDRESS;
-import static dev.verbena.internal.SendWorkRequest.ATOMIC_KEY;
-import static dev.verbena.internal.SendWorkRequest.BIND_INFO;
-import static dev.verbena.internal.SendWorkRequest.BIND_KEY;
-import static dev.verbena.internal.SendWorkRequest.BIND_WINDOW;
-import static dev.verbena.internal.SendWorkRequest.COMPARE_ADD;
-import static dev.verbena.internal.SendWorkRequest.FLAGS;
-import static dev.verbena.internal.SendWorkRequest.IMMEDIATE;
-import static dev.verbena.internal.SendWorkRequest.NEXT;
-import static dev.verbena.internal.SendWorkRequest.NUM_SGE;
-import static dev.verbena.internal.SendWorkRequest.OPCODE;
-import static dev.verbena.internal.SendWorkRequest.RDMA_ADDRESS;
-import static dev.verbena.internal.SendWorkRequest.RDMA_KEY;
-import static dev.verbena.internal.SendWorkRequest.SG_LIST;
-import static dev.verbena.internal.SendWorkRequest.SWAP;
-import static dev.verbena.internal.SendWorkRequest.TSO_HEADER;
-import static dev.verbena.internal.SendWorkRequest.TSO_HEADER_SIZE;
-import static dev.verbena.internal.SendWorkRequest.TSO_SEGMENT_SIZE;
-import static dev.verbena.internal.SendWorkRequest.UD_HANDLE;
-import static dev.verbena.internal.SendWorkRequest.UD_KEY;
-import static dev.verbena.internal.SendWorkRequest.UD_NUMBER;
-import static dev.verbena.internal.SendWorkRequest.WR_ID;
-import static dev.verbena.internal.SendWorkRequest.XRC_NUMBER;
+import static dev.verbena.internal.SendWorkRequest.*;
 
 import dev.verbena.Errno;
 import dev.verbena.internal.Abi;
@@ -154,10 +132,7 @@ final class Posting {
 
   /** The address handle whose {@code ibv_ah} is at an address, or null. */
   static @Nullable SoftAddressHandle addressHandle(long address) {
-    return address != 0
-            && Registry.byHandle(Memory.getInt(address + AH_HANDLE))
-                instanceof SoftAddressHandle handle
-            && handle.address() == address
+    return address != 0 && Registry.byHandle(address, AH_HANDLE) instanceof SoftAddressHandle handle
         ? handle
         : null;
   }
