@@ -51,8 +51,8 @@ final class BufferFunctions {
           CStruct struct =
               owner
                   .struct(ibv_dm.layout())
-                  .putLong("memcpy_to_dm", FunctionTable.pointer("memcpy_to_dm").address())
-                  .putLong("memcpy_from_dm", FunctionTable.pointer("memcpy_from_dm").address())
+                  .putLong("memcpy_to_dm", Pointers.to("memcpy_to_dm").address())
+                  .putLong("memcpy_from_dm", Pointers.to("memcpy_from_dm").address())
                   .putInt("comp_mask", rdma_h.IBV_DM_MASK_HANDLE());
           return new SoftBuffer(owner, struct, memory);
         });

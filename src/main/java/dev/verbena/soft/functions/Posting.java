@@ -7,9 +7,11 @@ import dev.verbena.internal.Abi;
 import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.device.SoftAddressHandle;
+import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SendQueue;
 import dev.verbena.soft.transport.SendRequest;
@@ -44,6 +46,20 @@ final class Posting {
         queuePair.device.engine.request(queuePair.task);
       }
     }
+    return errno;
+  }
+
+  /** Posts a list to a receive queue of a device; without a queue nothing can be posted. */
+  static int receive(SoftDevice device, @Nullable ReceiveQueue queue, long first, long badWr) {
+    if (queue == null) {
+      return refuse(Errno.EINVAL, first, badWr);
+    }
+    return device.queuesFull ? refuse(Errno.ENOMEM, first, badWr) : queue.post(first, badWr);
+  }
+
+  /** Posts nothing of a list. */
+  static int refuse(int errno, long first, long badWr) {
+    Memory.putLong(badWr, first);
     return errno;
   }
 

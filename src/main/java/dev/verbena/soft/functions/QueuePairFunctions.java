@@ -438,27 +438,18 @@ final class QueuePairFunctions {
   /** The pointer behind {@code ibv_post_send}. */
   public int post_send(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
-    if (queuePair == null) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
-    }
-    return Posting.send(queuePair, wr, badWr);
+    return queuePair == null
+        ? Posting.refuse(Errno.EINVAL, wr, badWr)
+        : Posting.send(queuePair, wr, badWr);
   }
 
   /** The pointer behind {@code ibv_post_recv}. */
   public int post_recv(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
-    if (queuePair == null
-        || queuePair.receives == null
-        || queuePair.state == rdma_h.IBV_QPS_RESET()) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
+    if (queuePair == null || queuePair.state == rdma_h.IBV_QPS_RESET()) {
+      return Posting.refuse(Errno.EINVAL, wr, badWr);
     }
-    if (queuePair.device.queuesFull) {
-      Memory.putLong(badWr, wr);
-      return Errno.ENOMEM;
-    }
-    int errno = queuePair.receives.post(wr, badWr);
+    int errno = Posting.receive(queuePair.device, queuePair.receives, wr, badWr);
     if (queuePair.state == rdma_h.IBV_QPS_ERR()) {
       queuePair.device.engine.request(queuePair.task);
     }

@@ -2,7 +2,6 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Memory;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr;
@@ -96,14 +95,8 @@ final class SharedQueueFunctions {
   /** The pointer behind {@code ibv_post_srq_recv}. */
   public int post_srq_recv(long address, long wr, long badWr) {
     SoftSharedQueue queue = SoftSharedQueue.at(address);
-    if (queue == null) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
-    }
-    if (queue.device.queuesFull) {
-      Memory.putLong(badWr, wr);
-      return Errno.ENOMEM;
-    }
-    return queue.requests.post(wr, badWr);
+    return queue == null
+        ? Posting.refuse(Errno.EINVAL, wr, badWr)
+        : Posting.receive(queue.device, queue.requests, wr, badWr);
   }
 }

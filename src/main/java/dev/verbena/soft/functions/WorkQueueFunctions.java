@@ -69,7 +69,7 @@ final class WorkQueueFunctions {
                   .putLong("cq", completions.address())
                   .putInt("wq_num", number)
                   .putInt("wq_type", rdma_h.IBV_WQT_RQ())
-                  .putLong("post_recv", FunctionTable.pointer("post_wq_recv").address());
+                  .putLong("post_recv", Pointers.to("post_wq_recv").address());
           SoftWorkQueue made =
               new SoftWorkQueue(
                   domain, struct, completions, new ReceiveQueue(requests, elements), number);
@@ -121,14 +121,9 @@ final class WorkQueueFunctions {
   public int post_wq_recv(long address, long wr, long badWr) {
     SoftWorkQueue queue = SoftWorkQueue.at(address);
     if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
+      return Posting.refuse(Errno.EINVAL, wr, badWr);
     }
-    if (queue.device.queuesFull) {
-      Memory.putLong(badWr, wr);
-      return Errno.ENOMEM;
-    }
-    int errno = queue.receives.post(wr, badWr);
+    int errno = Posting.receive(queue.device, queue.receives, wr, badWr);
     if (queue.state == rdma_h.IBV_WQS_ERR()) {
       queue.device.engine.locked(queue::flush);
     }
