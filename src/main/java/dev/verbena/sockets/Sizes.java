@@ -25,7 +25,7 @@ record Sizes(int sends, int receives, int inline, int areas, int sendBuffer, int
     int most = Math.min(requests, MOST_REQUESTS);
     return new Sizes(
         Math.min(sends, most),
-        Math.min(receives, most - RdmaStream.CONTROL_MESSAGES),
+        Math.min(receives, most - ControlMessages.MOST),
         inline,
         areas,
         sendBuffer,

@@ -11,7 +11,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * descriptor, the others for that thread. All methods are called with the lock of the stream held
  * once, but for {@link #wake} and {@link #stop}.
  */
-final class StreamEvents implements AutoCloseable {
+final class StreamEvents {
   private final CompletionChannel channel;
   private final CompletionQueue sends;
   private final CompletionQueue receives;
@@ -24,14 +24,10 @@ final class StreamEvents implements AutoCloseable {
   private boolean isDescriptorAwaited;
   private boolean isStopped;
 
-  StreamEvents(
-      CompletionChannel channel,
-      CompletionQueue sends,
-      CompletionQueue receives,
-      ReentrantLock lock) {
-    this.channel = channel;
-    this.sends = sends;
-    this.receives = receives;
+  StreamEvents(StreamQueues queues, ReentrantLock lock) {
+    channel = queues.channel();
+    sends = queues.sends();
+    receives = queues.receives();
     this.lock = lock;
     changed = lock.newCondition();
     descriptor = channel.descriptor();
@@ -132,10 +128,5 @@ final class StreamEvents implements AutoCloseable {
       lock.unlock();
     }
     readiness.close();
-  }
-
-  @Override
-  public void close() {
-    channel.close();
   }
 }

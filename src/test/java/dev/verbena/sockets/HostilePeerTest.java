@@ -171,13 +171,13 @@ class HostilePeerTest {
         "were granted",
         peer -> {
           int both = 2 * peer.victim.buffer().length(); // The second half is granted at once.
-          boolean _ = peer.message(RdmaStream.DATA, both + 1);
+          boolean _ = peer.message(RsocketMessage.DATA, both + 1);
         });
   }
 
   @DeviceTest
   void hugeLengthIsAViolation() throws Exception {
-    assertViolation("were granted", peer -> peer.message(RdmaStream.DATA, (1 << 29) - 1));
+    assertViolation("were granted", peer -> peer.message(RsocketMessage.DATA, (1 << 29) - 1));
   }
 
   @DeviceTest
@@ -189,12 +189,12 @@ class HostilePeerTest {
 
   @DeviceTest
   void unknownControlMessageIsAViolation() throws Exception {
-    assertViolation("unknown value", peer -> peer.message(RdmaStream.CONTROL, 3));
+    assertViolation("unknown value", peer -> peer.message(RsocketMessage.CONTROL, 3));
   }
 
   @DeviceTest
   void areaThatDoesNotExistIsAViolation() throws Exception {
-    assertViolation("an area", peer -> peer.message(RdmaStream.AREA, 0));
+    assertViolation("an area", peer -> peer.message(RsocketMessage.AREA, 0));
   }
 
   @DeviceTest
@@ -212,9 +212,9 @@ class HostilePeerTest {
   void dataAfterTheEndIsAViolation() throws Exception {
     try (Peer peer = new Peer().connected();
         SocketChannel channel = listener.accept()) {
-      assertTrue(peer.message(RdmaStream.CONTROL, RdmaStream.SHUTDOWN));
+      assertTrue(peer.message(RsocketMessage.CONTROL, RsocketMessage.SHUTDOWN));
       assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
-      assertTrue(peer.message(RdmaStream.DATA, 1));
+      assertTrue(peer.message(RsocketMessage.DATA, 1));
       assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
       Await.until("the end of the connection", () -> peer.endpoint.end().isPresent());
       var failure =
@@ -282,8 +282,8 @@ class HostilePeerTest {
           if (random.nextInt(100) < 95 && written + length <= granted) { // A good one.
             isOpen =
                 switch (random.nextInt(4)) {
-                  case 0 -> peer.message(RdmaStream.GRANT, random.nextInt());
-                  case 1 -> peer.message(RdmaStream.CONTROL, RdmaStream.KEEPALIVE);
+                  case 0 -> peer.message(RsocketMessage.GRANT, random.nextInt());
+                  case 1 -> peer.message(RsocketMessage.CONTROL, RsocketMessage.KEEPALIVE);
                   default -> {
                     long at = peer.victim.buffer().address() + written;
                     written += length;
@@ -295,7 +295,7 @@ class HostilePeerTest {
           }
         }
         if (isOpen) {
-          boolean _ = peer.message(RdmaStream.CONTROL, RdmaStream.DISCONNECT);
+          boolean _ = peer.message(RsocketMessage.CONTROL, RsocketMessage.DISCONNECT);
         }
         assertTrue(server.get() <= written + (1 << 20), () -> "seed " + SEED);
       }
