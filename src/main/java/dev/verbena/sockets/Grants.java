@@ -13,6 +13,9 @@ final class Grants {
   private final StreamRequests requests;
   private final ControlMessages control;
 
+  /** The peer's table of SGEs. */
+  private ConnectionData peer;
+
   // The numbers of messages overflow without harm.
   private short messages;
   private short next;
@@ -33,7 +36,12 @@ final class Grants {
     this.input = input;
     this.requests = requests;
     this.control = control;
+    peer = memory.describe(); // Until it is known.
     next = (short) (sizes.receives() / 2);
+  }
+
+  void begin(ConnectionData data) {
+    peer = data;
   }
 
   /** Counts a message, whose receive request was posted again. */
@@ -46,7 +54,7 @@ final class Grants {
   }
 
   /** Sends what is due. */
-  void send(ConnectionData peer) {
+  void send() {
     next = (short) (messages + sizes.receives() / 2);
     int message = RsocketMessage.of(RsocketMessage.GRANT, (messages + sizes.receives()) & 0xffff);
     SendList list = requests.list();

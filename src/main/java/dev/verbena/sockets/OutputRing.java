@@ -15,6 +15,10 @@ final class OutputRing {
   private final StreamMemory memory;
   private final StreamRequests requests;
   private final StreamState state;
+
+  /** The peer's table of areas. */
+  private ConnectionData peer;
+
   private final StreamMemory.Target[] targets = {
     new StreamMemory.Target(), new StreamMemory.Target()
   };
@@ -34,12 +38,14 @@ final class OutputRing {
     this.memory = memory;
     this.requests = requests;
     this.state = state;
+    peer = memory.describe(); // Until it is known.
     freeRequests = sizes.sends() - ControlMessages.MOST;
     freeBytes = sizes.sendBuffer();
   }
 
   /** Sets what the peer has granted when it connected. */
-  void begin(ConnectionData peer) {
+  void begin(ConnectionData data) {
+    peer = data;
     targets[0].set(peer.buffer().address(), peer.buffer().key(), peer.buffer().length());
     allowed = (short) peer.credits();
   }
@@ -108,8 +114,14 @@ final class OutputRing {
     postCounted(StreamRequests.WRITE, RsocketMessage.MAPPED_WRITE, count);
   }
 
-  /** Writes to the table of the peer which area is mapped. */
-  void tell(MappedAreas.Area area, ConnectionData peer) {
+  /** Writes to the table of the peer which areas are mapped. */
+  void tell(MappedAreas areas) {
+    while (areas.hasUntold() && canSend()) {
+      tell(areas.nextUntold());
+    }
+  }
+
+  private void tell(MappedAreas.Area area) {
     int left = sizes.sendBuffer() - writeOffset;
     int skipped = left < StreamMemory.AREA_SIZE ? left : 0;
     advance(skipped);

@@ -69,8 +69,6 @@ final class RdmaStream {
   private static final long LONGEST_COPY = TimeUnit.SECONDS.toNanos(30);
 
   private final String name;
-  private final ProtectionDomain domain;
-  private final Sizes sizes;
   private final StreamQueues queues;
   private final StreamMemory memory;
 
@@ -94,13 +92,10 @@ final class RdmaStream {
   private final InputRing input;
   private final Grants grants;
   private final OutputRing output;
-  private final MappedAreas areas = new MappedAreas();
+  private final MappedAreas areas;
   private final StreamMemory.Target area = new StreamMemory.Target();
   private final CopyingThreads copying = new CopyingThreads(lock);
-  private final StreamCompletions completions;
-
-  /** The peer's tables of SGEs and areas. */
-  private ConnectionData peer;
+  private final StreamProtocol protocol;
 
   /** What must be done before the descriptor is closed. */
   private Runnable beforeRelease = () -> {};
@@ -116,8 +111,8 @@ final class RdmaStream {
    */
   RdmaStream(ConnectionId id, Sizes wanted, Runnable failed, Runnable flushed, Runnable changed) {
     this.changed = changed;
-    domain = id.domain();
-    sizes = wanted.within(id.context().deviceAttributes().maxQueuePairRequests());
+    ProtectionDomain domain = id.domain();
+    Sizes sizes = wanted.within(id.context().deviceAttributes().maxQueuePairRequests());
     queues = new StreamQueues(id, sizes);
     StreamMemory made = null;
     try {
@@ -130,8 +125,8 @@ final class RdmaStream {
       input = new InputRing(made.receiveBuffer(), sizes.receiveBuffer());
       grants = new Grants(sizes, made, input, requests, control);
       output = new OutputRing(sizes, made, requests, state);
-      completions = new StreamCompletions(sizes, queues, state, control, input, grants, output);
-      peer = made.describe(); // Until it is known.
+      areas = new MappedAreas(domain);
+      protocol = new StreamProtocol(sizes, queues, events, state, control, input, grants, output);
       Resource own = VerbsAccess.get().resource(0, () -> {}, this::stop, this);
       resource =
           VerbsAccess.get()
@@ -158,8 +153,9 @@ final class RdmaStream {
   void begin(ConnectionData data) {
     lock.lock();
     try {
-      peer = data;
+      grants.begin(data);
       output.begin(data);
+      areas.begin(data.areas());
     } finally {
       lock.unlock();
     }
@@ -201,7 +197,7 @@ final class RdmaStream {
     lock.lock();
     try {
       if (input.available() == 0) {
-        boolean _ = process();
+        boolean _ = protocol.process();
       }
       count = Math.min(input.available(), buffer.remaining());
       if (count == 0 || state.isReleased()) {
@@ -224,7 +220,7 @@ final class RdmaStream {
         if (state.isInputShut()) {
           input.discard();
         }
-        giveCredits();
+        protocol.giveCredits();
       } finally {
         lock.unlock();
       }
@@ -236,7 +232,7 @@ final class RdmaStream {
   int available() {
     lock.lock();
     try {
-      boolean _ = process();
+      boolean _ = protocol.process();
       return input.available();
     } finally {
       lock.unlock();
@@ -306,10 +302,10 @@ final class RdmaStream {
       }
       state.requireWritable();
       if (!output.canSend()) {
-        boolean _ = process();
+        boolean _ = protocol.process();
         state.requireWritable();
       }
-      tellAreas();
+      output.tell(areas);
       if (!output.canSend()) {
         return 0;
       }
@@ -359,7 +355,7 @@ final class RdmaStream {
     lock.lock();
     try {
       state.requireWritable();
-      areas.add(domain, segment, offset, peer.areas());
+      areas.add(segment, offset);
     } finally {
       lock.unlock();
     }
@@ -375,76 +371,18 @@ final class RdmaStream {
     }
   }
 
-  /** Writes to the table of the peer which areas are mapped. */
-  private void tellAreas() {
-    while (areas.hasUntold() && output.canSend()) {
-      output.tell(areas.nextUntold(), peer);
-    }
-  }
-
-  // Completions
-
-  /**
-   * Polls both queues, and grants what is due.
-   *
-   * @return whether the queues may have more completions
-   */
-  private boolean process() {
-    if (state.isReleased()) {
-      return false;
-    }
-    try {
-      giveCredits();
-      boolean hasMore = completions.pollReceives();
-      completions.pollSends();
-      giveCredits();
-      return hasMore;
-    } catch (VerbsException | IllegalStateException e) {
-      state.fail(e);
-      return false;
-    }
-  }
-
-  /** Processes what has arrived: no more messages than there are receive requests. */
-  private void processAll() {
-    if (process()) {
-      boolean _ = process();
-    }
-  }
+  // Control
 
   /** The pending events of RDMA CM were received. Unless one has ended the stream, it fails. */
   void endFlushed() {
     lock.lock();
     try {
-      boolean _ = process(); // A completion may have the cause.
+      boolean _ = protocol.process(); // A completion may have the cause.
       state.endFlushed();
     } finally {
       lock.unlock();
     }
     events.wake(); // No further completion need follow.
-  }
-
-  private boolean canControl() {
-    if (state.isReleased()) {
-      return false;
-    }
-    if (control.isFull()) {
-      try {
-        completions.pollSends();
-      } catch (VerbsException | IllegalStateException e) {
-        state.fail(e);
-      }
-    }
-    return control.canPost();
-  }
-
-  private void giveCredits() {
-    if (control.isPending() && canControl()) {
-      control.sendPending();
-    }
-    if (grants.areDue() && canControl()) {
-      grants.send(peer);
-    }
   }
 
   /**
@@ -455,9 +393,7 @@ final class RdmaStream {
   boolean keepAlive() {
     lock.lock();
     try {
-      if (canControl()) {
-        control.post(StreamRequests.KEEPALIVE, RsocketMessage.CONTROL, RsocketMessage.KEEPALIVE);
-      }
+      protocol.keepAlive();
       return !state.hasEnded();
     } finally {
       lock.unlock();
@@ -473,9 +409,11 @@ final class RdmaStream {
       boolean hasMore;
       int ready;
       do {
-        hasMore = process();
+        hasMore = protocol.process();
         ready = readyNow() & operations;
-      } while (ready != operations && !state.isReleased() && (arm(operations & ~ready) || hasMore));
+      } while (ready != operations
+          && !state.isReleased()
+          && (protocol.arm((operations & ~ready & SEND) != 0) || hasMore));
       return ready;
     } finally {
       lock.unlock();
@@ -487,16 +425,6 @@ final class RdmaStream {
     boolean canReceive = input.available() != 0 || state.hasInputEnded();
     boolean canSend = state.isOutputShut() || output.canSend();
     return (canReceive || isOver ? RECEIVE : 0) | (canSend || isOver ? SEND : 0);
-  }
-
-  /** Requests the events that the operations depend on; returns whether to process again. */
-  private boolean arm(int operations) {
-    try {
-      return events.arm((operations & ~RECEIVE) != 0 || grants.areDue());
-    } catch (VerbsException | IllegalStateException e) {
-      state.fail(e);
-      return false;
-    }
   }
 
   /** Reads the events of the descriptor, which was readable. */
@@ -547,7 +475,7 @@ final class RdmaStream {
     }
     long start = System.nanoTime();
     while (!state.isClosing() && System.nanoTime() - start < SPIN_NANOS) {
-      boolean _ = process();
+      boolean _ = protocol.process();
       if ((readyNow() & operations) != 0) {
         return;
       }
@@ -571,7 +499,7 @@ final class RdmaStream {
     try {
       state.shutInput();
       input.discard();
-      giveCredits();
+      protocol.giveCredits();
     } finally {
       lock.unlock();
     }
@@ -602,14 +530,14 @@ final class RdmaStream {
     try {
       boolean hasMore;
       do {
-        hasMore = process();
+        hasMore = protocol.process();
         if (!control.isPending()
             || state.isClosing()
             || state.isReleased()
             || !state.isConnected()) {
           return;
         }
-      } while (arm(SEND) || hasMore);
+      } while (protocol.arm(true) || hasMore);
       events.whenReadable(this::sendLater);
     } finally {
       lock.unlock();
@@ -631,7 +559,7 @@ final class RdmaStream {
     lock.lock();
     try {
       if (!state.isReleased()) {
-        processAll();
+        protocol.processAll();
         if (state.isInputEnded() || isOrderly) {
           state.endInput();
           state.disconnect();
@@ -656,7 +584,7 @@ final class RdmaStream {
     boolean isOrderly;
     lock.lock();
     try {
-      processAll();
+      protocol.processAll();
       isOrderly = !isAbort && (state.isInputShut() || !input.hasUnread());
       state.close();
       if (isOrderly) {
@@ -683,11 +611,11 @@ final class RdmaStream {
       boolean hasMore;
       readEvents();
       do {
-        hasMore = process();
+        hasMore = protocol.process();
         if (state.isReleased() || state.hasEnded()) {
           return true;
         }
-      } while (arm(RECEIVE | SEND) || hasMore);
+      } while (protocol.arm(true) || hasMore);
       events.whenReadable(again);
       return false;
     } finally {

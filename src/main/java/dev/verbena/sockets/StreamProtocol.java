@@ -1,22 +1,24 @@
 package dev.verbena.sockets;
 
+import dev.verbena.VerbsException;
 import dev.verbena.verbs.CompletionFlag;
 import dev.verbena.verbs.Completions;
 
 /**
- * The completions of a stream: what the peer has sent, and what it has acknowledged. Guarded by the
- * lock of the stream.
+ * Processes what the peer of a stream has sent and acknowledged, and grants what it may send next.
+ * Guarded by the lock of the stream.
  *
  * <p><b>The peer is not believed:</b> it can write to the receive buffer and to its tables, and
  * nowhere else. A message that is longer than what was granted, or that the protocol does not have,
  * ends the connection.
  */
-final class StreamCompletions {
+final class StreamProtocol {
   /** Completions of one poll. */
   private static final int BATCH = 32;
 
   private final Sizes sizes;
   private final StreamQueues queues;
+  private final StreamEvents events;
   private final StreamState state;
   private final ControlMessages control;
   private final InputRing input;
@@ -24,9 +26,10 @@ final class StreamCompletions {
   private final OutputRing output;
   private final Completions completions = new Completions(BATCH);
 
-  StreamCompletions(
+  StreamProtocol(
       Sizes sizes,
       StreamQueues queues,
+      StreamEvents events,
       StreamState state,
       ControlMessages control,
       InputRing input,
@@ -34,6 +37,7 @@ final class StreamCompletions {
       OutputRing output) {
     this.sizes = sizes;
     this.queues = queues;
+    this.events = events;
     this.state = state;
     this.control = control;
     this.input = input;
@@ -42,11 +46,34 @@ final class StreamCompletions {
   }
 
   /**
-   * Processes messages of the peer, no more than there are receive requests.
+   * Polls both queues, and grants what is due.
    *
-   * @return whether there may be more
+   * @return whether the queues may have more completions
    */
-  boolean pollReceives() {
+  boolean process() {
+    if (state.isReleased()) {
+      return false;
+    }
+    try {
+      giveCredits();
+      boolean hasMore = pollReceives();
+      pollSends();
+      giveCredits();
+      return hasMore;
+    } catch (VerbsException | IllegalStateException e) {
+      state.fail(e);
+      return false;
+    }
+  }
+
+  /** Processes what has arrived: no more messages than there are receive requests. */
+  void processAll() {
+    if (process()) {
+      boolean _ = process();
+    }
+  }
+
+  private boolean pollReceives() {
     for (int left = sizes.receives(); left > 0; ) {
       int count = queues.receives().poll(completions);
       int succeeded = 0;
@@ -116,8 +143,7 @@ final class StreamCompletions {
     }
   }
 
-  /** Processes the completions of what was sent. */
-  void pollSends() {
+  private void pollSends() {
     int count;
     do {
       count = queues.sends().poll(completions);
@@ -139,6 +165,51 @@ final class StreamCompletions {
       state.failed(completions.status(index));
     } else if (operation == RsocketMessage.CONTROL && (int) id == RsocketMessage.DISCONNECT) {
       state.disconnect();
+    }
+  }
+
+  private boolean canControl() {
+    if (state.isReleased()) {
+      return false;
+    }
+    if (control.isFull()) {
+      try {
+        pollSends();
+      } catch (VerbsException | IllegalStateException e) {
+        state.fail(e);
+      }
+    }
+    return control.canPost();
+  }
+
+  /** Sends the pending control message, and grants what is due, unless that must wait. */
+  void giveCredits() {
+    if (control.isPending() && canControl()) {
+      control.sendPending();
+    }
+    if (grants.areDue() && canControl()) {
+      grants.send();
+    }
+  }
+
+  /** Sends an empty write, whose failure shows that the peer cannot be reached. */
+  void keepAlive() {
+    if (canControl()) {
+      control.post(StreamRequests.KEEPALIVE, RsocketMessage.CONTROL, RsocketMessage.KEEPALIVE);
+    }
+  }
+
+  /**
+   * Requests the events that receiving depends on, and sending if that is wanted.
+   *
+   * @return whether to process again
+   */
+  boolean arm(boolean withSends) {
+    try {
+      return events.arm(withSends || grants.areDue());
+    } catch (VerbsException | IllegalStateException e) {
+      state.fail(e);
+      return false;
     }
   }
 }
