@@ -4,6 +4,7 @@ import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.CompletionStatus;
@@ -954,8 +955,8 @@ public final class Connection implements AutoCloseable {
   // Keep-alive
 
   private void keepAlive(Duration interval, Duration answer) {
-    keepAlive = new KeepAlive(interval, this::heard, silent -> requireAnswer(silent, answer));
-    keepAlive.start("keep-alive of " + this);
+    keepAlive =
+        KeepAlive.start(toString(), interval, this::heard, silent -> requireAnswer(silent, answer));
   }
 
   /** Returns how many messages arrived and requests completed, keep-alives among them. */
@@ -967,14 +968,14 @@ public final class Connection implements AutoCloseable {
    * Writes zero bytes to the peer's memory, which its device acknowledges, unless requests are
    * outstanding: the device retries these. Without an acknowledgement the connection ends.
    */
-  private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
+  private boolean requireAnswer(Duration silent, Duration limit) throws InterruptedException {
     requireOpen();
     if (outbox.failure() != null || endpoint.end().isPresent() || !sending.tryLock()) {
-      return;
+      return true;
     }
     try {
       if (!outbox.awaitAll(Deadline.after(Duration.ZERO)) || outbox.failure() != null) {
-        return;
+        return true;
       }
       long asked = System.nanoTime();
       outbox.writeNothing();
@@ -988,6 +989,7 @@ public final class Connection implements AutoCloseable {
                 waited);
         endpoint.id().endQuietly();
       }
+      return true;
     } finally {
       sending.unlock();
     }

@@ -7,6 +7,7 @@ import dev.verbena.internal.AfterFailure;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.Resolution;
 import dev.verbena.verbs.QueuePairState;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -56,12 +57,6 @@ import org.jspecify.annotations.Nullable;
  * rdma_connect(3)}, {@code rdma_accept(3)}.
  */
 public final class Endpoint implements AutoCloseable {
-  /**
-   * The timeout of one address resolution, which is then repeated. The kernel misses a neighbour's
-   * reply that arrives immediately before it starts to wait, until the timeout expires.
-   */
-  private static final Duration ATTEMPT = Duration.ofMillis(250);
-
   private final EndpointChannel channel;
   private final ConnectionId id;
   private final @Nullable ConnectionEvent request;
@@ -215,12 +210,12 @@ public final class Endpoint implements AutoCloseable {
     boolean resolved = false;
     while (!resolved) {
       Duration remaining = remaining("rdma_resolve_addr", deadline);
-      id.resolveAddress(local, peer, remaining.compareTo(ATTEMPT) < 0 ? remaining : ATTEMPT);
+      id.resolveAddress(local, peer, Resolution.attempt(remaining));
       try {
         await("rdma_resolve_addr", EventType.ADDR_RESOLVED, deadline);
         resolved = true;
       } catch (ConnectionException e) {
-        if (e.event().status() != -Errno.ETIMEDOUT) {
+        if (!Resolution.mayRepeat(e.event().status())) {
           throw e;
         }
       }

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.AfterFailure;
+import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.access.VerbsAccess;
 import dev.verbena.verbs.AccessFlag;
@@ -725,8 +726,9 @@ public final class RequestClient implements AutoCloseable {
 
   private void keepAlive(Duration interval, Duration answer) {
     Duration limit = interval.plus(answer);
-    keepAlive = new KeepAlive(interval, this::completed, silent -> requireAnswer(silent, limit));
-    keepAlive.start("keep-alive of " + this);
+    keepAlive =
+        KeepAlive.start(
+            toString(), interval, this::completed, silent -> requireAnswer(silent, limit));
   }
 
   private long completed() {
@@ -742,7 +744,7 @@ public final class RequestClient implements AutoCloseable {
    * Writes zero bytes to the memory of a silent server, which its device acknowledges, unless
    * requests are outstanding: the device retries these. Otherwise the connection ends.
    */
-  private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
+  private boolean requireAnswer(Duration silent, Duration limit) throws InterruptedException {
     if (reading.tryLock()) {
       try {
         read(0);
@@ -753,16 +755,16 @@ public final class RequestClient implements AutoCloseable {
     lock.lock();
     try {
       if (closed || failure != null) {
-        return;
+        return true;
       }
       if (!isProbed) {
         if (sending > 0) {
-          return;
+          return true;
         }
         SendList nothing = new SendList(1, 1);
         nothing.write(0).id(PROBE).remote(0, 0).signaled();
         isProbed = queuePair.post(nothing) == 1;
-        return;
+        return true;
       }
     } finally {
       lock.unlock();
@@ -775,6 +777,7 @@ public final class RequestClient implements AutoCloseable {
               limit);
       endpoint.id().endQuietly(); // The write is flushed, which ends all calls.
     }
+    return true;
   }
 
   /** Gives up the futures whose time is over, and those that were cancelled. */

@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import dev.verbena.RdmaException;
 import dev.verbena.internal.EpollSet;
+import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.Segments;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -23,6 +24,7 @@ import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -53,7 +55,6 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   private final Options options;
   private final @Nullable ProtocolFamily family;
   private final List<EventKey> keys;
-  private final KeepAlive keepAlive = new KeepAlive();
   private final ReentrantLock readLock = new ReentrantLock();
   private final ReentrantLock writeLock = new ReentrantLock();
 
@@ -74,6 +75,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   private @Nullable InetSocketAddress local;
   private @Nullable InetSocketAddress remote;
   private @Nullable Socket socket;
+
+  /** The interval of the keep-alive, which is 0 if there is none. */
+  private long keepAliveSeconds;
+
+  private volatile @Nullable KeepAlive keepAlive;
   private volatile boolean isInputShut;
   private volatile boolean isOutputShut;
 
@@ -575,7 +581,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   /** The descriptor of the stream will be closed: selectors must not wait for it any more. */
   private void releasing() {
     isReleasing = true;
-    keepAlive.stop();
+    stopKeepAlive();
     keys.forEach(EventKey::attach);
     changed();
   }
@@ -585,7 +591,33 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     local = Objects.requireNonNull(connection).localAddress().orElseThrow();
     stream().beforeRelease(this::releasing); // Before selectors can wait for its descriptor.
     state = State.CONNECTED;
-    keepAlive.start(stream(), options);
+    keepAlive();
+  }
+
+  /** Starts, continues or ends the keep-alive, as the options say. Guarded by the state lock. */
+  private void keepAlive() {
+    long wanted = options.isKeptAlive() ? options.keepAliveSeconds() : 0;
+    if (wanted == keepAliveSeconds) {
+      return;
+    }
+    keepAliveSeconds = wanted;
+    stopKeepAlive();
+    if (wanted > 0) {
+      RdmaStream stream = stream();
+      keepAlive =
+          KeepAlive.start(
+              stream.toString(), Duration.ofSeconds(wanted), () -> 0, _ -> stream.keepAlive());
+    }
+    if (isReleasing) { // Perhaps before the keep-alive was started.
+      stopKeepAlive();
+    }
+  }
+
+  private void stopKeepAlive() {
+    KeepAlive current = keepAlive;
+    if (current != null) {
+      current.stop();
+    }
   }
 
   private boolean awaitConnection(long nanos) throws IOException {
@@ -856,7 +888,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       requireOpen();
       options.set(name, value);
       if (state == State.CONNECTED) {
-        keepAlive.start(stream(), options);
+        keepAlive();
       }
     }
     return this;
