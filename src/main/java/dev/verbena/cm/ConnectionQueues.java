@@ -5,6 +5,7 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -15,6 +16,7 @@ import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.Function;
@@ -38,8 +40,8 @@ public final class ConnectionQueues {
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
-  private CompletionEvents sendEvents;
-  private CompletionEvents receiveEvents;
+  private CompletionWaiter sendWaiter;
+  private CompletionWaiter receiveWaiter;
   private SharedReceiveQueue sharedReceives;
 
   ConnectionQueues(NativeId id, HomeDomain home) {
@@ -113,17 +115,17 @@ public final class ConnectionQueues {
         VERBS.queuePair(
             domain, rdma_cm_id.qp(struct), capacity, this::destroyWithCompletionQueues, parents);
     sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
-    sendEvents = events(sendCompletions);
     receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
-    receiveEvents = events(receiveCompletions);
+    createWaiters();
   }
 
   private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
     return VERBS.completionQueue(id.context(), channel, queue);
   }
 
-  private static CompletionEvents events(CompletionQueue queue) {
-    return new CompletionEvents(queue.channel().orElseThrow());
+  private void createWaiters() {
+    sendWaiter = new CompletionWaiter(sendCompletions, Duration.ZERO);
+    receiveWaiter = new CompletionWaiter(receiveCompletions, Duration.ZERO);
   }
 
   /**
@@ -139,8 +141,7 @@ public final class ConnectionQueues {
     belongToIdentifier(channel, context);
     sendCompletions = create(channel, capacity.sendRequests());
     receiveCompletions = create(channel, capacity.receiveRequests());
-    sendEvents = new CompletionEvents(channel);
-    receiveEvents = sendEvents;
+    createWaiters();
     QueuePairBuilder builder =
         domain
             .queuePair(QueuePairType.RC)
@@ -358,13 +359,7 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if librdmacm created no queue pair with completion queues
    */
   public Transfers transfers() {
-    CompletionQueue sends = sendCompletions();
-    return new Transfers(
-        queuePair,
-        sharedReceiveQueue().orElse(null),
-        sends,
-        receiveCompletions(),
-        sendEvents,
-        receiveEvents);
+    CompletionQueue _ = sendCompletions(); // Of a queue pair that is open.
+    return new Transfers(queuePair, sharedReceiveQueue().orElse(null), sendWaiter, receiveWaiter);
   }
 }

@@ -1,9 +1,9 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.Readiness;
+import dev.verbena.internal.SharedWait;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -17,11 +17,10 @@ final class StreamEvents {
   private final CompletionQueue receives;
   private final int descriptor;
   private final ReentrantLock lock;
-  private final Condition changed;
+  private final SharedWait wait;
   private Readiness readiness;
   private boolean isReceiveArmed;
   private boolean isSendArmed;
-  private boolean isDescriptorAwaited;
   private boolean isStopped;
 
   StreamEvents(StreamQueues queues, ReentrantLock lock) {
@@ -29,7 +28,7 @@ final class StreamEvents {
     sends = queues.sends();
     receives = queues.receives();
     this.lock = lock;
-    changed = lock.newCondition();
+    wait = new SharedWait(lock);
     descriptor = channel.descriptor();
     readiness = Readiness.of(descriptor, channel.toString());
   }
@@ -70,21 +69,17 @@ final class StreamEvents {
   }
 
   /** Waits once for an event, a signal of another thread, or a time. */
-  @SuppressWarnings("WaitNotInLoop") // The caller examines the stream again.
   void await(long nanos) throws InterruptedException {
-    if (isDescriptorAwaited) {
-      long _ = changed.awaitNanos(nanos);
+    if (!wait.begin(nanos)) {
       return;
     }
-    isDescriptorAwaited = true;
     Readiness file = readiness;
     lock.unlock();
     try {
       boolean _ = file.await(nanos);
     } finally {
       lock.lock();
-      isDescriptorAwaited = false;
-      signal();
+      wait.end();
       if (!isStopped) {
         read();
       }
@@ -98,7 +93,7 @@ final class StreamEvents {
 
   /** Makes the threads that wait for another thread examine the stream again. */
   void signal() {
-    changed.signalAll();
+    wait.signal();
   }
 
   /** Makes all threads that wait examine the stream again. The lock is not held. */
@@ -107,7 +102,7 @@ final class StreamEvents {
     lock.lock();
     try {
       signal();
-      if (!isDescriptorAwaited || isStopped) {
+      if (!wait.isAwaited() || isStopped) {
         return;
       }
       old = readiness;

@@ -64,6 +64,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private final AtomicLong expected = new AtomicLong();
   private final AtomicBoolean warns;
   private volatile int requested;
+
+  /** The number of completion events that were read from the channel. */
+  private volatile long events;
+
   private final MemorySegment struct;
 
   /** Replaced when the queue becomes direct, which is before it can have a completion. */
@@ -506,8 +510,15 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /** Records that a completion event of the queue was read. */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Events are counted under a lock.
   void wasNotified() {
+    events++;
     calls.wasNotified();
+  }
+
+  /** Returns the number of completion events that were read from the channel. */
+  long events() {
+    return events;
   }
 
   /**
