@@ -204,6 +204,17 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
+  /** Resolves the address of a peer as settings say. */
+  static Endpoint resolve(InetSocketAddress peer, ConnectionSettings settings)
+      throws InterruptedException {
+    return resolve(
+        PortSpace.TCP,
+        settings.localAddress().orElse(null),
+        peer,
+        settings.timeout(),
+        settings::setActive);
+  }
+
   private void resolveAddress(
       @Nullable InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
       throws InterruptedException {
@@ -486,7 +497,7 @@ public final class Endpoint implements AutoCloseable {
   /** Does the same in an interrupted thread, whose interrupt status it restores. */
   Optional<ConnectionEvent> awaitEndUninterruptibly(Deadline deadline) {
     boolean _ =
-        Connection.uninterrupted(
+        Uninterrupted.await(
             () -> events.over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS));
     return end();
   }

@@ -223,13 +223,7 @@ public final class RequestClient implements AutoCloseable {
    */
   public static RequestClient connect(InetSocketAddress server, ConnectionSettings settings)
       throws InterruptedException {
-    Endpoint endpoint =
-        Endpoint.resolve(
-            PortSpace.TCP,
-            settings.localAddress().orElse(null),
-            server,
-            settings.timeout(),
-            settings::setActive);
+    Endpoint endpoint = Endpoint.resolve(server, settings);
     try {
       return new RequestClient(endpoint, settings);
     } catch (Throwable t) {
@@ -866,7 +860,7 @@ public final class RequestClient implements AutoCloseable {
     }
     endpoint.id().endQuietly();
     endAll(null);
-    boolean nobodyReads = Connection.acquire(reading, Deadline.after(CLOSING_TIME));
+    boolean nobodyReads = Uninterrupted.acquire(reading, Deadline.after(CLOSING_TIME));
     try {
       endpoint.close();
       leak.closed();

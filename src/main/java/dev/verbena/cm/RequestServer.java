@@ -960,10 +960,10 @@ public final class RequestServer implements AutoCloseable {
     closed = true;
     boolean _ = ServiceLoop.attempt(listener::stop);
     clients.forEach(client -> client.endpoint.id().endQuietly());
-    boolean nobodyRuns = Connection.acquire(running, Deadline.after(CLOSING_TIME));
+    boolean nobodyRuns = Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME));
     try {
       clients.forEach(Client::end);
-      boolean _ = Connection.uninterrupted(() -> listener.hasNoConnections(CLOSING_TIME));
+      boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(CLOSING_TIME));
       listener.close();
       queue.close();
       channel.close();
