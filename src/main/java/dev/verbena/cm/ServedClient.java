@@ -99,7 +99,7 @@ final class ServedClient {
                     .completions(queue)
                     .sharedReceiveQueue(requests.queue())
                     .capacity(QueuePairCapacity.of(3 * limit + 2)));
-    answers = domain.allocateMemory(2 * limit * requests.stride(), AccessFlag.LOCAL_WRITE);
+    answers = domain.allocateMemory(2L * limit * requests.stride(), AccessFlag.LOCAL_WRITE);
     for (int i = 0; i < 2 * limit; i++) {
       free[freeCount++] = i;
     }
