@@ -201,20 +201,16 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Returns the private data of the peer's connection request or acceptance.
-   *
-   * @return a copy of the bytes; if the peer is not a {@code Connection}, the transport may have
-   *     padded them with zeros
+   * {@return a copy of the private data of the peer's connection request or acceptance; if the peer
+   * is not a {@code Connection}, the transport may have padded it with zeros}
    */
   public byte[] privateData() {
     return peer.privateData().clone();
   }
 
   /**
-   * Returns the maximum size of a message in either direction: the smaller {@linkplain
-   * ConnectionSettings#messageSize setting} of both ends.
-   *
-   * @return the number of bytes
+   * {@return the maximum size of a message in either direction, in bytes: the smaller {@linkplain
+   * ConnectionSettings#messageSize setting} of both ends}
    */
   public int messageSize() {
     return messageSize;
@@ -608,19 +604,14 @@ public final class Connection implements AutoCloseable {
   // Components
 
   /**
-   * Returns the protection domain of the connection, to register memory with.
-   *
-   * @return the protection domain; closing the connection closes it
+   * {@return the protection domain of the connection, to register memory with; closing the
+   * connection closes it}
    */
   public ProtectionDomain domain() {
     return endpoint.id().domain();
   }
 
-  /**
-   * Returns the endpoint of the connection, with its identifier, queue pair and addresses.
-   *
-   * @return the endpoint
-   */
+  /** {@return the endpoint of the connection, with its identifier, queue pair and addresses} */
   public Endpoint endpoint() {
     return endpoint;
   }

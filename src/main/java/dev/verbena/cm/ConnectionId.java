@@ -245,19 +245,16 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   /**
-   * Returns the local address: {@code rdma_get_local_addr}.
-   *
-   * @return the address, or empty before binding and for an address that is no IP address
+   * {@return the local address ({@code rdma_get_local_addr}), or empty before binding and for an
+   * address that is no IP address}
    */
   public Optional<InetSocketAddress> localAddress() {
     return nativeId.read(id -> SocketAddresses.read(RdmaCma.rdma_get_local_addr(id.address())));
   }
 
   /**
-   * Returns the peer's address: {@code rdma_get_peer_addr}.
-   *
-   * @return the address, or empty before resolution, on a listener, and for an address that is no
-   *     IP address
+   * {@return the peer's address ({@code rdma_get_peer_addr}), or empty before resolution, on a
+   * listener, and for an address that is no IP address}
    */
   public Optional<InetSocketAddress> peerAddress() {
     // librdmacm returns zeros for no address, in the family of the local address.
@@ -266,20 +263,12 @@ public final class ConnectionId implements AutoCloseable {
         .filter(peer -> peer.getPort() != 0 || !peer.getAddress().isAnyLocalAddress());
   }
 
-  /**
-   * Returns the local port: {@code rdma_get_src_port}.
-   *
-   * @return the port, or 0 before binding
-   */
+  /** {@return the local port ({@code rdma_get_src_port}), or 0 before binding} */
   public int localPort() {
     return port(nativeId.read(id -> nativeId.rdmacm().rdma_get_src_port(id.address())));
   }
 
-  /**
-   * Returns the peer's port: {@code rdma_get_dst_port}.
-   *
-   * @return the port, or 0 without a peer
-   */
+  /** {@return the peer's port ({@code rdma_get_dst_port}), or 0 without a peer} */
   public int peerPort() {
     return port(nativeId.read(id -> nativeId.rdmacm().rdma_get_dst_port(id.address())));
   }
@@ -512,10 +501,8 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   /**
-   * Returns the event channel of the identifier.
-   *
-   * @return the channel; empty in synchronous mode and for the identifier of an {@link Endpoint},
-   *     which shares its channel with others
+   * {@return the event channel of the identifier; empty in synchronous mode and for the identifier
+   * of an {@link Endpoint}, which shares its channel with others}
    */
   public Optional<EventChannel> channel() {
     return Optional.ofNullable(channel).filter(events -> !events.isOfEndpoints());
@@ -537,65 +524,43 @@ public final class ConnectionId implements AutoCloseable {
 
   // Attributes
 
-  /**
-   * Returns the port space.
-   *
-   * @return the port space that the identifier was created with
-   */
+  /** {@return the port space that the identifier was created with} */
   public PortSpace portSpace() {
     return portSpace;
   }
 
   /**
-   * Returns whether this is a datagram service instead of a connection.
-   *
-   * @return true if its queue pair is of type UD
+   * {@return whether this is a datagram service, with a queue pair of type UD, instead of a
+   * connection}
    */
   public boolean isDatagram() {
     return datagram;
   }
 
-  /**
-   * Returns the options of the identifier.
-   *
-   * @return the options
-   */
+  /** {@return the options of the identifier} */
   public ConnectionOptions options() {
     return new ConnectionOptions(nativeId);
   }
 
-  /**
-   * Returns the queues of the identifier.
-   *
-   * @return the queues
-   */
+  /** {@return the queues of the identifier} */
   public ConnectionQueues queues() {
     return queues;
   }
 
   /**
-   * Returns the queue pair of the identifier.
-   *
-   * @return the queue pair that {@link #queues} created last, or empty if there is none
+   * {@return the queue pair of the identifier that {@link #queues} created last, or empty if there
+   * is none}
    */
   public Optional<QueuePair> queuePair() {
     return queues.queuePair();
   }
 
-  /**
-   * Returns the operations to connect a queue pair that librdmacm did not create.
-   *
-   * @return the operations
-   */
+  /** {@return the operations to connect a queue pair that librdmacm did not create} */
   public ForeignQueuePair foreignQueuePair() {
     return new ForeignQueuePair(nativeId);
   }
 
-  /**
-   * Returns the operations on multicast groups.
-   *
-   * @return the operations
-   */
+  /** {@return the operations on multicast groups} */
   public Multicast multicast() {
     return multicast;
   }
@@ -611,19 +576,16 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   /**
-   * Returns whether the identifier is bound to a device: after binding to the address of a device,
-   * after address resolution, and in a connection request.
-   *
-   * @return true if it is
+   * {@return whether the identifier is bound to a device: after binding to the address of a device,
+   * after address resolution, and in a connection request}
    */
   public boolean hasDevice() {
     return nativeId.hasDevice();
   }
 
   /**
-   * Returns the number of the device port that the identifier is bound to.
-   *
-   * @return the port, or 0 before binding to a device
+   * {@return the number of the device port that the identifier is bound to, or 0 before binding to
+   * a device}
    */
   public int portNumber() {
     return Byte.toUnsignedInt(nativeId.read(rdma_cm_id::port_num));
@@ -661,10 +623,9 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   /**
-   * Returns the last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with
-   * the private data of the peer.
-   *
-   * @return the event, or empty if there is none or the identifier is not in synchronous mode
+   * {@return the last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with
+   * the private data of the peer; empty if there is none or the identifier is not in synchronous
+   * mode}
    */
   public Optional<ConnectionEvent> lastEvent() {
     return nativeId.hasChannel() ? Optional.empty() : Optional.ofNullable(lastEvent);
@@ -700,11 +661,7 @@ public final class ConnectionId implements AutoCloseable {
     return nativeId;
   }
 
-  /**
-   * Returns whether the identifier is open.
-   *
-   * @return false once closing has begun
-   */
+  /** {@return whether the identifier is open; false once closing has begun} */
   public boolean isOpen() {
     return resource.isOpen();
   }

@@ -306,19 +306,14 @@ public final class ConnectionQueues {
     }
   }
 
-  /**
-   * Returns the queue pair of the identifier.
-   *
-   * @return the queue pair created last, or empty if there is none
-   */
+  /** {@return the queue pair of the identifier that was created last, or empty if there is none} */
   public Optional<QueuePair> queuePair() {
     return Optional.ofNullable(queuePair).filter(QueuePair::isOpen);
   }
 
   /**
-   * Returns the shared receive queue of the identifier.
-   *
-   * @return the queue created last, or empty if there is none
+   * {@return the shared receive queue of the identifier that was created last, or empty if there is
+   * none}
    */
   public Optional<SharedReceiveQueue> sharedReceiveQueue() {
     return Optional.ofNullable(sharedReceives).filter(SharedReceiveQueue::isOpen);

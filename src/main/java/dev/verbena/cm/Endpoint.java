@@ -456,30 +456,22 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Returns the identifier, with its queue pair, addresses and options. Its events are read by this
-   * endpoint.
-   *
-   * @return the identifier
+   * {@return the identifier, with its queue pair, addresses and options; its events are read by
+   * this endpoint}
    */
   public ConnectionId id() {
     return id;
   }
 
-  /**
-   * Returns the connection request of the peer.
-   *
-   * @return the {@link EventType#CONNECT_REQUEST}, or empty on the active side
-   */
+  /** {@return the {@link EventType#CONNECT_REQUEST} of the peer, or empty on the active side} */
   public Optional<ConnectionEvent> request() {
     return Optional.ofNullable(request);
   }
 
   /**
-   * Returns the event that ended the connection.
-   *
-   * @return the {@link EventType#DISCONNECTED} or {@link EventType#DEVICE_REMOVAL}, also {@link
-   *     EventType#ADDR_CHANGE} with {@link AddressChange#END}; empty if the connection has not
-   *     ended
+   * {@return the event that ended the connection: {@link EventType#DISCONNECTED} or {@link
+   * EventType#DEVICE_REMOVAL}, also {@link EventType#ADDR_CHANGE} with {@link AddressChange#END};
+   * empty if the connection has not ended}
    */
   public Optional<ConnectionEvent> end() {
     return Optional.ofNullable(events.end);

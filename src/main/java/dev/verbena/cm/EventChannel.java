@@ -227,10 +227,8 @@ public final class EventChannel implements AutoCloseable {
   }
 
   /**
-   * Returns the file descriptor of the channel, for an event loop: readable when an event is
-   * pending, and non-blocking.
-   *
-   * @return the descriptor; only the channel may close it
+   * {@return the file descriptor of the channel, for an event loop: readable when an event is
+   * pending, and non-blocking; only the channel may close it}
    */
   public int descriptor() {
     requireOpen();
@@ -260,11 +258,7 @@ public final class EventChannel implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns whether the channel is open.
-   *
-   * @return false once closing has begun
-   */
+  /** {@return whether the channel is open; false once closing has begun} */
   public boolean isOpen() {
     return resource.isOpen();
   }

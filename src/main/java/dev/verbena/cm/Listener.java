@@ -205,19 +205,13 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Returns the local address of the listener.
-   *
-   * @return the address, with the port that the kernel chose if it was 0
+   * {@return the local address of the listener, with the port that the kernel chose if it was 0}
    */
   public Optional<InetSocketAddress> address() {
     return id.localAddress();
   }
 
-  /**
-   * Returns the local port of the listener.
-   *
-   * @return the port
-   */
+  /** {@return the local port of the listener} */
   public int port() {
     return id.localPort();
   }
