@@ -68,9 +68,6 @@ import org.jspecify.annotations.Nullable;
 public final class ConnectionId implements AutoCloseable {
   private static final VerbsAccess VERBS = VerbsAccess.get();
 
-  /** The maximum timeout of librdmacm. */
-  private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
-
   private final NativeId nativeId;
   private final Resource resource;
   private final PortSpace portSpace;
@@ -213,7 +210,7 @@ public final class ConnectionId implements AutoCloseable {
   public void resolveAddress(
       @Nullable InetSocketAddress local, InetSocketAddress peer, Duration timeout) {
     Objects.requireNonNull(peer, "peer");
-    int millis = millis(timeout);
+    int millis = Deadline.millis(timeout);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment source = SocketAddresses.write(local, arena);
       MemorySegment destination = SocketAddresses.write(peer, arena);
@@ -235,7 +232,7 @@ public final class ConnectionId implements AutoCloseable {
    */
   public void resolveRoute(Duration timeout) {
     nativeId.requireDevice();
-    int millis = millis(timeout);
+    int millis = Deadline.millis(timeout);
     try {
       nativeId.call((rdmacm, id) -> rdmacm.rdma_resolve_route(id, millis));
     } catch (VerbsException e) {
@@ -511,10 +508,9 @@ public final class ConnectionId implements AutoCloseable {
   // Queues
 
   /**
-   * Returns the protection domain of the identifier's queues.
+   * {@return the protection domain of the identifier's queue pair; without one the domain that the
+   * identifier was created with, or else librdmacm's default domain of the device}
    *
-   * @return the domain of its queue pair; without one the domain that the identifier was created
-   *     with, or else librdmacm's default domain of the device
    * @throws IllegalStateException if the identifier is not bound to a device
    */
   public ProtectionDomain domain() {
@@ -566,9 +562,9 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   /**
-   * Returns the context of the device that the identifier is bound to.
+   * {@return the context of the device that the identifier is bound to, shared by all identifiers
+   * of the device}
    *
-   * @return the context, shared by all identifiers of the device
    * @throws IllegalStateException if the identifier is not bound to a device
    */
   public Context context() {
@@ -667,9 +663,9 @@ public final class ConnectionId implements AutoCloseable {
   }
 
   /**
-   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
+   * {@return a segment of length 0 at the address of the {@code struct rdma_cm_id}, for use with
+   * {@code dev.verbena.raw}; it remains owned by this object}
    *
-   * @return a segment of length 0 at the address of the {@code struct rdma_cm_id}
    * @throws IllegalStateException if the identifier is closed
    */
   public MemorySegment segment() {
@@ -691,18 +687,6 @@ public final class ConnectionId implements AutoCloseable {
   private VerbsException explained(
       VerbsException e, String doing, @Nullable InetSocketAddress address) {
     return Explanation.add(e, doing + " of " + this + AddressAdvice.on(e.errno(), address));
-  }
-
-  /**
-   * Returns the milliseconds of a timeout as an int; a longer timeout is limited to the maximum.
-   */
-  private static int millis(Duration timeout) {
-    if (!timeout.isPositive()) {
-      throw new IllegalArgumentException("timeout must be positive: " + timeout);
-    }
-    return timeout.compareTo(LONGEST) >= 0
-        ? Integer.MAX_VALUE
-        : (int) Math.max(1, timeout.toMillis());
   }
 
   /** Stores the addresses for {@link #toString} after the struct is freed. */

@@ -167,9 +167,8 @@ public final class Endpoint implements AutoCloseable {
    *     ConnectionOptions#typeOfService}, before its address is resolved
    * @return an endpoint, ready to create a queue pair and to {@link #connect}, to be closed by the
    *     caller
-   * @throws ConnectionException if the address or the route cannot be resolved
-   * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
+   * @see #resolve(PortSpace, InetSocketAddress, InetSocketAddress, Duration)
    */
   public static Endpoint resolve(
       PortSpace portSpace,

@@ -264,9 +264,9 @@ public final class EventChannel implements AutoCloseable {
   }
 
   /**
-   * Returns the C object, for use with {@code dev.verbena.raw}. It remains owned by this object.
+   * {@return a segment of length 0 at the address of the {@code struct rdma_event_channel}, for use
+   * with {@code dev.verbena.raw}; it remains owned by this object}
    *
-   * @return a segment of length 0 at the address of the {@code struct rdma_event_channel}
    * @throws IllegalStateException if the channel is closed
    */
   public MemorySegment segment() {
