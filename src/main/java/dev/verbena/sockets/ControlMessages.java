@@ -1,14 +1,11 @@
 package dev.verbena.sockets;
 
 /**
- * The messages of a stream that credits do not count: at most {@value #MOST} of them are
- * outstanding, and each end has posted so many receive requests more. Guarded by the lock of the
- * stream.
+ * The messages of a stream that credits do not count: at most {@value Sizes#CONTROL_MESSAGES} of
+ * them are outstanding, and each end has posted so many receive requests more. Guarded by the lock
+ * of the stream.
  */
 final class ControlMessages {
-  /** The messages that may be outstanding: {@code RS_QP_CTRL_SIZE}. */
-  static final int MOST = 4;
-
   private static final int NONE = -1;
 
   private final StreamRequests requests;
@@ -27,7 +24,7 @@ final class ControlMessages {
 
   /** Returns whether all that may be are outstanding. */
   boolean isFull() {
-    return outstanding == MOST;
+    return outstanding == Sizes.CONTROL_MESSAGES;
   }
 
   boolean canPost() {

@@ -64,7 +64,7 @@ final class Grants {
       return;
     }
     int at = sizes.sendBuffer() + place * ConnectionData.SGE_SIZE;
-    place = (place + 1) % ControlMessages.MOST;
+    place = (place + 1) % Sizes.CONTROL_MESSAGES;
     long address = memory.ringAddress(input.grantHalf());
     peer.putSge(memory.sendBuffer(), at, address, memory.ringKey(), input.half());
     list.local(StreamRequests.GRANT, memory.sendRegion(), at, ConnectionData.SGE_SIZE);

@@ -39,7 +39,7 @@ final class OutputRing {
     this.requests = requests;
     this.state = state;
     peer = memory.describe(); // Until it is known.
-    freeRequests = sizes.sends() - ControlMessages.MOST;
+    freeRequests = sizes.sends() - Sizes.CONTROL_MESSAGES;
     freeBytes = sizes.sendBuffer();
   }
 

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Credits.</b> A message consumes a receive request. Each end may send as many messages as
  * the other has granted, as a 16-bit number of the last message. The messages of control (grants,
- * the end of the stream) are not counted: at most {@value ControlMessages#MOST} of them are
+ * the end of the stream) are not counted: at most {@value Sizes#CONTROL_MESSAGES} of them are
  * outstanding, and each end has posted so many receive requests more.
  *
  * <p>Methods do not wait, but for {@link #await}. One thread at a time receives and one sends;
@@ -201,7 +201,10 @@ final class RdmaStream {
       }
       count = Math.min(input.available(), buffer.remaining());
       if (count == 0 || state.isReleased()) {
-        return buffer.hasRemaining() ? state.endOrUnavailable() : 0;
+        if (!buffer.hasRemaining()) {
+          return 0;
+        }
+        return state.isAtEnd() ? END : UNAVAILABLE;
       }
       input.beginReading(count);
       copying.enter();

@@ -40,7 +40,7 @@ final class StreamQueues implements AutoCloseable {
           "RDMA sockets need RDMA write with immediate data, which iWARP does not have: "
               + context.device());
     }
-    int posted = sizes.receives() + ControlMessages.MOST;
+    int posted = sizes.receives() + Sizes.CONTROL_MESSAGES;
     channel = context.createCompletionChannel();
     try {
       sends = context.completionQueue(sizes.sends()).channel(channel).create();

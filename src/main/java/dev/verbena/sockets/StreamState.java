@@ -97,17 +97,15 @@ final class StreamState {
   }
 
   /**
-   * Returns the result of a read that finds no data.
+   * Returns whether a read that finds no data is at the end of the stream.
    *
    * @throws SocketException if the connection has failed
    */
-  int endOrUnavailable() throws IOException {
-    if (isInputEnded || isInputShut) {
-      return RdmaStream.END;
-    } else if (failure != null) {
+  boolean isAtEnd() throws IOException {
+    if (failure != null && !isInputEnded && !isInputShut) {
       throw new SocketException(failure);
     }
-    return hasInputEnded() ? RdmaStream.END : RdmaStream.UNAVAILABLE;
+    return hasInputEnded();
   }
 
   void requireWritable() throws IOException {
