@@ -37,7 +37,7 @@ class Mlx5SurfaceTest {
   @Test
   @Tag("host")
   void theGuideNamesEachFunction() throws IOException {
-    String guide = Files.readString(Path.of("docs/mlx5-dc.md"));
+    String guide = Files.readString(Path.of("docs/efa-and-mlx5.md"));
     String named = guide.substring(guide.indexOf("Of `mlx5dv.h`"));
     called(Mlx5dv.class, DcTargetCalls.class)
         .forEach(name -> assertTrue(named.contains("`" + name + "`"), name));

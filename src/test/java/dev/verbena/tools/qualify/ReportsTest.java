@@ -29,11 +29,11 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The reports in the folder reports, and their table in docs/hardware.md. */
+/** The reports in the folder reports, and their table in docs/tested.md. */
 @Tag("host")
 class ReportsTest {
   private static final Path FOLDER = Path.of("reports");
-  private static final Path PAGE = Path.of("docs/hardware.md");
+  private static final Path PAGE = Path.of("docs/tested.md");
   private static final Pattern TABLE = Pattern.compile("(?s)(<!-- reports -->\n).*?(<!-- end -->)");
   private static final Set<String> FILES =
       Set.of("report.json", "report.md", "issue.txt", "latency.svg", "bandwidth.svg");
@@ -146,7 +146,7 @@ class ReportsTest {
     }
     String page = text(PAGE);
     Matcher matcher = TABLE.matcher(page);
-    assertTrue(matcher.find(), "docs/hardware.md has the place of the table");
+    assertTrue(matcher.find(), "docs/tested.md has the place of the table");
     GeneratedFile.check(
         PAGE,
         matcher.replaceFirst(
