@@ -20,19 +20,19 @@ import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The programs that README.md and docs/data-path.md show do what these pages say. */
+/** The programs that README.md shows do what it says. */
 class FirstProgramsTest {
   @Tag("host")
   @Test
-  void thePagesContainThePrograms() throws IOException {
-    assertContains("README.md", FirstConnection.class);
-    assertContains("docs/data-path.md", FirstWrite.class);
+  void readmeContainsThePrograms() throws IOException {
+    assertShown(FirstConnection.class);
+    assertShown(FirstWrite.class);
   }
 
-  private static void assertContains(String page, Class<?> program) throws IOException {
+  private static void assertShown(Class<?> program) throws IOException {
     Path source = Path.of("src/test/java", program.getName().replace('.', '/') + ".java");
     String shown = Files.readString(source).replaceFirst("package .*\n\n", "");
-    assertTrue(Files.readString(Path.of(page)).contains("```java\n" + shown + "```"), shown);
+    assertTrue(Files.readString(Path.of("README.md")).contains("```java\n" + shown + "```"), shown);
   }
 
   @DeviceTest

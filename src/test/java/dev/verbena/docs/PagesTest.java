@@ -207,7 +207,7 @@ class PagesTest {
   @Test
   void readmeIsShort() {
     long lines = read(README).lines().count();
-    assertTrue(lines <= 130, "README.md has " + lines + " lines; more than 130 belong into docs");
+    assertTrue(lines <= 195, "README.md has " + lines + " lines; more than 195 belong into docs");
   }
 
   @Test
